@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/spf13/cobra"
 
 	"judged/internal/engine/languages"
@@ -158,12 +160,12 @@ func asDoctorUsage(err error) error {
 	return fmt.Errorf("examine host: %w", err)
 }
 
-func (a *app) printDoctor(r doctor.Report, asJSON bool) error {
+func (a *app) printDoctor(r api.DoctorReport, asJSON bool) error {
 	var err error
 	if asJSON {
 		err = a.printJSON(r)
 	} else {
-		err = r.WriteTable(a.out, isTerminal(a.out))
+		err = doctor.WriteTable(a.out, r, isTerminal(a.out))
 	}
 	if err == nil && !r.Ready {
 		err = errNo

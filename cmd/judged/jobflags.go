@@ -270,7 +270,7 @@ func inFlags(err error) error {
 	}
 	told := make(jobspec.Errors, len(found))
 	for i, f := range found {
-		told[i] = jobspec.FieldError{Field: flagOf(f.Field), Detail: f.Detail}
+		told[i] = api.FieldError{Field: flagOf(f.Field), Detail: f.Detail}
 	}
 	return &usageError{told}
 }

@@ -15,7 +15,6 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
-	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/service/render"
@@ -30,7 +29,7 @@ type languageList struct {
 
 // languageStart is a language and what the start of its runtime costs here.
 type languageStart struct {
-	languages.Status
+	api.LanguageStatus
 	// CPUTime is the median of the runs of a program that does nothing, Spread the difference of the longest and the
 	// shortest one.
 	CPUTime *time.Duration `json:"start_cpu_time_ns,omitempty"`
@@ -120,7 +119,7 @@ func (a *app) languages(cmd *cobra.Command, cpuList string, ids []string, runs i
 		if len(ids) > 0 && !slices.Contains(ids, s.ID) {
 			continue
 		}
-		l := languageStart{Status: s}
+		l := languageStart{LanguageStatus: s}
 		if empty := options.Languages.Catalogue[s.ID].Empty; runs > 0 && s.Available && empty != "" {
 			if err := l.measure(cmd.Context(), eng, c, empty, runs); err != nil {
 				return list, err

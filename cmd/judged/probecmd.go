@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/spf13/cobra"
 
 	"judged/internal/base/config"
@@ -69,7 +71,7 @@ func (f *probeFlags) check(elsewhere, fingerprint bool) error {
 }
 
 // probe tries the slots out and adds what came of it to the report.
-func (a *app) probe(ctx context.Context, c config.Config, r *doctor.Report, f probeFlags,
+func (a *app) probe(ctx context.Context, c config.Config, r *api.DoctorReport, f probeFlags,
 	member *fingerprint.Fingerprint) error {
 	o := f.options()
 	if member != nil {
@@ -78,12 +80,12 @@ func (a *app) probe(ctx context.Context, c config.Config, r *doctor.Report, f pr
 	results, err := a.tryOut(ctx, c, o)
 	if errors.As(err, new(*noSlots)) {
 		for _, id := range o.IDs {
-			r.AddProbe(id, doctor.Outcome{Status: doctor.Skip, Reason: err.Error()}, nil)
+			doctor.AddProbe(r, id, doctor.Outcome{Status: api.DoctorSkip, Reason: err.Error()}, nil)
 		}
 		return nil
 	}
 	for _, p := range results {
-		r.AddProbe(p.ID, p.Outcome, p.Read)
+		doctor.AddProbe(r, p.ID, p.Outcome, p.Read)
 	}
 	return err
 }

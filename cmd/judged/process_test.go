@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/host/doctor"
+	"judged/internal/api"
+
 	"judged/internal/testkit"
 )
 
@@ -42,7 +43,7 @@ func TestDoctorAnswer(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		t.Run(fmt.Sprintf("strict %t", strict), func(t *testing.T) {
 			got := execute(t, command("doctor", "--json", fmt.Sprintf("--strict=%t", strict)))
-			var r doctor.Report
+			var r api.DoctorReport
 			d := json.NewDecoder(strings.NewReader(got.stdout))
 			if err := d.Decode(&r); err != nil {
 				t.Fatalf("stdout is no report: %v\n%s%s", err, got.stdout, got.stderr)

@@ -5,10 +5,11 @@ import (
 	"context"
 	"fmt"
 
+	"judged/internal/api"
+
 	"github.com/spf13/cobra"
 
 	"judged/internal/client"
-	"judged/internal/host/slots"
 	"judged/internal/service/render"
 )
 
@@ -20,7 +21,7 @@ func (a *app) slotsCommand() *cobra.Command {
 
 Exit codes: 0 listed, 2 wrong usage, 3 the daemon cannot be reached.`,
 		Args: exactly(0, "no arguments"),
-	}, func(ctx context.Context, cl client.Client, _ []string) ([]slots.Status, error) {
+	}, func(ctx context.Context, cl client.Client, _ []string) ([]api.SlotStatus, error) {
 		list, err := cl.Slots(ctx)
 		return list, wrap("list slots", err)
 	})
@@ -39,7 +40,7 @@ Exit codes: 0 the slot is draining or drained, 2 wrong usage or no such slot,
 3 the daemon cannot be reached.`,
 		Example: `  judged drain --reason "new fan" 2`,
 		Args:    oneSlot,
-	}, func(ctx context.Context, cl client.Client, args []string) ([]slots.Status, error) {
+	}, func(ctx context.Context, cl client.Client, args []string) ([]api.SlotStatus, error) {
 		list, err := cl.Drain(ctx, args[0], reason)
 		return list, wrap(fmt.Sprintf("drain slot %q", args[0]), err)
 	})
@@ -57,7 +58,7 @@ list all slots. This does not end a quarantine; that ends by itself.
 Exit codes: 0 done, 2 wrong usage or no such slot, 3 the daemon cannot be
 reached.`,
 		Args: oneSlot,
-	}, func(ctx context.Context, cl client.Client, args []string) ([]slots.Status, error) {
+	}, func(ctx context.Context, cl client.Client, args []string) ([]api.SlotStatus, error) {
 		list, err := cl.Undrain(ctx, args[0])
 		return list, wrap(fmt.Sprintf("undrain slot %q", args[0]), err)
 	})
@@ -82,10 +83,10 @@ func oneSlot(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) printSlots(list []slots.Status, asJSON bool) error {
+func (a *app) printSlots(list []api.SlotStatus, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(struct {
-			Slots []slots.Status `json:"slots"`
+			Slots []api.SlotStatus `json:"slots"`
 		}{list})
 	}
 	rows := make([]render.Row, len(list))

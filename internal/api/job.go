@@ -165,3 +165,9 @@ func Priorities() []Priority { return []Priority{Contest, Practice, Rejudge, Bac
 
 // AllPriorities are Priorities and Audit.
 func AllPriorities() []Priority { return append(Priorities(), Audit) }
+
+// FieldError is one finding about a job.
+type FieldError struct {
+	Field  string `json:"field"` // as in JSON, such as tests[3].name; "" is the whole job
+	Detail string `json:"detail"`
+}

@@ -97,5 +97,5 @@ type GroupTests struct {
 	Tests []string `json:"tests"`
 }
 
-// Format is a format of problem packages.
+// ProblemFormat is a format of problem packages.
 type ProblemFormat string

@@ -19,8 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/host/slots"
-	"judged/internal/jobs/jobspec"
 )
 
 // script is a daemon that gives prepared answers, one after the other, and
@@ -198,7 +196,7 @@ func TestProblems(t *testing.T) {
 	}
 	want := &Problem{Type: "urn:judged:invalid-job", Title: "T", Status: 400, Detail: "tests: none",
 		NextStep: "correct it",
-		Errors:   []jobspec.FieldError{{Field: "tests", Detail: "none"}}, RetryAfter: 7 * time.Second}
+		Errors:   []api.FieldError{{Field: "tests", Detail: "none"}}, RetryAfter: 7 * time.Second}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -332,11 +330,11 @@ func TestListCancelSlots(t *testing.T) {
 	if r, err := c.Cancel(ctx, "a"); err != nil || r.ID != "a" {
 		t.Errorf("cancel: %+v, %v", r, err)
 	}
-	want := []slots.Status{{CPUs: "2", Node: 1, State: "idle", Since: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}}
-	for _, ask := range []func() ([]slots.Status, error){
-		func() ([]slots.Status, error) { return c.Slots(ctx) },
-		func() ([]slots.Status, error) { return c.Drain(ctx, "2", "fan") },
-		func() ([]slots.Status, error) { return c.Undrain(ctx, "2") },
+	want := []api.SlotStatus{{CPUs: "2", Node: 1, State: "idle", Since: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}}
+	for _, ask := range []func() ([]api.SlotStatus, error){
+		func() ([]api.SlotStatus, error) { return c.Slots(ctx) },
+		func() ([]api.SlotStatus, error) { return c.Drain(ctx, "2", "fan") },
+		func() ([]api.SlotStatus, error) { return c.Undrain(ctx, "2") },
 	} {
 		got, err := ask()
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

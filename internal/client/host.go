@@ -6,18 +6,16 @@ import (
 	"net/url"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
-	"judged/internal/host/slots"
 )
 
 // Slots lists the slots of the daemon.
-func (c Client) Slots(ctx context.Context) ([]slots.Status, error) {
+func (c Client) Slots(ctx context.Context) ([]api.SlotStatus, error) {
 	return c.slots(ctx, request{method: http.MethodGet, path: "/v1/slots"})
 }
 
 // Drain takes the slot with these CPUs (a kernel list) out of use and returns
 // all slots.
-func (c Client) Drain(ctx context.Context, cpus, reason string) ([]slots.Status, error) {
+func (c Client) Drain(ctx context.Context, cpus, reason string) ([]api.SlotStatus, error) {
 	q := request{method: http.MethodPost, path: "/v1/slots/" + url.PathEscape(cpus) + "/drain"}
 	if reason != "" {
 		q.query = url.Values{"reason": {reason}}
@@ -26,20 +24,20 @@ func (c Client) Drain(ctx context.Context, cpus, reason string) ([]slots.Status,
 }
 
 // Undrain puts the slot back to use and returns all slots.
-func (c Client) Undrain(ctx context.Context, cpus string) ([]slots.Status, error) {
+func (c Client) Undrain(ctx context.Context, cpus string) ([]api.SlotStatus, error) {
 	return c.slots(ctx, request{method: http.MethodPost, path: "/v1/slots/" + url.PathEscape(cpus) + "/undrain"})
 }
 
-func (c Client) slots(ctx context.Context, q request) ([]slots.Status, error) {
+func (c Client) slots(ctx context.Context, q request) ([]api.SlotStatus, error) {
 	list, err := call[struct {
-		Slots []slots.Status `json:"slots"`
+		Slots []api.SlotStatus `json:"slots"`
 	}](ctx, c, q)
 	return list.Slots, err
 }
 
 // Doctor reads what the daemon's doctor says about its host.
-func (c Client) Doctor(ctx context.Context) (doctor.Report, error) {
-	return call[doctor.Report](ctx, c, request{method: http.MethodGet, path: "/v1/doctor"})
+func (c Client) Doctor(ctx context.Context) (api.DoctorReport, error) {
+	return call[api.DoctorReport](ctx, c, request{method: http.MethodGet, path: "/v1/doctor"})
 }
 
 // Waiting is how many jobs wait, by priority.

@@ -10,19 +10,19 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/jobs/jobspec"
+	"judged/internal/api"
 )
 
 // Problem is an error that the daemon returned.
 type Problem struct {
-	Type       string               `json:"type"` // urn:judged:…
-	Title      string               `json:"title"`
-	Status     int                  `json:"status"`
-	Detail     string               `json:"detail"`
-	Instance   string               `json:"instance"`
-	NextStep   string               `json:"next_step"`
-	Errors     []jobspec.FieldError `json:"errors"`
-	RetryAfter time.Duration        `json:"-"` // 0 where the daemon did not say
+	Type       string           `json:"type"` // urn:judged:…
+	Title      string           `json:"title"`
+	Status     int              `json:"status"`
+	Detail     string           `json:"detail"`
+	Instance   string           `json:"instance"`
+	NextStep   string           `json:"next_step"`
+	Errors     []api.FieldError `json:"errors"`
+	RetryAfter time.Duration    `json:"-"` // 0 where the daemon did not say
 }
 
 // Error is one line that ends with the next step.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/engine/languages"
@@ -100,7 +102,7 @@ func (e *Engine) CheckLanguage(_ context.Context, _, id string) error {
 }
 
 // ListLanguages says which languages are there.
-func (e *Engine) ListLanguages(ctx context.Context) ([]languages.Status, error) {
+func (e *Engine) ListLanguages(ctx context.Context) ([]api.LanguageStatus, error) {
 	c, err := e.Compiler()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
@@ -90,7 +92,7 @@ type Engine struct {
 	fingerprint func() fingerprint.Fingerprint
 
 	examining  sync.WaitGroup // the next two fields are set after it
-	examined   doctor.Report
+	examined   api.DoctorReport
 	examineErr error
 
 	mu      sync.Mutex     // guards counted

@@ -10,7 +10,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/slots"
@@ -148,7 +147,7 @@ func TestHost(t *testing.T) {
 	e := &Engine{topology: top,
 		fingerprint: func() fingerprint.Fingerprint { return fingerprint.Fingerprint{Sum: "f"} },
 		turbo:       turbo.State{Value: turbo.Unknown}, options: Options{Name: "n", Pool: "p"}}
-	got := e.Host(set(t, "7"), doctor.Report{Ready: true})
+	got := e.Host(set(t, "7"), api.DoctorReport{Ready: true})
 	if got.Doctor == nil || !got.Doctor.Ready || got.Doctor.Failed == nil || len(got.Doctor.Failed) != 0 {
 		t.Errorf("doctor %+v, want ready and an empty list", got.Doctor)
 	}

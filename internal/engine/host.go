@@ -13,7 +13,7 @@ import (
 
 // Doctor examines the host with the engine's slots. Of what the kernel counts it sees the growth since its last
 // examination, or since boot.
-func (e *Engine) Doctor(ctx context.Context) (doctor.Report, error) {
+func (e *Engine) Doctor(ctx context.Context) (api.DoctorReport, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r, counted, err := doctor.Examine(ctx, doctor.Options{FS: e.fs, CPUs: e.CPUs(), Width: max(e.options.Width, 1),
@@ -33,7 +33,7 @@ func (e *Engine) examine() {
 }
 
 // Examined waits for the examination that Options.Examine has started.
-func (e *Engine) Examined() (doctor.Report, error) {
+func (e *Engine) Examined() (api.DoctorReport, error) {
 	e.examining.Wait()
 	return e.examined, e.examineErr
 }
@@ -48,7 +48,7 @@ func (e *Engine) Turbo(cpus cpuset.Set) turbo.State {
 }
 
 // Host is the part of a report about this host, with doctor's last result.
-func (e *Engine) Host(cpus cpuset.Set, d doctor.Report) api.HostReport {
+func (e *Engine) Host(cpus cpuset.Set, d api.DoctorReport) api.HostReport {
 	return api.HostReport{
 		Name: e.Name(), Pool: e.options.Pool, Fingerprint: e.fingerprint().Sum,
 		Kernel: e.topology.Kernel, CPUModel: e.topology.Model,

@@ -384,22 +384,12 @@ func (l Language) identity() string {
 	return fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())
 }
 
-// Status is whether a language is there.
-type Status struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name"`
-	Extensions []string `json:"extensions"`
-	Available  bool     `json:"available"`
-	Version    string   `json:"version,omitempty"`
-	Reason     string   `json:"reason,omitempty"` // why it is not there
-}
-
 // List says which languages are there, in the order of their IDs.
-func (c *Compiler) List(ctx context.Context) ([]Status, error) {
-	list := []Status{}
+func (c *Compiler) List(ctx context.Context) ([]api.LanguageStatus, error) {
+	list := []api.LanguageStatus{}
 	for _, id := range slices.Sorted(maps.Keys(c.options.Catalogue)) {
 		l := c.options.Catalogue[id]
-		s := Status{ID: id, Name: l.Name, Extensions: l.Extensions}
+		s := api.LanguageStatus{ID: id, Name: l.Name, Extensions: l.Extensions}
 		_, err := c.Find(id)
 		if err == nil {
 			s.Version, err = c.version(ctx, l)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/testkit"
@@ -17,60 +19,64 @@ func TestEdges(t *testing.T) {
 		machine string
 		files   map[string]string
 		id      string
-		want    Status
+		want    api.DoctorStatus
 	}{
 		"no work yet": {"intel-bare-tuned", map[string]string{"proc/stat": "cpu1 50 0 50 9 0 0 0 0\ncpu2 50 0 50 9 " +
-			"0 0 0 0\n"}, "tick-probe", Unknown},
+			"0 0 0 0\n"}, "tick-probe", api.DoctorUnknown},
 		"ticks under load": {"intel-bare-tuned", map[string]string{"proc/interrupts": "  CPU0 CPU1\nLOC: 9 900000 x\n"},
-			"tick-probe", Warn},
+			"tick-probe", api.DoctorWarn},
 		"huge pages accounted in v2": {"intel-bare-tuned", map[string]string{pagesRead: "8",
 			"proc/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw,memory_hugetlb_accounting 0 " +
-				"0\n"}, "hugetlb-reserved", Pass},
+				"0\n"}, "hugetlb-reserved", api.DoctorPass},
 		"huge pages, memory in v1": {"intel-bare-tuned", map[string]string{pagesRead: "8",
 			"proc/mounts": "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,memory_hugetlb_accounting 0 0\ncgroup /m cgroup " +
-				"rw,memory 0 0\n"}, "hugetlb-reserved", Fail},
+				"rw,memory 0 0\n"}, "hugetlb-reserved", api.DoctorFail},
 		"huge pages of one node": {"intel-bare-tuned",
 			map[string]string{"sys/devices/system/node/node1/hugepages/hugepages-2048kB/surplus_hugepages": "1"},
-			"hugetlb-reserved", Fail},
+			"hugetlb-reserved", api.DoctorFail},
 		"huge pages on demand": {"intel-bare-tuned",
 			map[string]string{"sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages": "1"},
-			"hugetlb-reserved", Fail},
-		"a few SMIs":             {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "3"}, "smi", Warn},
-		"an SMI each second":     {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "90211"}, "smi", Fail},
-		"a register of nonsense": {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "x"}, "smi", Unknown},
+			"hugetlb-reserved", api.DoctorFail},
+		"a few SMIs": {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "3"}, "smi", api.DoctorWarn},
+		"an SMI each second": {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "90211"}, "smi",
+			api.DoctorFail},
+		"a register of nonsense": {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "x"}, "smi",
+			api.DoctorUnknown},
 		"a bent clock": {"intel-bare-tuned",
-			map[string]string{"judged/adjtimex": "freq 0 tick 10001 status 1"}, "timesync", Warn},
+			map[string]string{"judged/adjtimex": "freq 0 tick 10001 status 1"}, "timesync", api.DoctorWarn},
 		"a clock of nonsense": {"intel-bare-tuned", map[string]string{"judged/adjtimex": "freq x"}, "timesync",
-			Unknown},
+			api.DoctorUnknown},
 		"another's partition": {"amd-epyc-ccx",
 			map[string]string{"sys/fs/cgroup/judged/cpuset.cpus.partition": "root invalid (Parent is not a partition " +
-				"root)"}, "partition-valid", Fail},
+				"root)"}, "partition-valid", api.DoctorFail},
 		"an ARM that is cooled": {"arm64-altra",
-			map[string]string{"sys/class/thermal/cooling_device2/cur_state": "4"}, "thermal-throttle", Fail},
+			map[string]string{"sys/class/thermal/cooling_device2/cur_state": "4"}, "thermal-throttle", api.DoctorFail},
 		"a sleep that is allowed": {"amd-epyc-ccx",
-			map[string]string{"sys/devices/system/cpu/cpu5/power/pm_qos_resume_latency_us": "0"}, "cstates", Fail},
+			map[string]string{"sys/devices/system/cpu/cpu5/power/pm_qos_resume_latency_us": "0"}, "cstates", api.DoctorFail},
 		"a sleep that is bounded": {"amd-epyc-ccx",
-			map[string]string{"sys/devices/system/cpu/cpu5/power/pm_qos_resume_latency_us": "100"}, "cstates", Pass},
+			map[string]string{"sys/devices/system/cpu/cpu5/power/pm_qos_resume_latency_us": "100"},
+			"cstates", api.DoctorPass},
 		"a node that is full": {"intel-bare-tuned",
 			map[string]string{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 98304000 kB\nNode 1 MemFree: " +
-				"700000 kB\n"}, "slot-mems", Warn},
+				"700000 kB\n"}, "slot-mems", api.DoctorWarn},
 		"a node that is closed": {"intel-bare-tuned",
 			map[string]string{"sys/fs/cgroup/system.slice/judged.service/cpuset.mems.effective": "0"}, "slot-mems",
-			Fail},
+			api.DoctorFail},
 		"cache ways of others": {"intel-bare-tuned", map[string]string{"sys/fs/resctrl/judged/mode": "shareable"},
-			"resctrl", Warn},
+			"resctrl", api.DoctorWarn},
 		"workers of one queue": {"intel-bare-tuned",
-			map[string]string{"sys/devices/virtual/workqueue/writeback/cpumask": "ff"}, "wq-unbound", Warn},
+			map[string]string{"sys/devices/virtual/workqueue/writeback/cpumask": "ff"}, "wq-unbound", api.DoctorWarn},
 		"boot option only": {"container-unprivileged", map[string]string{"proc/cmdline": "slub_debug=FZ"},
-			"debug-kernel", Fail},
+			"debug-kernel", api.DoctorFail},
 		"a limit of the group": {"arm64-altra",
-			map[string]string{"proc/self/limits": "Max cpu time   10   10   seconds\n"}, "rlimit-cpu", Fail},
+			map[string]string{"proc/self/limits": "Max cpu time   10   10   seconds\n"}, "rlimit-cpu", api.DoctorFail},
 		"a kernel too old to start": {"intel-bare-tuned", map[string]string{"proc/sys/kernel/osrelease": "5.11.22"},
-			"kernel-version", Fail},
+			"kernel-version", api.DoctorFail},
 		"the oldest that will do": {"intel-bare-tuned", map[string]string{"proc/sys/kernel/osrelease": "5.12.0"},
-			"kernel-version", Warn},
+			"kernel-version", api.DoctorWarn},
 		"isolcpus for wide slots": {"intel-bare-tuned",
-			map[string]string{"proc/cmdline": "ro isolcpus=domain,1-3,5-7 nohz_full=1-3,5-7"}, "cmdline-plan", Warn},
+			map[string]string{"proc/cmdline": "ro isolcpus=domain,1-3,5-7 nohz_full=1-3,5-7"},
+			"cmdline-plan", api.DoctorWarn},
 	} {
 		tree, _, err := testkit.Host(filepath.Join(hostsDir, tc.machine))
 		if err != nil {
@@ -94,7 +100,8 @@ func TestClosedMaskWarns(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree["sys/class/net/eno1/queues/rx-0/rps_cpus"] = &fstest.MapFile{}
-	if c := byID(t, examine(t, Options{FS: hostfs.Of(tree), CPUs: cpuset.New(1)}), "net-rps-xps"); c.Status != Warn {
+	if c := byID(t, examine(t, Options{FS: hostfs.Of(tree), CPUs: cpuset.New(1)}),
+		"net-rps-xps"); c.Status != api.DoctorWarn {
 		t.Errorf("%s (%s)", c.Status, c.Reason)
 	}
 }

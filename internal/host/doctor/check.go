@@ -5,12 +5,14 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/api"
+
 	"judged/internal/host/settings"
 )
 
 // Outcome is the result of one check.
 type Outcome struct {
-	Status Status
+	Status api.DoctorStatus
 	Found  string
 	Reason string
 }
@@ -46,12 +48,12 @@ func looks() map[string]func(*view) Outcome {
 	}
 }
 
-func (f facts) check(s settings.Setting, look func(*view) Outcome, names *strings.Replacer) Check {
+func (f facts) check(s settings.Setting, look func(*view) Outcome, names *strings.Replacer) api.DoctorCheck {
 	v := &view{facts: f, setting: s, read: []string{}}
 	o := v.outcome(look)
-	return Check{ID: s.ID, Title: s.Title, Severity: s.Severity, Status: o.Status, Found: o.Found,
+	return api.DoctorCheck{ID: s.ID, Title: s.Title, Severity: s.Severity, Status: o.Status, Found: o.Found,
 		Wanted: names.Replace(s.Wanted),
-		Reason: o.Reason, Read: v.read, Effect: s.Effect, Fix: f.fix(s).render(s, names)}
+		Reason: o.Reason, Read: v.read, Effect: s.Effect, Fix: renderFix(f.fix(s), s, names)}
 }
 
 // outcome runs a check. A file that the check needed and could not read decides.
@@ -70,19 +72,19 @@ func (v *view) outcome(look func(*view) Outcome) Outcome {
 	return o
 }
 
-func (f Fix) render(s settings.Setting, names *strings.Replacer) Fix {
+func renderFix(f api.DoctorFix, s settings.Setting, names *strings.Replacer) api.DoctorFix {
 	runtime := []string{}
 	for _, line := range f.Runtime {
 		runtime = append(runtime, names.Replace(line))
 	}
-	return Fix{Runtime: runtime, Boot: names.Replace(f.Boot), Tune: s.Tuned() != ""}
+	return api.DoctorFix{Runtime: runtime, Boot: names.Replace(f.Boot), Tune: s.Tuned() != ""}
 }
 
-func pass(found string) Outcome            { return Outcome{Pass, found, ""} }
-func warn(found, reason string) Outcome    { return Outcome{Warn, found, reason} }
-func fail(found, reason string) Outcome    { return Outcome{Fail, found, reason} }
-func skip(reason string) Outcome           { return Outcome{Skip, "", reason} }
-func unknown(found, reason string) Outcome { return Outcome{Unknown, found, reason} }
+func pass(found string) Outcome            { return Outcome{api.DoctorPass, found, ""} }
+func warn(found, reason string) Outcome    { return Outcome{api.DoctorWarn, found, reason} }
+func fail(found, reason string) Outcome    { return Outcome{api.DoctorFail, found, reason} }
+func skip(reason string) Outcome           { return Outcome{api.DoctorSkip, "", reason} }
+func unknown(found, reason string) Outcome { return Outcome{api.DoctorUnknown, found, reason} }
 
 // counted writes a number with its noun.
 func counted(n int, noun string) string {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/host/proc"
 	"judged/internal/host/turbo"
@@ -65,7 +67,7 @@ func lookPState(v *view) Outcome {
 		return pass(found)
 	case proc.HasFlag(v.Optional("/proc/cpuinfo"), "hwp"):
 		return pass(found + " with HWP")
-	case (&view{facts: v.facts}).outcome(lookPinned).Status == Pass:
+	case (&view{facts: v.facts}).outcome(lookPinned).Status == api.DoctorPass:
 		return pass(found + ", frequency fixed")
 	default:
 		return warn(found+" without HWP", "it chooses the frequency at ticks, which are stopped")

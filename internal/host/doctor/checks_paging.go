@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/api"
+
 	"judged/internal/host/proc"
 )
 
@@ -58,7 +60,8 @@ func hugeLabel(file string) string {
 func lookCompaction(v *view) Outcome {
 	o := v.values()
 	for _, t := range v.tasks {
-		if t.Kernel() && strings.HasPrefix(t.Name, "kdamond") && t.Allowed.Overlaps(v.Reserved) && o.Status != Skip {
+		if t.Kernel() && strings.HasPrefix(t.Name,
+			"kdamond") && t.Allowed.Overlaps(v.Reserved) && o.Status != api.DoctorSkip {
 			return warn(o.Found, strings.TrimPrefix(o.Reason+"; "+t.Name+" may run on CPU "+t.Allowed.String(), "; "))
 		}
 	}
@@ -107,8 +110,8 @@ func (v *view) swapLimit() string {
 // lookBalancing only warns where there is one node: the kernel then has nowhere to move pages.
 func lookBalancing(v *view) Outcome {
 	o := v.values()
-	if o.Status == Fail && len(v.Topology.Nodes) < 2 {
-		o.Status = Warn
+	if o.Status == api.DoctorFail && len(v.Topology.Nodes) < 2 {
+		o.Status = api.DoctorWarn
 	}
 	return o
 }

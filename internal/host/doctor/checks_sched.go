@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 )
 
@@ -52,7 +54,7 @@ func (f facts) partitions(point string) (held, broken []string) {
 
 func lookAutogroup(v *view) Outcome {
 	o := v.values()
-	if o.Status == Warn && len(v.Reserved.Minus(v.alone())) == 0 {
+	if o.Status == api.DoctorWarn && len(v.Reserved.Minus(v.alone())) == 0 {
 		return pass(o.Found + ", without effect on isolated CPUs")
 	}
 	return o

@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/testkit"
@@ -59,30 +61,34 @@ func TestWindow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		id            string
 		before, after changed
-		want          Status
+		want          api.DoctorStatus
 		found         string // part of Found or Reason
 	}{
 		"heat, past": {"thermal-throttle", changed{throttle: "3", spent: "2000"},
-			changed{throttle: "3", spent: "2000"}, Warn, "since boot"},
-		"heat, now": {"thermal-throttle", changed{throttle: "3"}, changed{throttle: "5"}, Fail,
+			changed{throttle: "3", spent: "2000"}, api.DoctorWarn, "since boot"},
+		"heat, now": {"thermal-throttle", changed{throttle: "3"}, changed{throttle: "5"}, api.DoctorFail,
 			"2 times in the last 60 s"},
-		"errors, past": {"ecc-mce", changed{corrected: "2"}, changed{corrected: "2"}, Warn, "corrected 2"},
-		"errors, now": {"ecc-mce", changed{corrected: "2"}, changed{corrected: "4"}, Fail,
+		"errors, past": {"ecc-mce", changed{corrected: "2"}, changed{corrected: "2"}, api.DoctorWarn, "corrected 2"},
+		"errors, now": {"ecc-mce", changed{corrected: "2"}, changed{corrected: "4"}, api.DoctorFail,
 			"2 of them in the last 60 s"},
-		"interrupt, past":  {"irq-affinity", irq("7"), irq("7"), Warn, "none raised there in the last 60 s"},
-		"interrupt, now":   {"irq-affinity", irq("7"), irq("8"), Fail, "raised there in the last 60 s"},
-		"steal, past":      {"steal", stat("100", "90"), stat("6000", "90"), Pass, "0.00 % in the last 60 s"},
-		"steal, now":       {"steal", stat("900000", "0"), stat("905000", "100"), Fail, "1.96 % in the last 60 s"},
-		"steal, too short": {"steal", stat("900000", "0"), stat("900050", "10"), Pass, "16.67 % in the last 60 s"},
-		"kthread, past":    {"kthreads", kthread("4"), kthread("4"), Warn, "none ran there in the last 60 s"},
-		"kthread, now":     {"kthreads", kthread("4"), kthread("5"), Fail, "ran there in the last 60 s"},
-		"ticks, past":      {"tick-probe", timer("500000", "1000"), timer("500010", "6000"), Pass, "at most 0.2"},
-		"ticks, now":       {"tick-probe", timer("10", "900000"), timer("12510", "905000"), Warn, "250.0 a second"},
-		"firmware, past": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "9"}, Pass,
+		"interrupt, past": {"irq-affinity", irq("7"), irq("7"), api.DoctorWarn, "none raised there in the last 60 s"},
+		"interrupt, now":  {"irq-affinity", irq("7"), irq("8"), api.DoctorFail, "raised there in the last 60 s"},
+		"steal, past":     {"steal", stat("100", "90"), stat("6000", "90"), api.DoctorPass, "0.00 % in the last 60 s"},
+		"steal, now": {"steal", stat("900000", "0"), stat("905000", "100"), api.DoctorFail,
+			"1.96 % in the last 60 s"},
+		"steal, too short": {"steal", stat("900000", "0"), stat("900050", "10"), api.DoctorPass,
+			"16.67 % in the last 60 s"},
+		"kthread, past": {"kthreads", kthread("4"), kthread("4"), api.DoctorWarn, "none ran there in the last 60 s"},
+		"kthread, now":  {"kthreads", kthread("4"), kthread("5"), api.DoctorFail, "ran there in the last 60 s"},
+		"ticks, past": {"tick-probe", timer("500000", "1000"), timer("500010", "6000"), api.DoctorPass,
+			"at most 0.2"},
+		"ticks, now": {"tick-probe", timer("10", "900000"), timer("12510", "905000"), api.DoctorWarn,
+			"250.0 a second"},
+		"firmware, past": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "9"}, api.DoctorPass,
 			"0 in the last 60 s"},
-		"firmware, now": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "12"}, Warn,
+		"firmware, now": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "12"}, api.DoctorWarn,
 			"3 in the last 60 s"},
-		"firmware, all time": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "99"}, Fail,
+		"firmware, all time": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "99"}, api.DoctorFail,
 			"90 in the last 60 s"},
 	} {
 		t.Run(name, func(t *testing.T) {

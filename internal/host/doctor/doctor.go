@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
@@ -39,23 +40,23 @@ type UsageError = settings.UsageError
 
 // Run looks, twice if there is a window, and changes nothing. The error is a *UsageError for options that do not fit
 // the machine; any other means that doctor itself failed.
-func Run(ctx context.Context, o Options) (Report, error) {
+func Run(ctx context.Context, o Options) (api.DoctorReport, error) {
 	r, _, err := Examine(ctx, o)
 	return r, err
 }
 
 // Examine is Run for a caller that will ask again: the counts are the Before of the next time.
-func Examine(ctx context.Context, o Options) (Report, Counts, error) {
+func Examine(ctx context.Context, o Options) (api.DoctorReport, Counts, error) {
 	before, err := o.first(ctx)
 	if err != nil {
-		return Report{}, Counts{}, err
+		return api.DoctorReport{}, Counts{}, err
 	}
 	f, err := look(ctx, o)
 	if err != nil {
-		return Report{}, Counts{}, err
+		return api.DoctorReport{}, Counts{}, err
 	}
 	f.window = f.counts.since(before)
-	r := Report{Schema: schema, Strict: o.Strict, CPUs: f.Reserved.String(), Host: f.describe()}
+	r := api.DoctorReport{Schema: schema, Strict: o.Strict, CPUs: f.Reserved.String(), Host: f.describe()}
 	if f.window != nil {
 		r.WindowNS = f.window.length
 	}
@@ -63,7 +64,7 @@ func Examine(ctx context.Context, o Options) (Report, Counts, error) {
 	for _, s := range settings.All() {
 		r.Checks = append(r.Checks, f.check(s, looks[s.ID], names))
 	}
-	r.Ready = r.blocking() == 0
+	r.Ready = blocking(r) == 0
 	return r, f.counts, nil
 }
 
@@ -102,13 +103,13 @@ func ids(rows []settings.Setting) []string {
 
 // Explanation is what is known of a check without a host.
 type Explanation struct {
-	ID       string   `json:"id"`
-	Title    string   `json:"title"`
-	Severity Severity `json:"severity"`
-	Wanted   string   `json:"wanted"`
-	Effect   string   `json:"effect"`
-	Confirm  string   `json:"confirm"` // a shell command that shows the value, before and after
-	Fix      Fix      `json:"fix"`     // R stands for the reserved CPUs, H for the others
+	ID       string        `json:"id"`
+	Title    string        `json:"title"`
+	Severity api.Severity  `json:"severity"`
+	Wanted   string        `json:"wanted"`
+	Effect   string        `json:"effect"`
+	Confirm  string        `json:"confirm"` // a shell command that shows the value, before and after
+	Fix      api.DoctorFix `json:"fix"`     // R stands for the reserved CPUs, H for the others
 }
 
 // Explain describes one check; false if the id is unknown.
@@ -124,21 +125,22 @@ func Explain(id string) (Explanation, bool) {
 	}
 	return Explanation{ID: s.ID, Title: s.Title, Severity: s.Severity, Wanted: names.Replace(s.Wanted),
 		Effect: s.Effect, Confirm: confirm,
-		Fix: explainFix(s).render(s, names)}, true
+		Fix: renderFix(explainFix(s), s, names)}, true
 }
 
 // AddProbe adds the outcome of a probe and decides again whether the host is ready. It reports whether there is a probe
 // of that id.
-func (r *Report) AddProbe(id string, o Outcome, read []string) bool {
+func AddProbe(r *api.DoctorReport, id string, o Outcome, read []string) bool {
 	s, ok := settings.Get(id)
 	if !ok || !slices.Contains(ProbeIDs(), id) {
 		return false
 	}
 	reserved, _ := cpuset.Parse(r.CPUs)
 	names := (&settings.Host{Reserved: reserved}).Names()
-	r.Checks = append(r.Checks, Check{ID: id, Title: s.Title, Severity: s.Severity, Status: o.Status, Found: o.Found,
+	r.Checks = append(r.Checks, api.DoctorCheck{ID: id, Title: s.Title, Severity: s.Severity, Status: o.Status,
+		Found:  o.Found,
 		Wanted: s.Wanted,
-		Reason: o.Reason, Read: append([]string{}, read...), Effect: s.Effect, Fix: explainFix(s).render(s, names)})
-	r.Ready = r.blocking() == 0
+		Reason: o.Reason, Read: append([]string{}, read...), Effect: s.Effect, Fix: renderFix(explainFix(s), s, names)})
+	r.Ready = blocking(*r) == 0
 	return true
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/boot"
 	"judged/internal/host/fingerprint"
@@ -108,7 +109,7 @@ func host(t testing.TB, name string) hostfs.FS {
 	return hostfs.Of(tree)
 }
 
-func examine(t *testing.T, o Options) Report {
+func examine(t *testing.T, o Options) api.DoctorReport {
 	t.Helper()
 	r, err := Run(context.Background(), o)
 	if err != nil {
@@ -117,9 +118,9 @@ func examine(t *testing.T, o Options) Report {
 	return r
 }
 
-func byID(t *testing.T, r Report, id string) Check {
+func byID(t *testing.T, r api.DoctorReport, id string) api.DoctorCheck {
 	t.Helper()
-	i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == id })
+	i := slices.IndexFunc(r.Checks, func(c api.DoctorCheck) bool { return c.ID == id })
 	if i < 0 {
 		t.Fatalf("no check %q", id)
 	}
@@ -215,28 +216,28 @@ func cautious() []string {
 
 // A check that was never seen to pass, to fail or to be skipped may not be able to.
 func TestEveryCheckIsSeenInEveryState(t *testing.T) {
-	seen := map[string]map[Status]bool{}
+	seen := map[string]map[api.DoctorStatus]bool{}
 	for _, o := range recorded(t) {
 		for _, c := range examine(t, o).Checks {
 			if seen[c.ID] == nil {
-				seen[c.ID] = map[Status]bool{}
+				seen[c.ID] = map[api.DoctorStatus]bool{}
 			}
 			seen[c.ID][c.Status] = true
 		}
 	}
 	for _, c := range settings.All() {
 		s := seen[c.ID]
-		bad := Fail
+		bad := api.DoctorFail
 		if slices.Contains(cautious(), c.ID) {
-			bad = Warn
+			bad = api.DoctorWarn
 		}
-		if !s[Pass] || !s[bad] || !s[Skip] && !slices.Contains(always(), c.ID) {
+		if !s[api.DoctorPass] || !s[bad] || !s[api.DoctorSkip] && !slices.Contains(always(), c.ID) {
 			t.Errorf("%s is seen as %v only", c.ID, slices.Sorted(maps.Keys(s)))
 		}
-		if s[Skip] && slices.Contains(always(), c.ID) {
+		if s[api.DoctorSkip] && slices.Contains(always(), c.ID) {
 			t.Errorf("%s is said to apply always, and is skipped", c.ID)
 		}
-		if s[Fail] && bad == Warn {
+		if s[api.DoctorFail] && bad == api.DoctorWarn {
 			t.Errorf("%s is said to warn only, and fails", c.ID)
 		}
 	}
@@ -263,7 +264,7 @@ func TestCatalogue(t *testing.T) {
 		if !sourced.MatchString(c.Effect) {
 			t.Errorf("%s does not say where its figure is from: %s", c.ID, c.Effect)
 		}
-		if fix := explainFix(c); c.Severity == S1 && len(fix.Runtime) == 0 && fix.Boot == "" {
+		if fix := explainFix(c); c.Severity == api.SeverityS1 && len(fix.Runtime) == 0 && fix.Boot == "" {
 			t.Errorf("%s does not say how to fix it", c.ID)
 		}
 		if c.Tuned() != "" && c.NotTuned != "" {
@@ -340,10 +341,10 @@ func TestMissingFilesNeverPass(t *testing.T) {
 		if slices.Contains(decided, c.ID) {
 			continue
 		}
-		if c.Status != Skip && c.Status != Unknown {
+		if c.Status != api.DoctorSkip && c.Status != api.DoctorUnknown {
 			t.Errorf("%s: %s (%s)", c.ID, c.Status, c.Reason)
 		}
-		if c.Status == Skip && c.ID != "daemon-placement" && c.ID != "perf-keys" && c.ID != "pool-fingerprint" &&
+		if c.Status == api.DoctorSkip && c.ID != "daemon-placement" && c.ID != "perf-keys" && c.ID != "pool-fingerprint" &&
 			!strings.Contains(c.Reason, "/") && !strings.Contains(c.Reason, "cpu.max") {
 			t.Errorf("%s: %q names no path", c.ID, c.Reason)
 		}
@@ -397,7 +398,7 @@ func TestUnreadableWarns(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := byID(t, examine(t, Options{FS: hostfs.New(root)}), id)
-		if c.Status != Warn || !strings.Contains(c.Reason, filepath.Base(path)) &&
+		if c.Status != api.DoctorWarn || !strings.Contains(c.Reason, filepath.Base(path)) &&
 			!strings.Contains(c.Reason, "interrupt 5") {
 			t.Errorf("%s: %s (%s), want warn with the path", id, c.Status, c.Reason)
 		}
@@ -418,7 +419,7 @@ func write(t *testing.T, root, name, content string) {
 func TestFrequencyIsSkippedUnderAHypervisor(t *testing.T) {
 	r := examine(t, recorded(t)["kvm-vm"])
 	for _, id := range []string{"turbo-off", "governor"} {
-		if c := byID(t, r, id); c.Status != Skip || c.Reason != "controlled by the hypervisor" {
+		if c := byID(t, r, id); c.Status != api.DoctorSkip || c.Reason != "controlled by the hypervisor" {
 			t.Errorf("%s: %s (%s)", id, c.Status, c.Reason)
 		}
 	}
@@ -445,12 +446,12 @@ func TestReservedCPUs(t *testing.T) {
 // A reserved CPU that is offline has no files: nothing about it may pass for want of a look.
 func TestOfflineCPUPassesNothingOfItsOwn(t *testing.T) {
 	r := examine(t, Options{FS: host(t, "intel-bare-tuned"), CPUs: cpuset.New(9)})
-	if c := byID(t, r, "reserved-valid"); c.Status != Fail {
+	if c := byID(t, r, "reserved-valid"); c.Status != api.DoctorFail {
 		t.Errorf("reserved-valid: %s", c.Status)
 	}
 	for _, id := range []string{"governor", "core-homogeneous", "smt-sibling-free", "llc-private", "slot-one-node",
 		"steal"} {
-		if c := byID(t, r, id); c.Status == Pass {
+		if c := byID(t, r, id); c.Status == api.DoctorPass {
 			t.Errorf("%s passes: %s", id, c.Found)
 		}
 	}
@@ -479,19 +480,20 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestStrictCountsSecondClass(t *testing.T) {
-	r := Report{Checks: []Check{{ID: "a", Severity: S2, Status: Fail}, {ID: "b", Severity: S1, Status: Warn},
-		{ID: "c", Severity: Info, Status: Fail}}}
-	if n := r.blocking(); n != 0 {
+	r := api.DoctorReport{Checks: []api.DoctorCheck{{ID: "a", Severity: api.SeverityS2, Status: api.DoctorFail},
+		{ID: "b", Severity: api.SeverityS1, Status: api.DoctorWarn},
+		{ID: "c", Severity: api.SeverityInfo, Status: api.DoctorFail}}}
+	if n := blocking(r); n != 0 {
 		t.Errorf("%d block", n)
 	}
 	r.Strict = true
-	if n := r.blocking(); n != 1 {
+	if n := blocking(r); n != 1 {
 		t.Errorf("strict: %d block, want 1", n)
 	}
 	if diff := cmp.Diff([]string{"a", "c"}, r.FailedIDs()); diff != "" {
 		t.Errorf("FailedIDs (-want +got):\n%s", diff)
 	}
-	if ids := (Report{}).FailedIDs(); ids == nil {
+	if ids := (api.DoctorReport{}).FailedIDs(); ids == nil {
 		t.Error("FailedIDs is nil, which is null in JSON")
 	}
 }
@@ -500,18 +502,18 @@ func TestStrictCountsSecondClass(t *testing.T) {
 // host from being ready.
 func TestProbe(t *testing.T) {
 	r := examine(t, recorded(t)["intel-bare-tuned"])
-	if !r.AddProbe("probe-gap", pass("nothing lost"), nil) || !r.Ready {
+	if !AddProbe(&r, "probe-gap", pass("nothing lost"), nil) || !r.Ready {
 		t.Errorf("a probe that passed: ready %t", r.Ready)
 	}
-	if !r.AddProbe("probe-limits", fail("CPU 1: may run on 0-7", "its CPUs are not the slot's"),
+	if !AddProbe(&r, "probe-limits", fail("CPU 1: may run on 0-7", "its CPUs are not the slot's"),
 		[]string{"/proc/self/status"}) || r.Ready {
 		t.Errorf("a probe that failed: ready %t", r.Ready)
 	}
-	if n := len(r.Checks); r.AddProbe("probe-all", pass(""), nil) || len(r.Checks) != n {
+	if n := len(r.Checks); AddProbe(&r, "probe-all", pass(""), nil) || len(r.Checks) != n {
 		t.Error("a probe that does not exist was added")
 	}
 	var b strings.Builder
-	if err := r.WriteTable(&b, false); err != nil {
+	if err := WriteTable(&b, r, false); err != nil {
 		t.Fatal(err)
 	}
 	_, table, ok := strings.Cut(b.String(), "\n"+probeHeading+"\n")
@@ -553,7 +555,7 @@ func TestTable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := examine(t, o)
 			var plain, colored bytes.Buffer
-			if err := errors.Join(r.WriteTable(&plain, false), r.WriteTable(&colored, true)); err != nil {
+			if err := errors.Join(WriteTable(&plain, r, false), WriteTable(&colored, r, true)); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(plain.String()) {
@@ -583,7 +585,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, fs.ErrInvalid }
 
 func TestTableReportsAFailedWrite(t *testing.T) {
-	if err := examine(t, recorded(t)["kvm-vm"]).WriteTable(fullDisk{}, false); !errors.Is(err, fs.ErrInvalid) {
+	if err := WriteTable(fullDisk{}, examine(t, recorded(t)["kvm-vm"]), false); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("WriteTable = %v", err)
 	}
 }
@@ -593,7 +595,7 @@ func TestLive(t *testing.T) {
 	for _, daemon := range []bool{false, true} {
 		r := examine(t, Options{FS: hostfs.New("/"), Daemon: daemon})
 		var table bytes.Buffer
-		if err := r.WriteTable(&table, false); err != nil {
+		if err := WriteTable(&table, r, false); err != nil {
 			t.Fatal(err)
 		}
 		t.Log("\n" + table.String())

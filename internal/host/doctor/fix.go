@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/host/proc"
 	"judged/internal/host/settings"
@@ -58,8 +60,8 @@ var ticking = map[string]string{
 }
 
 // fix is the fix of a setting on one host. Where the catalogue has commands too, those explain it without a host.
-func (f facts) fix(s settings.Setting) Fix {
-	fix := Fix{Runtime: s.Commands(), Boot: s.Boot}
+func (f facts) fix(s settings.Setting) api.DoctorFix {
+	fix := api.DoctorFix{Runtime: s.Commands(), Boot: s.Boot}
 	if boot, ok := ticking[s.ID]; ok && !f.FS.Exists(nohzFull) {
 		fix.Boot = boot
 	}
@@ -101,12 +103,12 @@ func (f facts) fix(s settings.Setting) Fix {
 
 // explainFix is the fix of a setting for any host: for each mode of control groups where that makes a difference and
 // the catalogue has no commands.
-func explainFix(s settings.Setting) Fix {
+func explainFix(s settings.Setting) api.DoctorFix {
 	if s.ID != "cgroup-ready" && s.ID != "sched-isolated" && s.ID != "user-tasks" {
-		return Fix{Runtime: s.Commands(), Boot: s.Boot}
+		return api.DoctorFix{Runtime: s.Commands(), Boot: s.Boot}
 	}
 	v2, v1 := (facts{groups: groups{unified, cgroupDir, true}}).fix(s), (facts{groups: groups{mode: legacy}}).fix(s)
-	all := Fix{Boot: v2.Boot, Runtime: append([]string{"# cgroup v2"}, v2.Runtime...)}
+	all := api.DoctorFix{Boot: v2.Boot, Runtime: append([]string{"# cgroup v2"}, v2.Runtime...)}
 	if v1.Boot != v2.Boot {
 		all.Boot = "cgroup v2: " + v2.Boot + "; v1 and hybrid: " + v1.Boot
 	}
@@ -119,13 +121,13 @@ func explainFix(s settings.Setting) Fix {
 }
 
 // fixControllers makes the controllers available that runs need.
-func fixControllers(f facts) Fix {
+func fixControllers(f facts) api.DoctorFix {
 	const delegate = "Delegate=yes in judged's unit"
 	if f.groups.mode == unified {
-		return Fix{Runtime: []string{settings.SetFile(`"+cpuset +cpu +memory +pids"`,
+		return api.DoctorFix{Runtime: []string{settings.SetFile(`"+cpuset +cpu +memory +pids"`,
 			f.groups.point+"/cgroup.subtree_control")}, Boot: delegate}
 	}
-	fix := Fix{Boot: "systemd.unified_cgroup_hierarchy=1 on the kernel command line, " + delegate}
+	fix := api.DoctorFix{Boot: "systemd.unified_cgroup_hierarchy=1 on the kernel command line, " + delegate}
 	if f.groups.mode == absent {
 		fix.Runtime = []string{"mount -t cgroup2 cgroup2 " + cgroupDir}
 		return fix

@@ -70,7 +70,7 @@ func runRemedies(tools string) error {
 	var faults []error
 	ran := 0
 	for _, c := range slices.Concat(settings.All(), settings.Probes()) {
-		for _, command := range explainFix(c).render(c, names).Runtime {
+		for _, command := range renderFix(explainFix(c), c, names).Runtime {
 			if strings.HasPrefix(command, "#") {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
 )
 
@@ -47,13 +48,14 @@ func FuzzTable(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r := Report{CPUs: s, Host: HostSummary{Name: s, Kernel: s, CPUModel: s}, Checks: []Check{
-			{ID: "turbo", Severity: S1, Status: Fail, Found: s, Wanted: s, Reason: s, Effect: s,
-				Fix: Fix{Runtime: []string{s}, Boot: s}},
-			{ID: "steal", Severity: S2, Status: Unknown, Reason: s},
-		}}
+		r := api.DoctorReport{CPUs: s, Host: api.DoctorHostSummary{Name: s, Kernel: s, CPUModel: s},
+			Checks: []api.DoctorCheck{
+				{ID: "turbo", Severity: api.SeverityS1, Status: api.DoctorFail, Found: s, Wanted: s, Reason: s, Effect: s,
+					Fix: api.DoctorFix{Runtime: []string{s}, Boot: s}},
+				{ID: "steal", Severity: api.SeverityS2, Status: api.DoctorUnknown, Reason: s},
+			}}
 		var b bytes.Buffer
-		if err := r.WriteTable(&b, false); err != nil {
+		if err := WriteTable(&b, r, false); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"judged/internal/api"
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
@@ -19,13 +20,15 @@ const (
 )
 
 // byUrgency puts what has to be done first.
-func byUrgency() []Status { return []Status{Fail, Warn, Unknown, Skip, Pass} }
+func byUrgency() []api.DoctorStatus {
+	return []api.DoctorStatus{api.DoctorFail, api.DoctorWarn, api.DoctorUnknown, api.DoctorSkip, api.DoctorPass}
+}
 
 // WriteTable writes the report for people: the verdict first, then the checks by severity with the fix for each, in
 // at most 80 columns. Colours are ANSI escapes around the status words.
-func (r Report) WriteTable(w io.Writer, color bool) error {
+func WriteTable(w io.Writer, r api.DoctorReport, color bool) error {
 	t := table{w: bufio.NewWriter(w), color: color}
-	t.line(0, r.verdict())
+	t.line(0, verdict(r))
 	t.line(0, fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel))
 	t.line(0, fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation,
 		r.Host.Turbo))
@@ -35,32 +38,33 @@ func (r Report) WriteTable(w io.Writer, color bool) error {
 		t.line(0, "counts of the kernel cover the time since boot")
 	}
 	for _, s := range severities() {
-		t.group(s.meaning, r.of(func(c Check) bool { return c.Severity == s.severity && !c.probe() }))
+		t.group(s.meaning, checksOf(r, func(c api.DoctorCheck) bool { return c.Severity == s.severity && !isProbe(c) }))
 	}
-	t.group(probeHeading, r.of(Check.probe))
+	t.group(probeHeading, checksOf(r, isProbe))
 	return t.w.Flush()
 }
 
 type meaning struct {
-	severity Severity
+	severity api.Severity
 	meaning  string
 }
 
 func severities() []meaning {
-	return []meaning{{S1, "S1  can move a verdict: more than 5 %"}, {S2, "S2  0.5 to 5 %"}, {S3, "S3  less than 0.5 %"},
-		{Info, "for information"}}
+	return []meaning{{api.SeverityS1, "S1  can move a verdict: more than 5 %"}, {api.SeverityS2, "S2  0.5 to 5 %"},
+		{api.SeverityS3, "S3  less than 0.5 %"},
+		{api.SeverityInfo, "for information"}}
 }
 
-func (r Report) verdict() string {
+func verdict(r api.DoctorReport) string {
 	if r.Ready {
 		return "ready"
 	}
-	return fmt.Sprintf("not ready: %d to fix, here is how", r.blocking())
+	return fmt.Sprintf("not ready: %d to fix, here is how", blocking(r))
 }
 
 // of returns the checks of a group, the worst first.
-func (r Report) of(group func(Check) bool) []Check {
-	var found []Check
+func checksOf(r api.DoctorReport, group func(api.DoctorCheck) bool) []api.DoctorCheck {
+	var found []api.DoctorCheck
 	for _, status := range byUrgency() {
 		for _, c := range r.Checks {
 			if group(c) && c.Status == status {
@@ -77,7 +81,7 @@ type table struct {
 	color bool
 }
 
-func (t *table) group(heading string, checks []Check) {
+func (t *table) group(heading string, checks []api.DoctorCheck) {
 	if len(checks) == 0 {
 		return
 	}
@@ -88,12 +92,12 @@ func (t *table) group(heading string, checks []Check) {
 	}
 }
 
-func (t *table) check(c Check) {
+func (t *table) check(c api.DoctorCheck) {
 	lines := []string{c.Found}
 	switch c.Status {
-	case Skip, Unknown:
+	case api.DoctorSkip, api.DoctorUnknown:
 		lines[0] = c.Reason
-	case Fail, Warn:
+	case api.DoctorFail, api.DoctorWarn:
 		lines = append(lines, "why     "+c.Reason, "wanted  "+c.Wanted, "costs   "+c.Effect)
 		for _, command := range c.Fix.Runtime {
 			lines = append(lines, "now     "+command)
@@ -117,12 +121,13 @@ func (t *table) check(c Check) {
 	}
 }
 
-func (t *table) label(s Status) string {
+func (t *table) label(s api.DoctorStatus) string {
 	word := fmt.Sprintf("%-*s", labelWidth, s)
 	if !t.color {
 		return word
 	}
-	code := map[Status]string{Fail: "1;31", Warn: "33", Pass: "32", Skip: "2", Unknown: "36"}[s]
+	code := map[api.DoctorStatus]string{api.DoctorFail: "1;31", api.DoctorWarn: "33", api.DoctorPass: "32",
+		api.DoctorSkip: "2", api.DoctorUnknown: "36"}[s]
 	return "\x1b[" + code + "m" + word + "\x1b[0m"
 }
 
@@ -132,4 +137,4 @@ func (t *table) line(indent int, line string) {
 	}
 }
 
-func (c Check) probe() bool { return strings.HasPrefix(c.ID, "probe-") }
+func isProbe(c api.DoctorCheck) bool { return strings.HasPrefix(c.ID, "probe-") }

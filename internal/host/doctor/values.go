@@ -7,13 +7,15 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/host/settings"
 )
 
 // values compares the files of the setting with the wanted values.
 func (v *view) values() Outcome {
-	o := Outcome{Status: Pass}
+	o := Outcome{Status: api.DoctorPass}
 	var names, found, wrong []string
 	for _, value := range v.setting.Values {
 		switch {
@@ -38,11 +40,11 @@ func (v *view) values() Outcome {
 				text += ", want " + wanted
 			}
 			wrong = append(wrong, text)
-			if o.Status != Fail {
-				o.Status = Warn
+			if o.Status != api.DoctorFail {
+				o.Status = api.DoctorWarn
 			}
 			if value.Wrong == settings.Fails || slices.Contains(value.Worst, now) {
-				o.Status = Fail
+				o.Status = api.DoctorFail
 			}
 		}
 	}

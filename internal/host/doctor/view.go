@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/proc"
@@ -151,8 +153,8 @@ func (f facts) cores(within cpuset.Set) int {
 	return len(cores)
 }
 
-func (f facts) describe() HostSummary {
-	return HostSummary{
+func (f facts) describe() api.DoctorHostSummary {
+	return api.DoctorHostSummary{
 		Name: f.Optional("/proc/sys/kernel/hostname"), Kernel: f.Topology.Kernel, CPUModel: f.Topology.Model,
 		Class: f.class.String(), CPUs: len(f.Topology.Online), NUMANodes: len(f.Topology.Nodes),
 		Isolation: f.Topology.IsolationKind(), Turbo: string(f.turbo.Value),

@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/cpuset"
@@ -210,7 +212,7 @@ func TestPackedConfig(t *testing.T) {
 // TestParse: what was printed is read back, and nothing else is.
 func TestParse(t *testing.T) {
 	want := copied(t, "intel-bare-tuned").take()
-	want.Kernels = &Kernels{Program: "ab12", CPUTime: map[string]time.Duration{"alu": 98 * time.Millisecond}}
+	want.Kernels = &api.KernelTimes{Program: "ab12", CPUTime: map[string]time.Duration{"alu": 98 * time.Millisecond}}
 	text, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)

@@ -6,40 +6,13 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"judged/internal/api"
 )
-
-// Kernels are times of reference kernels that no neighbour reaches, each the median over all slots of
-// a host.
-type Kernels struct {
-	// SHA-256 of what ran them; those of two programs are not compared
-	Program string                   `json:"program"`
-	CPUTime map[string]time.Duration `json:"cpu_time_ns"` // by kernel, of its thread
-}
-
-// Check returns an error for a time that is not positive. No kernels are valid.
-func (k *Kernels) Check() error {
-	if k == nil {
-		return nil
-	}
-	for _, kernel := range slices.Sorted(maps.Keys(k.CPUTime)) {
-		if took := k.CPUTime[kernel]; took <= 0 {
-			return fmt.Errorf("kernel %q took %d ns", kernel, took)
-		}
-	}
-	return nil
-}
-
-// Equal reports whether two hosts have the same times. nil equals nil only.
-func (k *Kernels) Equal(other *Kernels) bool {
-	if k == nil || other == nil {
-		return k == other
-	}
-	return k.Program == other.Program && maps.Equal(k.CPUTime, other.CPUTime)
-}
 
 // Apart lists the kernels that take longer or shorter than in a pool by more than a ratio, by name. Those that only
 // one of them has do not count.
-func (k *Kernels) Apart(pool map[string]time.Duration, most float64) []Difference {
+func Apart(k *api.KernelTimes, pool map[string]time.Duration, most float64) []Difference {
 	var found []Difference
 	for _, kernel := range slices.Sorted(maps.Keys(k.CPUTime)) {
 		here, there := k.CPUTime[kernel], pool[kernel]
@@ -57,7 +30,7 @@ func (k *Kernels) Apart(pool map[string]time.Duration, most float64) []Differenc
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f ms", d.Seconds()*1000) }
 
 // Median is the median of hosts for each kernel that one of them has. Of two in the middle it is the longer one.
-func Median(hosts []*Kernels) map[string]time.Duration {
+func Median(hosts []*api.KernelTimes) map[string]time.Duration {
 	times := map[string][]time.Duration{}
 	for _, host := range hosts {
 		for kernel, took := range host.CPUTime {

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"judged/internal/api"
 )
 
 // schema is the version of the JSON of a Fingerprint.
@@ -21,7 +23,7 @@ type Fingerprint struct {
 	Hard   map[string]string `json:"hard"`        // hosts that differ in one must not be compared
 	Soft   map[string]string `json:"soft"`        // may differ within a pool
 	// Kernels is how long reference kernels take; nil where they were not run.
-	Kernels *Kernels `json:"kernels,omitempty"`
+	Kernels *api.KernelTimes `json:"kernels,omitempty"`
 }
 
 // Members that a capture cuts, since they can hold secrets: they cannot be compared of one.

@@ -1,22 +1,26 @@
 package settings
 
+import (
+	"judged/internal/api"
+)
+
 func machineSettings() []Setting {
 	return []Setting{{
-		ID: "env-class", Title: "kind of machine", Severity: Info,
+		ID: "env-class", Title: "kind of machine", Severity: api.SeverityInfo,
 		Wanted: "bare metal",
 		Effect: "a hypervisor can take the CPU away and hides frequency and caches: an idle virtual machine lost 0.67 % " +
 			"of a spinning core's time, a busy one 2 % with gaps of 3.2 ms (measured)",
 		See:  "systemd-detect-virt",
 		Boot: "a dedicated or bare-metal instance; judged on the host and not in a container",
 	}, {
-		ID: "cgroup-ready", Title: "control groups", Severity: S1,
+		ID: "cgroup-ready", Title: "control groups", Severity: api.SeverityS1,
 		Wanted: "cgroup v2 with cpuset, cpu, memory and pids available to judged",
 		Effect: "without cpuset, runs share their CPUs with other work: +51 to +197 % time under load (measured); " +
 			"without memory and pids, limits cannot be enforced",
 		See:      "cat /sys/fs/cgroup/cgroup.controllers /sys/fs/cgroup/cgroup.subtree_control",
 		NotTuned: "judged enables the controllers of its groups when it starts; other groups belong to other programs",
 	}, {
-		ID: "cpu-throttle-config", Title: "quotas above the slots", Severity: S1,
+		ID: "cpu-throttle-config", Title: "quotas above the slots", Severity: api.SeverityS1,
 		Wanted: "cpu.max and memory.high are max in judged's cgroup and in all above it",
 		Effect: "a quota stops runs for the rest of each 100 ms period, memory.high makes their allocations sleep " +
 			"(kernel documentation, cgroup-v2)",
@@ -27,7 +31,7 @@ func machineSettings() []Setting {
 			"container",
 		NotTuned: "an administrator set the quotas on groups above judged; change their unit",
 	}, {
-		ID: "kernel-version", Title: "kernel release", Severity: S1,
+		ID: "kernel-version", Title: "kernel release", Severity: api.SeverityS1,
 		Wanted: "Linux 6.3 or newer; 6.8 with partitions",
 		Effect: "below 6.3, page faults wait for locks of other memory cgroups, for seconds at a contest in 2023 " +
 			"(DOMjudge issue 2277); below 5.12 judged does not start",
@@ -38,14 +42,14 @@ func machineSettings() []Setting {
 
 func cpuSettings() []Setting {
 	return []Setting{{
-		ID: "reserved-valid", Title: "reserved CPUs", Severity: S1,
+		ID: "reserved-valid", Title: "reserved CPUs", Severity: api.SeverityS1,
 		Wanted: "CPU {R} online, CPU 0 not among them, at least one other CPU on every node",
 		Effect: "CPU 0 cannot stop its tick (kernel documentation, no_hz); without another CPU the kernel and judged " +
 			"compete with the runs: +51 to +77 % wall time (measured)",
 		See:  "grep . /sys/devices/system/cpu/online /sys/devices/system/cpu/isolated",
 		Boot: "other CPUs in slots.cpu_list of the configuration and in isolcpus=",
 	}, {
-		ID: "smt-off", Title: "SMT (hyper-threading)", Severity: S1,
+		ID: "smt-off", Title: "SMT (hyper-threading)", Severity: api.SeverityS1,
 		Wanted: "/sys/devices/system/cpu/smt/active is 0",
 		Effect: "two threads of a core share its execution units and first caches, so a run depends on what its sibling " +
 			"does (published experiments switch it off first)",
@@ -54,7 +58,7 @@ func cpuSettings() []Setting {
 		Boot:   "nosmt on the kernel command line, or off in the firmware",
 		Risk:   "half of the logical CPUs go offline; a thread bound to one of them may run anywhere afterwards",
 	}, {
-		ID: "smt-sibling-free", Title: "siblings of reserved CPUs", Severity: S1,
+		ID: "smt-sibling-free", Title: "siblings of reserved CPUs", Severity: api.SeverityS1,
 		Wanted: "every sibling of CPU {R} is offline, or reserved too and idle",
 		Effect: "a busy sibling takes up to half of the core from the run (estimate)",
 		Values: []Value{{Pattern: "/sys/devices/system/cpu/cpu[0-9]*/online", Kind: Word, Want: siblingOff}},
@@ -63,21 +67,21 @@ func cpuSettings() []Setting {
 		Boot:   "nosmt, or reserve whole cores",
 		Risk:   "these CPUs go offline for everybody; a thread bound to one of them may run anywhere afterwards",
 	}, {
-		ID: "core-homogeneous", Title: "equal cores", Severity: S1,
+		ID: "core-homogeneous", Title: "equal cores", Severity: api.SeverityS1,
 		Wanted: "equal capacity, type, maximum frequency and cache on all of CPU {R}",
 		Effect: "the time depends on the slot: efficiency cores have about half the capacity of performance cores " +
 			"(kernel documentation, cpu_capacity)",
 		See:  "grep . /sys/devices/system/cpu/cpu*/cpu_capacity /sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq",
 		Boot: "reserve cores of one kind; preferred cores off in the firmware",
 	}, {
-		ID: "slot-one-node", Title: "slot within one NUMA node", Severity: S1,
+		ID: "slot-one-node", Title: "slot within one NUMA node", Severity: api.SeverityS1,
 		Wanted: "every slot of {W} CPU on one node that has memory",
 		Effect: "memory of another node is slower: spread of 20 runs 252 -> 48 ms once bound to one node (published " +
 			"experiment)",
 		See:  "grep . /sys/devices/system/node/node*/cpulist",
 		Boot: "reserve a multiple of {W} cores on each node",
 	}, {
-		ID: "llc-private", Title: "last-level cache", Severity: S1,
+		ID: "llc-private", Title: "last-level cache", Severity: api.SeverityS1,
 		Wanted: "one slot per L3 cache, shared with nothing else",
 		Effect: "a neighbour that streams memory through a shared L3 raised the CPU time of a run on its own core by 25 " +
 			"% (measured)",
@@ -85,7 +89,7 @@ func cpuSettings() []Setting {
 		Boot: "one slot per L3 (AMD: per CCX, L3 as NUMA in the firmware); Intel: divide it with resctrl " +
 			"(rdt=l3cat,mba)",
 	}, {
-		ID: "slot-mems", Title: "memory of the slot's own node", Severity: S1,
+		ID: "slot-mems", Title: "memory of the slot's own node", Severity: api.SeverityS1,
 		Wanted: "judged's cpuset.mems holds the nodes of CPU {R}, and each has 256 MiB free for every slot",
 		Effect: "memory of another node is slower: spread of 20 runs 252 -> 48 ms once bound to one node (published " +
 			"experiment)",
@@ -97,13 +101,13 @@ func cpuSettings() []Setting {
 		Boot:     "no AllowedMemoryNodes= in judged's unit and the slices above it, no --cpuset-mems on a container",
 		NotTuned: "the sandbox binds the memory of each run to the node of its slot",
 	}, {
-		ID: "node-symmetric", Title: "equal memory of the nodes", Severity: S2,
+		ID: "node-symmetric", Title: "equal memory of the nodes", Severity: api.SeverityS2,
 		Wanted: "equal modules at every memory controller, equal memory on every node of CPU {R}",
 		Effect: "a node with fewer channels has less bandwidth: 0.5 to 5 % for programs that stream memory (estimate)",
 		See:    "grep MemTotal /sys/devices/system/node/node*/meminfo",
 		Boot:   "modules of one kind in every channel, or reserve CPUs of one node only",
 	}, {
-		ID: "resctrl", Title: "division of the last-level cache", Severity: S1, Bare: true,
+		ID: "resctrl", Title: "division of the last-level cache", Severity: api.SeverityS1, Bare: true,
 		Wanted: "an L3 that is shared with others is divided: CPU {R} in a resctrl group of mode exclusive",
 		Effect: "as of llc-private: +25 % CPU time (measured)",
 		See:    "grep . /sys/fs/resctrl/*/cpus_list /sys/fs/resctrl/*/mode",

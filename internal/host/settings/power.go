@@ -1,5 +1,9 @@
 package settings
 
+import (
+	"judged/internal/api"
+)
+
 const (
 	cpuDir  = "/sys/devices/system/cpu"
 	freqDir = cpuDir + "/cpu{cpu}/cpufreq"
@@ -7,7 +11,7 @@ const (
 
 func powerSettings() []Setting {
 	return []Setting{{
-		ID: "turbo-off", Title: "turbo (boost)", Severity: S1, Bare: true,
+		ID: "turbo-off", Title: "turbo (boost)", Severity: api.SeverityS1, Bare: true,
 		Wanted: "off on every reserved CPU",
 		Effect: "the frequency follows the load of the other cores: spread of 20 runs 1354 -> 252 ms with turbo off " +
 			"(published experiment)",
@@ -21,7 +25,7 @@ func powerSettings() []Setting {
 		Boot: "turbo or core performance boost off in the firmware",
 		Risk: "everything on this host loses the speed that turbo gave",
 	}, {
-		ID: "governor", Title: "frequency governor", Severity: S1, Bare: true,
+		ID: "governor", Title: "frequency governor", Severity: api.SeverityS1, Bare: true,
 		Wanted: "performance (or userspace with a fixed speed) on every reserved CPU",
 		Effect: "other governors raise the frequency only after a while: a core at its lowest speed is 2 to 4 times " +
 			"slower (ratio of the processors' own limits)",
@@ -30,7 +34,7 @@ func powerSettings() []Setting {
 		Boot: "cpufreq.default_governor=performance",
 		Risk: "the reserved CPUs need more power and get hotter",
 	}, {
-		ID: "clocksource", Title: "clock source", Severity: S2,
+		ID: "clocksource", Title: "clock source", Severity: api.SeverityS2,
 		Wanted: "tsc on x86, arch_sys_counter on ARM",
 		Effect: "every reading of another clock is a trap or a slow device access of 0.5 to 4 us (estimate)",
 		Values: []Value{{Pattern: "/sys/devices/system/clocksource/clocksource0/current_clocksource", Kind: Word,
@@ -39,7 +43,7 @@ func powerSettings() []Setting {
 		Boot: "tsc=reliable",
 		Risk: "the kernel abandons a counter that it finds unstable, and logs it",
 	}, {
-		ID: "steal", Title: "time taken by the hypervisor", Severity: S1,
+		ID: "steal", Title: "time taken by the hypervisor", Severity: api.SeverityS1,
 		Wanted: "no stolen time on CPU {R}",
 		Effect: "stolen time is added to wall time, and to CPU time through cold caches: without the runs that had any, " +
 			"the spread of a sieve fell from 21 to 9 % (measured)",
@@ -51,7 +55,7 @@ func powerSettings() []Setting {
 func frequencySettings() []Setting {
 	const uncore = cpuDir + "/intel_uncore_frequency"
 	return []Setting{{
-		ID: "freq-pinned", Title: "fixed frequency", Severity: S2, Bare: true,
+		ID: "freq-pinned", Title: "fixed frequency", Severity: api.SeverityS2, Bare: true,
 		Wanted: "scaling_min_freq = scaling_max_freq, not above the base frequency, on CPU {R}",
 		Effect: "between two limits the processor chooses by load, temperature and power: 0.5 to 5 % of CPU time with " +
 			"turbo off (estimate)",
@@ -64,7 +68,7 @@ func frequencySettings() []Setting {
 			"echo $f > $p/scaling_max_freq; echo $f > $p/scaling_min_freq; done"},
 		Risk: "an idle reserved CPU does not clock down",
 	}, {
-		ID: "pref-hints", Title: "hints to the processor", Severity: S2, Bare: true,
+		ID: "pref-hints", Title: "hints to the processor", Severity: api.SeverityS2, Bare: true,
 		Wanted: "energy_performance_preference performance, energy_perf_bias 0, platform profile performance",
 		Effect: "when asked to save energy, the firmware slows clocks down and raises them late: 0.5 to 5 % (estimate; " +
 			"kernel documentation, intel_pstate)",
@@ -79,7 +83,7 @@ func frequencySettings() []Setting {
 		Boot: "the profile for maximum performance in the firmware",
 		Risk: "the reserved CPUs need more power and get hotter",
 	}, {
-		ID: "pstate-nohz", Title: "frequency driver on CPUs without a tick", Severity: S2, Bare: true,
+		ID: "pstate-nohz", Title: "frequency driver on CPUs without a tick", Severity: api.SeverityS2, Bare: true,
 		Wanted: "hardware-managed P-states (HWP), another driver, or a fixed frequency on CPU {R}",
 		Effect: "without HWP intel_pstate chooses the frequency from the tick, which nohz_full stops: a run keeps the " +
 			"speed of the run before (Red Hat bug 1378529)",
@@ -88,7 +92,7 @@ func frequencySettings() []Setting {
 		Boot:     "intel_pstate=disable",
 		NotTuned: "a change of the frequency driver forgets every setting of the old one; freq-pinned is enough",
 	}, {
-		ID: "cstates", Title: "sleep states", Severity: S3, Bare: true,
+		ID: "cstates", Title: "sleep states", Severity: api.SeverityS3, Bare: true,
 		Wanted: "no enabled state of CPU {R} takes more than 2 us to leave",
 		Effect: "each wake-up of a run that sleeps or waits costs 50 to 200 us from the deep states (cpuidle's own " +
 			"figures)",
@@ -99,7 +103,7 @@ func frequencySettings() []Setting {
 		Boot: "intel_idle.max_cstate=1 processor.max_cstate=1",
 		Risk: "idle reserved CPUs need more power, and leave less of it to the others",
 	}, {
-		ID: "uncore-freq", Title: "frequency of caches and memory controller", Severity: S2, Bare: true,
+		ID: "uncore-freq", Title: "frequency of caches and memory controller", Severity: api.SeverityS2, Bare: true,
 		Wanted: "min_freq_khz = max_freq_khz for every package",
 		Effect: "the latency of L3 and memory follows the load of the other cores: 0.5 to 5 % for programs that miss " +
 			"their caches (estimate; kernel documentation, intel_uncore_frequency)",
@@ -113,13 +117,13 @@ func frequencySettings() []Setting {
 
 func thermalSettings() []Setting {
 	return []Setting{{
-		ID: "thermal-throttle", Title: "thermal throttling", Severity: S1, Bare: true,
+		ID: "thermal-throttle", Title: "thermal throttling", Severity: api.SeverityS1, Bare: true,
 		Wanted: "no throttling of CPU {R}",
 		Effect: "a core that is too hot loses 10 to 60 % of its clock for seconds (estimate)",
 		See:    "grep . /sys/devices/system/cpu/cpu*/thermal_throttle/*_throttle_count",
 		Boot:   "clean the fans, lower the load or the frequency (freq-pinned), or retire the host",
 	}, {
-		ID: "power-limit", Title: "power limit", Severity: S2, Bare: true,
+		ID: "power-limit", Title: "power limit", Severity: api.SeverityS2, Bare: true,
 		Wanted: "on mains, and the long-term limit of each package not below its specification",
 		Effect: "at its power limit the package lowers the clock of all cores by their common load: 0.5 to 5 % " +
 			"(estimate)",
@@ -128,14 +132,14 @@ func thermalSettings() []Setting {
 			"$d/constraint_0_power_limit_uw; done"},
 		Boot: "the long-term power limit (PL1) of the firmware at the processor's TDP",
 	}, {
-		ID: "effective-freq", Title: "frequency that was reached", Severity: S1, Bare: true,
+		ID: "effective-freq", Title: "frequency that was reached", Severity: api.SeverityS1, Bare: true,
 		Wanted: "cpuinfo_avg_freq of CPU {R} within 0.3 % of scaling_max_freq, and equal within 0.2 %",
 		Effect: "CPU time is work divided by this frequency: 1 % of it is 1 % of every time (by definition)",
 		See:    "grep . /sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_avg_freq",
 		Run:    []string{"judged doctor --explain turbo-off"},
 		Boot:   "see turbo-off, governor, freq-pinned and power-limit; if they pass, the firmware limits it",
 	}, {
-		ID: "timesync", Title: "slewing of the clock", Severity: S3,
+		ID: "timesync", Title: "slewing of the clock", Severity: api.SeverityS3,
 		Wanted: "the kernel's clock is corrected by less than 100 ppm",
 		Effect: "wall times are off by the correction, 0.05 % for 500 ppm; CPU times are not (kernel documentation, " +
 			"timekeeping)",
@@ -143,7 +147,7 @@ func thermalSettings() []Setting {
 		Run:  []string{"chronyc burst 4/8"},
 		Boot: "makestep 1 3 in chrony.conf, so that it steps at boot only",
 	}, {
-		ID: "smi", Title: "interrupts of the firmware", Severity: S2, Bare: true,
+		ID: "smi", Title: "interrupts of the firmware", Severity: api.SeverityS2, Bare: true,
 		Wanted: "none",
 		Effect: "system management mode stops all CPUs for 10 to 300 us and more, invisible to the kernel (kernel " +
 			"documentation, hwlat_detector)",

@@ -3,17 +3,8 @@ package settings
 import (
 	"slices"
 	"strings"
-)
 
-// Severity says how much a wrong setting can cost.
-type Severity string
-
-// The severities.
-const (
-	S1   Severity = "S1"   // can move a verdict: more than 5 % of a time
-	S2   Severity = "S2"   // 0.5 to 5 %
-	S3   Severity = "S3"   // less, or only start-up latency
-	Info Severity = "info" // describes the host
+	"judged/internal/api"
 )
 
 // Setting is one row. In its texts {R} stands for the reserved CPUs, {RW} for the same with spaces between them, {H}
@@ -22,7 +13,7 @@ const (
 type Setting struct {
 	ID       string
 	Title    string
-	Severity Severity
+	Severity api.Severity
 	Wanted   string
 	Effect   string // what a wrong value costs, with the source of the figure in parentheses
 	// Bare settings are controlled by the hypervisor, where there is one.

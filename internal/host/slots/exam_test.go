@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -50,25 +52,25 @@ func TestWhatEndsAnExamination(t *testing.T) {
 	tests := []struct {
 		name  string
 		slots string
-		held  Cause                                                   // of the examined slot 1, if any
+		held  api.HoldCause                                           // of the examined slot 1, if any
 		busy  string                                                  // the first of these slots is the job's own
 		do    func(ctx context.Context, pool *Pool, own *Lease) error // has the slot that is busy
 		want  bool
 	}{
 		{"a job without another slot", "1@0 2@1", "", "2", leaseOne, true},
 		{"a job with another slot", "1@0 2@1", "", "", leaseOne, false},
-		{"a job that the slot is not for", "1@0 2@1", Quarantine, "2", leaseOne, false},
+		{"a job that the slot is not for", "1@0 2@1", api.HoldQuarantine, "2", leaseOne, false},
 		{"a look", "1@0 2@1", "", "2", func(ctx context.Context, p *Pool, _ *Lease) error {
 			_,
 				err := p.Await(ctx)
 			return err
 		}, false},
 		{"a run that needs quiet neighbours", "1@0 2@0", "", "2", borrowWish(Wish{Quiet: true}), true},
-		{"one that needs a quiet neighbour that is out of use", "1@0 2@0", Quarantine, "2",
+		{"one that needs a quiet neighbour that is out of use", "1@0 2@0", api.HoldQuarantine, "2",
 			borrowWish(Wish{Quiet: true}), true},
 		{"one that needs quiet elsewhere", "1@0 2@1", "", "2", borrowWish(Wish{Quiet: true}), false},
 		{"one that waits for quiet elsewhere", "1@0 2@1 3@1", "", "2 3", borrowWish(Wish{Quiet: true}), false},
-		{"one that needs another core than a slot out of use", "1@0 2@1 3@2", Quarantine, "2 3",
+		{"one that needs another core than a slot out of use", "1@0 2@1 3@2", api.HoldQuarantine, "2 3",
 			borrowWish(Wish{OtherCore: true}), false},
 		{"one that needs another core", "1@0 2@1", "", "2", borrowWish(Wish{OtherCore: true}), true},
 	}
@@ -149,7 +151,7 @@ func TestAwait(t *testing.T) {
 		looking("busy")
 		l.Release()
 		looking("idle again")
-		if err := pool.Hold(set(t, "1"), Hold{Operator, "test"}); err != nil {
+		if err := pool.Hold(set(t, "1"), Hold{api.HoldOperator, "test"}); err != nil {
 			t.Fatal(err)
 		}
 		looking("drained")

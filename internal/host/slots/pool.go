@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 )
 
@@ -33,23 +35,13 @@ type Pool struct {
 	examiners []*waiter // served after waiting
 }
 
-// Status is one slot as operators see it.
-type Status struct {
-	CPUs   string    `json:"cpus"` // kernel list
-	Node   int       `json:"numa_node"`
-	State  string    `json:"state"`            // idle, busy, draining, drained, quarantined
-	Cause  Cause     `json:"cause,omitempty"`  // why it is draining, drained or quarantined
-	Reason string    `json:"reason,omitempty"` // the same for people
-	Since  time.Time `json:"since"`            // when it entered this state
-}
-
 // NewPool starts with all slots idle. now is the clock of Status.Since, usually
 // time.Now; it is called with the pool locked and must not use the pool.
 func NewPool(planned []Slot, now func() time.Time) *Pool {
 	p := &Pool{now: now}
 	start := now()
 	for _, s := range planned {
-		p.places = append(p.places, &place{slot: s, holds: map[Cause]string{}, since: start})
+		p.places = append(p.places, &place{slot: s, holds: map[api.HoldCause]string{}, since: start})
 	}
 	return p
 }
@@ -158,7 +150,7 @@ func (p *Pool) Hold(cpus cpuset.Set, h Hold) error {
 
 // Lift removes the holds of these causes; without causes, all. The slot is in use
 // again when it has no hold.
-func (p *Pool) Lift(cpus cpuset.Set, causes ...Cause) error {
+func (p *Pool) Lift(cpus cpuset.Set, causes ...api.HoldCause) error {
 	if len(causes) == 0 {
 		causes = Causes()
 	}
@@ -182,13 +174,13 @@ func (p *Pool) Waiting() int {
 }
 
 // Snapshot is all slots at one moment, in the order of the plan.
-func (p *Pool) Snapshot() []Status {
+func (p *Pool) Snapshot() []api.SlotStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]Status, 0, len(p.places))
+	all := make([]api.SlotStatus, 0, len(p.places))
 	for _, s := range p.places {
 		h := s.hold()
-		all = append(all, Status{
+		all = append(all, api.SlotStatus{
 			CPUs: s.slot.CPUs.String(), Node: s.slot.Node,
 			State: s.state(), Cause: h.Cause, Reason: h.Reason, Since: s.since,
 		})

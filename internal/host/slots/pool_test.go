@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -31,10 +33,10 @@ func TestStates(t *testing.T) {
 		hold  Hold
 	}
 	none := Hold{}
-	hold := func(c Cause, step int) Hold { return Hold{c, fmt.Sprintf("%s %d", c, step)} }
-	operator := func(step int) Hold { return hold(Operator, step) }
-	quarantine := func(step int) Hold { return hold(Quarantine, step) }
-	unfit := func(step int) Hold { return hold(UnfitHost, step) }
+	hold := func(c api.HoldCause, step int) Hold { return Hold{c, fmt.Sprintf("%s %d", c, step)} }
+	operator := func(step int) Hold { return hold(api.HoldOperator, step) }
+	quarantine := func(step int) Hold { return hold(api.HoldQuarantine, step) }
+	unfit := func(step int) Hold { return hold(api.HoldUnfitHost, step) }
 	tests := []struct {
 		name  string
 		steps []step
@@ -86,7 +88,7 @@ func TestStates(t *testing.T) {
 			pool := NewPool(parseSlots(t, "2-3@1"), clock())
 			cpus := set(t, "2-3")
 			var held *Lease
-			want := Status{CPUs: "2-3", Node: 1, State: Idle, Since: at(0)}
+			want := api.SlotStatus{CPUs: "2-3", Node: 1, State: Idle, Since: at(0)}
 			for i, s := range tt.steps {
 				var err error
 				switch s.do {
@@ -100,9 +102,9 @@ func TestStates(t *testing.T) {
 					err = pool.Lift(cpus)
 				default:
 					if lifted, ok := strings.CutPrefix(s.do, "-"); ok {
-						err = pool.Lift(cpus, Cause(lifted))
+						err = pool.Lift(cpus, api.HoldCause(lifted))
 					} else {
-						err = pool.Hold(cpus, hold(Cause(s.do), i+1))
+						err = pool.Hold(cpus, hold(api.HoldCause(s.do), i+1))
 					}
 				}
 				if err != nil {
@@ -112,7 +114,7 @@ func TestStates(t *testing.T) {
 					want.Since = at(int64(i + 1)) // every step asks the clock once
 				}
 				want.State, want.Cause, want.Reason = s.state, s.hold.Cause, s.hold.Reason
-				if diff := cmp.Diff([]Status{want}, pool.Snapshot()); diff != "" {
+				if diff := cmp.Diff([]api.SlotStatus{want}, pool.Snapshot()); diff != "" {
 					t.Fatalf("after step %d, %s (-want +got):\n%s", i+1, s.do, diff)
 				}
 			}
@@ -124,14 +126,14 @@ func TestUnknownSlot(t *testing.T) {
 	pool := NewPool(parseSlots(t, "2-3@0 4-5@0"), clock())
 	before := pool.Snapshot()
 	for _, cpus := range []string{"", "2", "2-5", "6"} {
-		for _, err := range []error{pool.Hold(set(t, cpus), Hold{Operator, "r"}), pool.Lift(set(t, cpus)),
+		for _, err := range []error{pool.Hold(set(t, cpus), Hold{api.HoldOperator, "r"}), pool.Lift(set(t, cpus)),
 			pool.Examine(t.Context(), set(t, cpus), time.Hour, nil)} {
 			if !errors.Is(err, ErrUnknownSlot) {
 				t.Errorf("CPUs %q: error %v, want ErrUnknownSlot", cpus, err)
 			}
 		}
 	}
-	if got, want := pool.Hold(set(t, "2"), Hold{Operator, "r"}).Error(),
+	if got, want := pool.Hold(set(t, "2"), Hold{api.HoldOperator, "r"}).Error(),
 		`hold slot "2": no slot has exactly these CPUs`; got != want {
 		t.Errorf("error %q, want %q", got, want)
 	}
@@ -224,7 +226,7 @@ func TestInOrder(t *testing.T) {
 func TestWaitsWhileDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0"), time.Now)
-		if err := pool.Hold(set(t, "1"), Hold{Operator, "maintenance"}); err != nil {
+		if err := pool.Hold(set(t, "1"), Hold{api.HoldOperator, "maintenance"}); err != nil {
 			t.Fatal(err)
 		}
 		var leased atomic.Bool
@@ -339,7 +341,7 @@ func TestStatesAreListed(t *testing.T) {
 	shown := map[string]bool{}
 	for _, leased := range []bool{false, true} {
 		for _, cause := range append(Causes(), "") {
-			p := &place{leased: leased, holds: map[Cause]string{cause: ""}}
+			p := &place{leased: leased, holds: map[api.HoldCause]string{cause: ""}}
 			if cause == "" {
 				p.holds = nil
 			}

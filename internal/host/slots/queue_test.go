@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -89,7 +91,7 @@ func TestBorrow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pool := NewPool(parseSlots(t, tt.slots), time.Now)
 				for _, cpus := range tt.out {
-					if err := pool.Hold(set(t, cpus), Hold{Operator, "test"}); err != nil {
+					if err := pool.Hold(set(t, cpus), Hold{api.HoldOperator, "test"}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -322,7 +324,7 @@ func TestBorrowConcurrently(t *testing.T) {
 				work(&Lease{place: pool.find(cpus)})
 				return nil
 			})
-			if err := errors.Join(err, pool.Hold(cpus, Hold{Quarantine, "test"}), pool.Lift(cpus)); err != nil {
+			if err := errors.Join(err, pool.Hold(cpus, Hold{api.HoldQuarantine, "test"}), pool.Lift(cpus)); err != nil {
 				t.Error(err)
 			}
 		}

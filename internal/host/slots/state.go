@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"judged/internal/api"
 )
 
 // The states of a slot, as operators see them.
@@ -19,31 +21,22 @@ const (
 // States lists all states.
 func States() []string { return []string{Idle, Busy, Draining, Drained, Quarantined} }
 
-// Cause is the kind of a hold: who took the slot out of use, and who can put it
-// back.
-type Cause string
-
-// The causes. A slot can have several; it is in use when it has none.
-const (
-	Quarantine Cause = "quarantine" // its reference kernels or runs deviate
-	Operator   Cause = "operator"   // somebody drained it
-	UnfitHost  Cause = "unfit-host" // the host does not meet the requirements of strict mode
-)
-
 // Causes lists all causes, the one first that Status shows of several.
-func Causes() []Cause { return []Cause{Quarantine, Operator, UnfitHost} }
+func Causes() []api.HoldCause {
+	return []api.HoldCause{api.HoldQuarantine, api.HoldOperator, api.HoldUnfitHost}
+}
 
 // Hold is what keeps a slot out of use until it is lifted.
 type Hold struct {
-	Cause  Cause
+	Cause  api.HoldCause
 	Reason string // for people
 }
 
 // place is one slot in its present state.
 type place struct {
 	slot  Slot
-	holds map[Cause]string // reasons
-	since time.Time        // of the state that Status shows
+	holds map[api.HoldCause]string // reasons
+	since time.Time                // of the state that Status shows
 
 	leased  bool
 	outside bool                    // leased while out of use, for an examination: not shown as leased
@@ -73,7 +66,7 @@ func (p *place) before(o *place) bool {
 
 // state is what Status shows.
 func (p *place) state() string {
-	_, quarantined := p.holds[Quarantine]
+	_, quarantined := p.holds[api.HoldQuarantine]
 	switch {
 	case p.inUse() && p.leased:
 		return Busy
@@ -118,6 +111,6 @@ func (p *place) release() {
 }
 
 // lift removes the holds of these causes.
-func (p *place) lift(causes []Cause) {
-	maps.DeleteFunc(p.holds, func(c Cause, _ string) bool { return slices.Contains(causes, c) })
+func (p *place) lift(causes []api.HoldCause) {
+	maps.DeleteFunc(p.holds, func(c api.HoldCause, _ string) bool { return slices.Contains(causes, c) })
 }

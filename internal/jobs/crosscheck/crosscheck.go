@@ -10,7 +10,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -171,7 +170,7 @@ func canJudge(n fleet.Node, j api.Job) bool {
 		cpus, err := cpuset.Parse(s.CPUs)
 		return err == nil && len(cpus) >= j.CPUs
 	})
-	return wide && (j.Language == "" || slices.ContainsFunc(n.Languages, func(l languages.Status) bool {
+	return wide && (j.Language == "" || slices.ContainsFunc(n.Languages, func(l api.LanguageStatus) bool {
 		return l.ID == j.Language && l.Available
 	}))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -58,7 +57,7 @@ func TestFinish(t *testing.T) {
 		for _, n := range append([]string{"down", "drained", "other pool"}, names...) {
 			nodes = append(nodes, fleet.Node{Name: n, Pool: map[bool]string{true: "q", false: "p"}[n == "other pool"],
 				Up: n != "down", Ready: true, Drained: n == "drained", Slots: []fleet.Slot{{CPUs: "2-3"}},
-				Languages: []languages.Status{{ID: "c", Available: true}, {ID: "go"}}})
+				Languages: []api.LanguageStatus{{ID: "c", Available: true}, {ID: "go"}}})
 		}
 		return nodes
 	}
@@ -170,7 +169,7 @@ func TestFinish(t *testing.T) {
 }
 
 func TestCanJudge(t *testing.T) {
-	n := fleet.Node{Slots: []fleet.Slot{{CPUs: "1"}, {CPUs: "2-3"}}, Languages: []languages.Status{
+	n := fleet.Node{Slots: []fleet.Slot{{CPUs: "1"}, {CPUs: "2-3"}}, Languages: []api.LanguageStatus{
 		{ID: "c", Available: true}, {ID: "go"}}}
 	for _, tt := range []struct {
 		j    api.Job

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"judged/internal/api"
+
 	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 )
@@ -57,11 +59,11 @@ func measuring() []Difference {
 }
 
 // apart compares the times of a node with the medians of others. Those of another program count no more than missing ones.
-func apart(node *fingerprint.Kernels, others []*fingerprint.Kernels, virtual bool) []Difference {
+func apart(node *api.KernelTimes, others []*api.KernelTimes, virtual bool) []Difference {
 	if node == nil {
 		return nil
 	}
-	others = slices.DeleteFunc(others, func(k *fingerprint.Kernels) bool {
+	others = slices.DeleteFunc(others, func(k *api.KernelTimes) bool {
 		return k == nil || k.Program != node.Program || len(k.CPUTime) == 0
 	})
 	switch {
@@ -70,7 +72,7 @@ func apart(node *fingerprint.Kernels, others []*fingerprint.Kernels, virtual boo
 	case len(node.CPUTime) == 0:
 		return measuring()
 	}
-	return differencesOf(node.Apart(fingerprint.Median(others), fingerprint.BoundsOf(virtual).Fail))
+	return differencesOf(fingerprint.Apart(node, fingerprint.Median(others), fingerprint.BoundsOf(virtual).Fail))
 }
 
 func differencesOf(found []fingerprint.Difference) []Difference {

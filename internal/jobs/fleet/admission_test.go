@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 )
 
@@ -104,15 +105,15 @@ func TestEquivalence(t *testing.T) {
 	front := NewRegistry(values, func() time.Time { return now })
 	metal := map[string]string{"kernel": "6.1", "hypervisor": "false"}
 	virtual := map[string]string{"kernel": "6.1", "hypervisor": "true"}
-	times := func(program string, alu, sort time.Duration) *fingerprint.Kernels {
-		return &fingerprint.Kernels{Program: program, CPUTime: map[string]time.Duration{"alu": alu, "sort": sort}}
+	times := func(program string, alu, sort time.Duration) *api.KernelTimes {
+		return &api.KernelTimes{Program: program, CPUTime: map[string]time.Duration{"alu": alu, "sort": sort}}
 	}
-	unmeasured := &fingerprint.Kernels{Program: "v1"}
+	unmeasured := &api.KernelTimes{Program: "v1"}
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name, node, pool string
 		hardware         map[string]string
-		kernels          *fingerprint.Kernels
+		kernels          *api.KernelTimes
 		differs          []Difference
 		admit            bool // by an operator, after it has registered
 	}{

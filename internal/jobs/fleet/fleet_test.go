@@ -255,8 +255,8 @@ func TestRegistryLanguages(t *testing.T) {
 	if err := r.CheckLanguage(t.Context(), "p", "c"); err != nil {
 		t.Errorf("a pool without nodes: %v", err)
 	}
-	missing := languages.Status{ID: "java", Reason: "no javac"}
-	for node, list := range map[string][]languages.Status{
+	missing := api.LanguageStatus{ID: "java", Reason: "no javac"}
+	for node, list := range map[string][]api.LanguageStatus{
 		"a": {{ID: "c", Available: true, Version: "12"}, missing},
 		"b": {{ID: "c", Available: true, Version: "13"}, {ID: "java", Available: true, Version: "17"}},
 	} {
@@ -267,7 +267,7 @@ func TestRegistryLanguages(t *testing.T) {
 		}
 	}
 	list, err := r.ListLanguages(t.Context())
-	if diff := cmp.Diff([]languages.Status{{ID: "c", Available: true, Version: "12"},
+	if diff := cmp.Diff([]api.LanguageStatus{{ID: "c", Available: true, Version: "12"},
 		{ID: "java", Available: true, Version: "17"}}, list); diff != "" || err != nil {
 		t.Errorf("languages (-want +got):\n%s%v", diff, err)
 	}
@@ -291,14 +291,14 @@ func TestRegistryKeepsLanguages(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		at   *Registry
-		list []languages.Status
+		list []api.LanguageStatus
 		want bool
 	}{
 		{"new, not listed", one, nil, false},
-		{"listed", one, []languages.Status{{ID: "c", Available: true}}, true},
+		{"listed", one, []api.LanguageStatus{{ID: "c", Available: true}}, true},
 		{"again, not listed", one, nil, true},
 		{"not listed, at another front", two, nil, true},
-		{"none", two, []languages.Status{}, false},
+		{"none", two, []api.LanguageStatus{}, false},
 		{"not listed after none", one, nil, false},
 	} {
 		now = now.Add(time.Minute)

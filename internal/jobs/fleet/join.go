@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"judged/internal/api"
+
 	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 )
@@ -24,7 +26,7 @@ type storedNode struct {
 	name     string
 	node     *Node // nil before it has registered
 	hardware map[string]string
-	kernels  *fingerprint.Kernels
+	kernels  *api.KernelTimes
 	differs  []Difference
 	admitted *string // by an operator: its fingerprint then
 }
@@ -206,7 +208,7 @@ func (r *Registry) examples(ctx context.Context, tx jobs.ValuesTx, before, self 
 // allExamples chooses examples among all nodes.
 func (r *Registry) allExamples(ctx context.Context, self storedNode) (examples []storedNode, err error) {
 	nodes, hardware := map[string]*Node{}, map[string]map[string]string{}
-	kernels, differs := map[string]*fingerprint.Kernels{}, map[string][]Difference{}
+	kernels, differs := map[string]*api.KernelTimes{}, map[string][]Difference{}
 	admitted := map[string]*string{}
 	for _, read := range []func() error{
 		func() error { return readValues(ctx, r.values, nodes, nodeValue) },
@@ -265,7 +267,7 @@ func (r *Registry) choose(examples []storedNode, self storedNode) (names []strin
 // compares it by times with them, and that is all that it compares a member by.
 func differences(self storedNode, examples []storedNode, member bool) []Difference {
 	var closest []Difference
-	var timed []*fingerprint.Kernels // of nodes with equal hardware
+	var timed []*api.KernelTimes // of nodes with equal hardware
 	equal := false
 	for _, e := range examples {
 		found := fingerprint.Differences(self.hardware, e.hardware, fingerprint.OfJudged())

@@ -12,26 +12,27 @@ import (
 	"sync/atomic"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/base/recent"
-	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 )
 
 // Node is a judge node as fronts know it.
 type Node struct {
-	Name        string             `json:"name"`
-	Pool        string             `json:"pool"`
-	Up          bool               `json:"up"`
-	Drained     bool               `json:"drained"`
-	Ready       bool               `json:"ready"`
-	Reason      string             `json:"reason,omitempty"` // why it is not ready
-	Version     string             `json:"version"`
-	Fingerprint string             `json:"fingerprint"`
-	Slots       []Slot             `json:"slots"`
-	Languages   []languages.Status `json:"languages"`
-	ClockOffset int64              `json:"clock_offset_ns"` // node minus database, within one way of the request
-	SeenAt      time.Time          `json:"seen_at"`
-	Deviation   *Deviation         `json:"deviation,omitempty"` // nil before it was compared with others
+	Name        string               `json:"name"`
+	Pool        string               `json:"pool"`
+	Up          bool                 `json:"up"`
+	Drained     bool                 `json:"drained"`
+	Ready       bool                 `json:"ready"`
+	Reason      string               `json:"reason,omitempty"` // why it is not ready
+	Version     string               `json:"version"`
+	Fingerprint string               `json:"fingerprint"`
+	Slots       []Slot               `json:"slots"`
+	Languages   []api.LanguageStatus `json:"languages"`
+	ClockOffset int64                `json:"clock_offset_ns"` // node minus database, within one way of the request
+	SeenAt      time.Time            `json:"seen_at"`
+	Deviation   *Deviation           `json:"deviation,omitempty"` // nil before it was compared with others
 	// Differs is how it differs from its pool; such a node gets no jobs.
 	Differs  []Difference      `json:"differs,omitempty"`
 	Admitted bool              `json:"admitted,omitempty"` // by an operator, although it differs
@@ -159,7 +160,7 @@ func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 }
 
 // languagesOf are those that a node had when it was stored last, by any front.
-func (r *Registry) languagesOf(ctx context.Context, name string) ([]languages.Status, error) {
+func (r *Registry) languagesOf(ctx context.Context, name string) ([]api.LanguageStatus, error) {
 	var old Node
 	_, err := r.values.Value(ctx, &old, nodeValue, name)
 	return old.Languages, err
@@ -187,15 +188,15 @@ func (r *Registry) changed(n Node) bool {
 		n.Prefetch != nil && (old.Prefetch == nil || *old.Prefetch != *n.Prefetch)
 }
 
-func sameLanguage(a, b languages.Status) bool {
+func sameLanguage(a, b api.LanguageStatus) bool {
 	return a.ID == b.ID && a.Available == b.Available && a.Version == b.Version
 }
 
 // ListLanguages lists the languages of all nodes. One is available if a node has it;
 // the version is that of the first such node.
-func (r *Registry) ListLanguages(ctx context.Context) ([]languages.Status, error) {
+func (r *Registry) ListLanguages(ctx context.Context) ([]api.LanguageStatus, error) {
 	nodes, err := r.Nodes(ctx)
-	byID := map[string]languages.Status{}
+	byID := map[string]api.LanguageStatus{}
 	for _, n := range nodes {
 		for _, l := range n.Languages {
 			if known, ok := byID[l.ID]; !ok || l.Available && !known.Available {
@@ -203,7 +204,7 @@ func (r *Registry) ListLanguages(ctx context.Context) ([]languages.Status, error
 			}
 		}
 	}
-	list := []languages.Status{}
+	list := []api.LanguageStatus{}
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		list = append(list, byID[id])
 	}

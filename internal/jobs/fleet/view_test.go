@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"judged/internal/engine/languages"
+	"judged/internal/api"
+
 	"judged/internal/jobs"
 )
 
@@ -39,7 +40,7 @@ func TestViewOfNodes(t *testing.T) {
 	seen := func(r *Registry, node, pool, language string) {
 		t.Helper()
 		g := Registration{Caller: Caller{Node: node}, Pool: pool, Ready: true, Time: now,
-			Languages: []languages.Status{{ID: language, Available: true}}}
+			Languages: []api.LanguageStatus{{ID: language, Available: true}}}
 		if _, err := r.Seen(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +125,7 @@ func BenchmarkChecks(b *testing.B) {
 				g := Registration{Caller: Caller{Node: fmt.Sprint("node", i)}, Pool: "metal", Ready: true,
 					Time: time.Now()}
 				for l := range 13 {
-					g.Languages = append(g.Languages, languages.Status{ID: fmt.Sprint("language", l), Available: true})
+					g.Languages = append(g.Languages, api.LanguageStatus{ID: fmt.Sprint("language", l), Available: true})
 				}
 				if _, err := r.Seen(b.Context(), g); err != nil {
 					b.Fatal(err)

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/engine/languages"
-	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 )
 
@@ -37,14 +35,14 @@ func (c *Caller) From() *Caller { return c }
 // Registration is the state of a node. A node sends it every RegisterEvery.
 type Registration struct {
 	Caller
-	Version     string             `json:"version"`
-	Pool        string             `json:"pool"`
-	Fingerprint string             `json:"fingerprint"`
-	Slots       []Slot             `json:"slots"`
-	Languages   []languages.Status `json:"languages"` // null: not listed yet, those of before
-	Ready       bool               `json:"ready"`
-	Reason      string             `json:"reason,omitempty"` // why it is not ready
-	Time        time.Time          `json:"time"`             // the node's clock
+	Version     string               `json:"version"`
+	Pool        string               `json:"pool"`
+	Fingerprint string               `json:"fingerprint"`
+	Slots       []Slot               `json:"slots"`
+	Languages   []api.LanguageStatus `json:"languages"` // null: not listed yet, those of before
+	Ready       bool                 `json:"ready"`
+	Reason      string               `json:"reason,omitempty"` // why it is not ready
+	Time        time.Time            `json:"time"`             // the node's clock
 	// Started is set until the front has answered for the first time: the jobs that
 	// an earlier process of the node held are taken again.
 	Started  bool              `json:"started,omitempty"`
@@ -53,7 +51,7 @@ type Registration struct {
 	Hardware map[string]string `json:"hardware,omitempty"`
 	// Kernels are its times of reference kernels, set until the front has answered that it knows them; nil if it does
 	// not measure them. Without a time they are being measured.
-	Kernels *fingerprint.Kernels `json:"kernels,omitempty"`
+	Kernels *api.KernelTimes `json:"kernels,omitempty"`
 }
 
 // Slot is a slot of a node and its state.

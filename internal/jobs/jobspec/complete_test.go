@@ -167,104 +167,104 @@ func TestCompleteErrors(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*api.Job)
-		want   []FieldError
+		want   []api.FieldError
 	}{
-		{"no program", func(j *api.Job) { j.Program = api.File{} }, []FieldError{{"program", "no content"}}},
-		{"two contents", func(j *api.Job) { j.Program.Text = &text }, []FieldError{{"program", "2 contents"}}},
+		{"no program", func(j *api.Job) { j.Program = api.File{} }, []api.FieldError{{"program", "no content"}}},
+		{"two contents", func(j *api.Job) { j.Program.Text = &text }, []api.FieldError{{"program", "2 contents"}}},
 		{"digest", func(j *api.Job) { j.Program.Blob = strings.ToUpper(digest) },
-			[]FieldError{{"program.blob", "no SHA-256"}}},
-		{"no tests", func(j *api.Job) { j.Tests = nil }, []FieldError{{"tests", "none"}}},
+			[]api.FieldError{{"program.blob", "no SHA-256"}}},
+		{"no tests", func(j *api.Job) { j.Tests = nil }, []api.FieldError{{"tests", "none"}}},
 		{"too many tests", func(j *api.Job) {
 			j.Tests = manyTests(1001)
-		}, []FieldError{{"tests", "1001; send at most 1000, the bound of limits.max.tests"}}},
+		}, []api.FieldError{{"tests", "1001; send at most 1000, the bound of limits.max.tests"}}},
 		{"test names", func(j *api.Job) {
 			j.Tests = []api.Test{{}, {Name: "a"}, {Name: "a"}, {Name: long}, {Name: "a\x1b[2J"}, {Name: "\xff"}}
-		}, []FieldError{
+		}, []api.FieldError{
 			{"tests[0].name", "empty"}, {"tests[2].name", "name of tests[1] already"}, {"tests[3].name", "256 bytes"},
 			{"tests[4].name", `"a\x1b[2J"`}, {"tests[5].name", "printable"},
 		}},
 		{"test files", func(j *api.Job) { j.Tests[0].Input, j.Tests[0].Answer = &api.File{}, &api.File{Blob: "../x"} },
-			[]FieldError{{"tests[0].input", "no content"}, {"tests[0].answer.blob", `"../x" is no SHA-256`}}},
+			[]api.FieldError{{"tests[0].input", "no content"}, {"tests[0].answer.blob", `"../x" is no SHA-256`}}},
 		{"file names", func(j *api.Job) {
 			f := api.File{Blob: digest}
 			j.Files = map[string]api.File{"": f, ".": f, "..": f, "a/b": f, "ok": f, long: f, "nul\x00": f}
-		}, []FieldError{
+		}, []api.FieldError{
 			{`files[""]`, "empty"}, {`files["."]`, "plain file name"}, {`files[".."]`, "plain file name"},
 			{`files["a/b"]`, "plain file name"}, {`files["` + long[:64] + `"…]`, "256 bytes"},
 			{`files["nul\x00"]`, "printable"},
 		}},
 		{"file in the program's place", func(j *api.Job) { j.Files = map[string]api.File{ProgramName: {Blob: digest}} },
-			[]FieldError{{`files["program"]`, "where the program goes"}}},
+			[]api.FieldError{{`files["program"]`, "where the program goes"}}},
 		{"too many files", func(j *api.Job) {
 			j.Files = map[string]api.File{}
 			for i := range 101 {
 				j.Files[fmt.Sprint(i)] = api.File{Blob: digest}
 			}
-		}, []FieldError{{"files", "101; send at most 100, the bound of limits.max.files"}}},
+		}, []api.FieldError{{"files", "101; send at most 100, the bound of limits.max.files"}}},
 		{"command", func(j *api.Job) { j.Command = []string{"", "a\x00"} },
-			[]FieldError{{"command[1]", "NUL"}, {"command[0]", "empty"}}},
+			[]api.FieldError{{"command[1]", "NUL"}, {"command[0]", "empty"}}},
 		{"long command", func(j *api.Job) { j.Command = []string{strings.Repeat("a", 64<<10-8)} },
-			[]FieldError{{"command", "at most 65536"}}},
+			[]api.FieldError{{"command", "at most 65536"}}},
 		{"many arguments", func(j *api.Job) { j.Command = append([]string{"{program}"}, make([]string, 7281)...) },
-			[]FieldError{{"command", "65547 bytes, 9 of them for each argument"}}},
+			[]api.FieldError{{"command", "65547 bytes, 9 of them for each argument"}}},
 		{"checker", func(j *api.Job) { j.Checker = &api.Checker{Kind: "peg"} },
-			[]FieldError{{"checker.kind", `"peg" is unknown`}}},
+			[]api.FieldError{{"checker.kind", `"peg" is unknown`}}},
 		{"checker without a program", func(j *api.Job) { j.Checker = &api.Checker{Kind: "testlib"} },
-			[]FieldError{{"checker.program", "no content"}}},
+			[]api.FieldError{{"checker.program", "no content"}}},
 		{"checker with an empty program",
 			func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Program: &api.File{}} },
-			[]FieldError{{"checker.program", "leave it out"}}},
+			[]api.FieldError{{"checker.program", "leave it out"}}},
 		{"built-in checker with a program", func(j *api.Job) {
 			j.Checker = &api.Checker{Kind: "tokens",
 				Program: &api.File{Blob: digest}}
 		},
-			[]FieldError{{"checker.program", "leave it out"}}},
+			[]api.FieldError{{"checker.program", "leave it out"}}},
 		{"passes without a checker that asks for them", func(j *api.Job) { j.Passes = 2 },
-			[]FieldError{{"passes", "nobody can ask for the next pass"}}},
+			[]api.FieldError{{"passes", "nobody can ask for the next pass"}}},
 		{"too many passes", func(j *api.Job) {
 			j.Passes, j.Interactor = 101, &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}}
-		}, []FieldError{{"passes", "101 is out of range"}}},
+		}, []api.FieldError{{"passes", "101 is out of range"}}},
 		{"transcript of nothing", func(j *api.Job) { j.Transcript = true },
-			[]FieldError{{"transcript", "there is no interactor"}}},
+			[]api.FieldError{{"transcript", "there is no interactor"}}},
 		{"transcripts of many tests", func(j *api.Job) {
 			j.Transcript, j.Interactor = true, &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}}
 			for i := range 200 {
 				j.Tests = append(j.Tests, api.Test{Name: fmt.Sprint("more", i)})
 			}
-		}, []FieldError{{"transcript", "send at most 192 tests"}}},
+		}, []api.FieldError{{"transcript", "send at most 192 tests"}}},
 		{"named files", func(j *api.Job) {
 			j.InputFile, j.OutputFile = "a/b", "program"
-		}, []FieldError{{"input_file", "without directories"}, {"output_file", "where the program goes"}}},
+		}, []api.FieldError{{"input_file", "without directories"}, {"output_file", "where the program goes"}}},
 		{"the same named file", func(j *api.Job) { j.InputFile, j.OutputFile = "x", "x" },
-			[]FieldError{{"output_file", "is input_file, too"}}},
+			[]api.FieldError{{"output_file", "is input_file, too"}}},
 		{"a named file that is sent", func(j *api.Job) {
 			j.InputFile, j.Files = "x", map[string]api.File{"x": {Blob: digest}}
-		}, []FieldError{{"input_file", "is one of files, too"}}},
+		}, []api.FieldError{{"input_file", "is one of files, too"}}},
 		{"a named file and an interactor", func(j *api.Job) {
 			j.OutputFile = "x"
 			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Blob: digest}}
-		}, []FieldError{{"output_file", "given with an interactor"}}},
+		}, []api.FieldError{{"output_file", "given with an interactor"}}},
 		{"instances without a manager", func(j *api.Job) {
 			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}, Instances: 2}
-		}, []FieldError{{"interactor.instances", "only an interactor of the kind cms has them"}}},
+		}, []api.FieldError{{"interactor.instances", "only an interactor of the kind cms has them"}}},
 		{"too many instances", func(j *api.Job) {
 			j.Interactor = &api.Interactor{Kind: "cms", Program: api.File{Text: new(string)}, Instances: 9,
 				Files: map[string]api.File{"input.txt": {Text: new(string)}}}
-		}, []FieldError{{"interactor.instances", "9 is out of range"},
+		}, []api.FieldError{{"interactor.instances", "9 is out of range"},
 			{`interactor.files["input.txt"]`, "is the name of something else there"}}},
 		{"a manager with a transcript and passes", func(j *api.Job) {
 			j.Interactor = &api.Interactor{Kind: "cms", Program: api.File{Text: new(string)}}
 			j.Transcript, j.Passes = true, 2
-		}, []FieldError{{"passes", "nobody can ask for the next pass"}, {"transcript", "cannot be recorded"}}},
+		}, []api.FieldError{{"passes", "nobody can ask for the next pass"}, {"transcript", "cannot be recorded"}}},
 		{"interactor", func(j *api.Job) { j.Interactor = &api.Interactor{Kind: "peg", Args: []string{"\x00"}} },
-			[]FieldError{{"interactor.kind", `"peg" is unknown`}, {"interactor.program", "no content"},
+			[]api.FieldError{{"interactor.kind", `"peg" is unknown`}, {"interactor.program", "no content"},
 				{"interactor.args[0]", "has a NUL"}}},
 		{"checker with a NUL", func(j *api.Job) {
 			j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Blob: digest}, Args: []string{"a", "b\x00"}}
-		}, []FieldError{{"checker.args[1]", "has a NUL"}}},
+		}, []api.FieldError{{"checker.args[1]", "has a NUL"}}},
 		{"environment", func(j *api.Job) {
 			j.Env = map[string]string{"OK_1": "", "1A": "", "": "", "A=B": "", long: "", "L": long, "N": "a\x00b"}
-		}, []FieldError{{`env[""]`, "letters, digits and _"}, {`env["1A"]`, "no digit first"}, {`env["A=B"]`,
+		}, []api.FieldError{{`env[""]`, "letters, digits and _"}, {`env["1A"]`, "no digit first"}, {`env["A=B"]`,
 			"for the name"},
 			{`env["L"]`, "256 characters of value; send at most 255"}, {`env["N"]`, "has a NUL"},
 			{`env["` + long[:64] + `"…]`, "1 to 255"}}},
@@ -273,17 +273,17 @@ func TestCompleteErrors(t *testing.T) {
 			for i := range 33 {
 				j.Env[fmt.Sprint("V", i)] = "x"
 			}
-		}, []FieldError{{"env", "33; send at most 32"}}},
+		}, []api.FieldError{{"env", "33; send at most 32"}}},
 		{"limits of a test", func(j *api.Job) { j.Tests[0].Limits = api.Limits{CPUTimeMS: 60001, Memory: 1} },
-			[]FieldError{{"tests[0].limits.cpu_time_ms", "the bound of limits.max.cpu_time"},
+			[]api.FieldError{{"tests[0].limits.cpu_time_ms", "the bound of limits.max.cpu_time"},
 				{"tests[0].limits.memory_bytes", "1 is out of range"}}},
 		{"tolerance", func(j *api.Job) { j.Checker = &api.Checker{Kind: "float:nan"} },
-			[]FieldError{{"checker.kind", "float:nan"}}},
+			[]api.FieldError{{"checker.kind", "float:nan"}}},
 		{"checker arguments", func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Args: []string{"x"}} },
-			[]FieldError{{"checker.args", "no arguments"}}},
+			[]api.FieldError{{"checker.args", "no arguments"}}},
 		{"negative limits", func(j *api.Job) {
 			j.Limits = api.Limits{CPUTimeMS: -1, WallTimeMS: -1, Memory: -1, Output: -1, Stack: -1, Processes: -1}
-		}, []FieldError{
+		}, []api.FieldError{
 			{"limits.cpu_time_ms", "-1 is out of range; send 1 to 60000, the bound of limits.max.cpu_time"},
 			{"limits.wall_time_ms", "limits.max.wall_time"},
 			{"limits.memory_bytes", "limits.max.memory"}, {"limits.output_bytes", "limits.max.output"},
@@ -292,38 +292,38 @@ func TestCompleteErrors(t *testing.T) {
 		}},
 		{"limits above the maximum", func(j *api.Job) {
 			j.Limits = api.Limits{CPUTimeMS: 1 << 62, Memory: 4<<30 + 1, Output: 256<<20 + 1, Processes: 1025}
-		}, []FieldError{
+		}, []api.FieldError{
 			{"limits.cpu_time_ms", "out of range"}, {"limits.memory_bytes", "to 4294967296"},
 			{"limits.output_bytes", ""}, {"limits.processes", "1024"},
 		}},
 		{"cpus", func(j *api.Job) { j.CPUs = 2 },
-			[]FieldError{{"cpus", "slots here have 1, the value of slots.width"}}},
-		{"negative cpus", func(j *api.Job) { j.CPUs = -1 }, []FieldError{{"cpus", "-1"}}},
+			[]api.FieldError{{"cpus", "slots here have 1, the value of slots.width"}}},
+		{"negative cpus", func(j *api.Job) { j.CPUs = -1 }, []api.FieldError{{"cpus", "-1"}}},
 		{"repeats", func(j *api.Job) { j.Repeats = api.Repeats{Min: 3, Max: 2, Policy: "best"} },
-			[]FieldError{{"repeats", "min 3 is above max 2"},
+			[]api.FieldError{{"repeats", "min 3 is above max 2"},
 				{"repeats.policy", `"best" is unknown; send one of confirm, single, min`}}},
 		{"too many repeats", func(j *api.Job) { j.Repeats.Max = 101 },
-			[]FieldError{{"repeats.max", "to 100, the bound of limits.max.repeats"}}},
-		{"words", func(j *api.Job) { j.Stop, j.Priority, j.Pool = "later", "urgent", "two words" }, []FieldError{
+			[]api.FieldError{{"repeats.max", "to 100, the bound of limits.max.repeats"}}},
+		{"words", func(j *api.Job) { j.Stop, j.Priority, j.Pool = "later", "urgent", "two words" }, []api.FieldError{
 			{"stop", `"later" is unknown; send one of first-failure, never`}, {"priority", "contest, practice"},
 			{"pool", `"two words" is not the name of a pool`},
 		}},
 		{"head", func(j *api.Job) { j.Head = 64<<10 + 1 },
-			[]FieldError{{"head_bytes", "to 65536, the bound of limits.max.head"}}},
+			[]api.FieldError{{"head_bytes", "to 65536, the bound of limits.max.head"}}},
 		{"heads of many tests", func(j *api.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) },
-			[]FieldError{{"head_bytes", "1000 tests do not fit into a report; send at most 6291"}}},
+			[]api.FieldError{{"head_bytes", "1000 tests do not fit into a report; send at most 6291"}}},
 		{"stack", func(j *api.Job) { j.Limits.Stack = 128<<10 - 1 },
-			[]FieldError{{"limits.stack_bytes", "131071 is out of range; send 131072 to"}}},
+			[]api.FieldError{{"limits.stack_bytes", "131071 is out of range; send 131072 to"}}},
 		{"labels", func(j *api.Job) {
 			j.Labels = map[string]string{"": "x", "a b": "x", "ok": long, "z": "a\nb"}
-		}, []FieldError{{`labels[""]`, "key"}, {`labels["a b"]`, "key"}, {`labels["ok"]`, "256 bytes"},
+		}, []api.FieldError{{`labels[""]`, "key"}, {`labels["a b"]`, "key"}, {`labels["ok"]`, "256 bytes"},
 			{`labels["z"]`, "printable"}}},
 		{"too many labels", func(j *api.Job) {
 			j.Labels = map[string]string{}
 			for i := range 33 {
 				j.Labels[fmt.Sprint(i)] = ""
 			}
-		}, []FieldError{{"labels", "33; send at most 32"}}},
+		}, []api.FieldError{{"labels", "33; send at most 32"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -65,68 +65,68 @@ func TestDecodeErrors(t *testing.T) {
 	deep := strings.Repeat("[", 100_000)
 	tests := []struct {
 		name, body string
-		want       []FieldError // Detail is a part of it
+		want       []api.FieldError // Detail is a part of it
 	}{
-		{"empty", "", []FieldError{{"", "ends before"}}},
-		{"cut off", `{"program": {"text": "x"`, []FieldError{{"", "ends before"}}},
-		{"no JSON", "{\n  program}", []FieldError{{"", "line 2, column"}}},
+		{"empty", "", []api.FieldError{{"", "ends before"}}},
+		{"cut off", `{"program": {"text": "x"`, []api.FieldError{{"", "ends before"}}},
+		{"no JSON", "{\n  program}", []api.FieldError{{"", "line 2, column"}}},
 		{"text for a truth value", `{"transcript": "yes"}`,
-			[]FieldError{{"transcript", "text found; send true or false"}}},
-		{"array", `[]`, []FieldError{{"", "an array found; send an object"}}},
-		{"two jobs", `{} {}`, []FieldError{{"", "text behind the end"}}},
-		{"unknown key", `{"programm": {"text": "x"}}`, []FieldError{{"programm", "unknown key"}}},
-		{"other case", `{"Program": {"text": "x"}}`, []FieldError{{"Program", "unknown key"}}},
+			[]api.FieldError{{"transcript", "text found; send true or false"}}},
+		{"array", `[]`, []api.FieldError{{"", "an array found; send an object"}}},
+		{"two jobs", `{} {}`, []api.FieldError{{"", "text behind the end"}}},
+		{"unknown key", `{"programm": {"text": "x"}}`, []api.FieldError{{"programm", "unknown key"}}},
+		{"other case", `{"Program": {"text": "x"}}`, []api.FieldError{{"Program", "unknown key"}}},
 		{"nested unknown key", `{"tests": [{}, {"nme": [{"a": null}]}]}`,
-			[]FieldError{{"tests[1].nme", "unknown key"}}},
-		{"only the first unknown key", `{"a": 1, "limits": {"b": 2}}`, []FieldError{{"a", "unknown"}}},
-		{"strange key", "{\"a\\u0000\": 1}", []FieldError{{`"a\x00"`, "unknown"}}},
-		{"duplicate", `{"cpus": 1, "cpus": 2}`, []FieldError{{"cpus", "given twice"}}},
-		{"duplicate by escape", `{"cpus": 1, "\u0063pus": 2}`, []FieldError{{"cpus", "given twice"}}},
+			[]api.FieldError{{"tests[1].nme", "unknown key"}}},
+		{"only the first unknown key", `{"a": 1, "limits": {"b": 2}}`, []api.FieldError{{"a", "unknown"}}},
+		{"strange key", "{\"a\\u0000\": 1}", []api.FieldError{{`"a\x00"`, "unknown"}}},
+		{"duplicate", `{"cpus": 1, "cpus": 2}`, []api.FieldError{{"cpus", "given twice"}}},
+		{"duplicate by escape", `{"cpus": 1, "\u0063pus": 2}`, []api.FieldError{{"cpus", "given twice"}}},
 		{"duplicate file", `{"files": {"a": {"text": ""}, "a": {"text": ""}}}`,
-			[]FieldError{{`files["a"]`, "given twice"}}},
-		{"null", `{"tests": null}`, []FieldError{{"tests", "null is no value"}}},
-		{"text for number", `{"cpus": "1"}`, []FieldError{{"cpus", "text found; send a whole number"}}},
+			[]api.FieldError{{`files["a"]`, "given twice"}}},
+		{"null", `{"tests": null}`, []api.FieldError{{"tests", "null is no value"}}},
+		{"text for number", `{"cpus": "1"}`, []api.FieldError{{"cpus", "text found; send a whole number"}}},
 		{"two wrong types", `{"stop": 1, "cpus": true}`,
-			[]FieldError{{"stop", "a number found; send text"}, {"cpus", "true found"}}},
+			[]api.FieldError{{"stop", "a number found; send text"}, {"cpus", "true found"}}},
 		{"object for text", `{"cpus": true, "stop": {"x": 1}, "head_bytes": true}`,
-			[]FieldError{{"cpus", "true found"}, {"stop", "an object found; send text"}}},
+			[]api.FieldError{{"cpus", "true found"}, {"stop", "an object found; send text"}}},
 		{"fraction", `{"limits": {"cpu_time_ms": 1.5}}`,
-			[]FieldError{{"limits.cpu_time_ms", "1.5 is not a whole number"}}},
-		{"fraction behind zeros", `{"cpus": 10.00010}`, []FieldError{{"cpus", "10.00010 is not a whole number"}}},
-		{"negative exponent", `{"cpus": 15e-1}`, []FieldError{{"cpus", "15e-1 is not a whole number"}}},
+			[]api.FieldError{{"limits.cpu_time_ms", "1.5 is not a whole number"}}},
+		{"fraction behind zeros", `{"cpus": 10.00010}`, []api.FieldError{{"cpus", "10.00010 is not a whole number"}}},
+		{"negative exponent", `{"cpus": 15e-1}`, []api.FieldError{{"cpus", "15e-1 is not a whole number"}}},
 		{"more than 64 bits", `{"head_bytes": 9223372036854775808.0}`,
-			[]FieldError{{"head_bytes", "9223372036854775808 is not a whole number"}}},
-		{"more than 32 bits", `{"cpus": 1e19}`, []FieldError{{"cpus", "1e19 is not a whole number"}}},
-		{"largest exponent", `{"cpus": 10e9223372036854775807}`, []FieldError{{"cpus", "is not a whole number"}}},
-		{"smallest exponent", `{"cpus": 1.5e-9223372036854775808}`, []FieldError{{"cpus", "is not a whole number"}}},
+			[]api.FieldError{{"head_bytes", "9223372036854775808 is not a whole number"}}},
+		{"more than 32 bits", `{"cpus": 1e19}`, []api.FieldError{{"cpus", "1e19 is not a whole number"}}},
+		{"largest exponent", `{"cpus": 10e9223372036854775807}`, []api.FieldError{{"cpus", "is not a whole number"}}},
+		{"smallest exponent", `{"cpus": 1.5e-9223372036854775808}`, []api.FieldError{{"cpus", "is not a whole number"}}},
 		{"exponent of 30 digits", `{"cpus": 1e` + strings.Repeat("9", 30) + `}`,
-			[]FieldError{{"cpus", "is not a whole number"}}},
+			[]api.FieldError{{"cpus", "is not a whole number"}}},
 		{"zero limit with a fraction", `{"limits": {"processes": -0.0e5}}`,
-			[]FieldError{{"limits.processes", "0 allows nothing"}}},
+			[]api.FieldError{{"limits.processes", "0 allows nothing"}}},
 		{"huge number", `{"head_bytes": 1` + strings.Repeat("0", 500) + `}`,
-			[]FieldError{{"head_bytes", "… is not a whole number"}}},
-		{"exponent", `{"head_bytes": 1e400}`, []FieldError{{"head_bytes", "1e400 is not a whole number"}}},
+			[]api.FieldError{{"head_bytes", "… is not a whole number"}}},
+		{"exponent", `{"head_bytes": 1e400}`, []api.FieldError{{"head_bytes", "1e400 is not a whole number"}}},
 		{"zero limit of a test", `{"tests": [{"name": "1"}, {"limits": {"processes": 0}}]}`,
-			[]FieldError{{"tests[1].limits.processes", "0 allows nothing"}}},
-		{"zero limit", `{"limits": {"processes": 0}}`, []FieldError{{"limits.processes", "0 allows nothing"}}},
-		{"deep", `{"x": ` + deep, []FieldError{{"x", "unknown"}}},
-		{"deep in place", `{"tests": ` + deep, []FieldError{{"tests[0]", "an array found"}}},
+			[]api.FieldError{{"tests[1].limits.processes", "0 allows nothing"}}},
+		{"zero limit", `{"limits": {"processes": 0}}`, []api.FieldError{{"limits.processes", "0 allows nothing"}}},
+		{"deep", `{"x": ` + deep, []api.FieldError{{"x", "unknown"}}},
+		{"deep in place", `{"tests": ` + deep, []api.FieldError{{"tests[0]", "an array found"}}},
 		{"many tests", `{"tests": [` + strings.Repeat("{},", maxMembers+1) + `{}]}`,
-			[]FieldError{{"tests", "more than 100000 members"}}},
+			[]api.FieldError{{"tests", "more than 100000 members"}}},
 		{"half a pair", `{"tests": [{"name": "a\ud83db"}]}`,
-			[]FieldError{{"", "half of a surrogate pair at line 1, column 23"}}},
+			[]api.FieldError{{"", "half of a surrogate pair at line 1, column 23"}}},
 		{"the other half", "{\n\"tests\": [{\"name\": \"\\uDE00\"}]}",
-			[]FieldError{{"", "half of a surrogate pair at line 2, column 21"}}},
+			[]api.FieldError{{"", "half of a surrogate pair at line 2, column 21"}}},
 		{"halves in the wrong order", `{"tests": [{"name": "\ude00\ud83d"}]}`,
-			[]FieldError{{"", "half of a surrogate pair"}}},
+			[]api.FieldError{{"", "half of a surrogate pair"}}},
 		{"a pair and a half", `{"tests": [{"name": "\ud83d\ude00\ud83d"}]}`,
-			[]FieldError{{"", "half of a surrogate pair at line 1, column 34"}}},
+			[]api.FieldError{{"", "half of a surrogate pair at line 1, column 34"}}},
 		{"half a pair at the end", `{"tests": [{"name": "1", "input": {"text": "\\\ud83d"}}]}`,
-			[]FieldError{{"", "half of a surrogate pair"}}},
-		{"half a pair in a key", `{"labels": {"\ud83d": "x"}, "tests": []}`, []FieldError{{"",
+			[]api.FieldError{{"", "half of a surrogate pair"}}},
+		{"half a pair in a key", `{"labels": {"\ud83d": "x"}, "tests": []}`, []api.FieldError{{"",
 			"half of a surrogate pair"}}},
-		{"invalid UTF-8", "{\"tests\": [{\"name\": \"\xff\"}]}", []FieldError{{"", "not valid UTF-8"}}},
-		{"raw control character", "{\"stop\": \"a\x01\"}", []FieldError{{"", "not JSON at line 1, column"}}},
+		{"invalid UTF-8", "{\"tests\": [{\"name\": \"\xff\"}]}", []api.FieldError{{"", "not valid UTF-8"}}},
+		{"raw control character", "{\"stop\": \"a\x01\"}", []api.FieldError{{"", "not JSON at line 1, column"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestUnfitValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, unfit, []FieldError{{"cpus", "text found"}, {"limits.cpu_time_ms", "whole number"}, {"pool", "null"}})
+	compare(t, unfit, []api.FieldError{{"cpus", "text found"}, {"limits.cpu_time_ms", "whole number"}, {"pool", "null"}})
 	if diff := cmp.Diff(api.Job{Limits: api.Limits{Processes: 9}, Stop: "later", Tests: []api.Test{}}, j); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -181,14 +181,14 @@ func TestUnfitValues(t *testing.T) {
 	if !errors.As(err, &rest) {
 		t.Fatal(err)
 	}
-	compare(t, unfit.With(rest), []FieldError{{"cpus", ""}, {"limits.cpu_time_ms", ""}, {"pool", ""},
+	compare(t, unfit.With(rest), []api.FieldError{{"cpus", ""}, {"limits.cpu_time_ms", ""}, {"pool", ""},
 		{"program", "no content"}, {"tests", "none"}, {"stop", "later"}})
 }
 
 func TestErrorsWith(t *testing.T) {
 	list := func(fields ...string) (e Errors) {
 		for _, f := range fields {
-			e = append(e, FieldError{Field: f})
+			e = append(e, api.FieldError{Field: f})
 		}
 		return e
 	}
@@ -206,7 +206,7 @@ func TestErrorsWith(t *testing.T) {
 		{"the whole", list("tests[1].name"), list("tests", "test"), list("tests[1].name", "test")},
 		{"two of one member", nil, list("a", "a"), list("a", "a")},
 		{"too many", list("a"), list(many...), append(list("a"),
-			append(list(many[:maxErrors-1]...), FieldError{Detail: "further findings are left out"})...)},
+			append(list(many[:maxErrors-1]...), api.FieldError{Detail: "further findings are left out"})...)},
 	} {
 		if diff := cmp.Diff(tt.want, tt.first.With(tt.more)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -227,7 +227,7 @@ func TestReadErrors(t *testing.T) {
 }
 
 // compare holds fields and the beginning of sense of details against want.
-func compare(t *testing.T, err error, want []FieldError) {
+func compare(t *testing.T, err error, want []api.FieldError) {
 	t.Helper()
 	var errs Errors
 	if !errors.As(err, &errs) || len(errs) != len(want) {

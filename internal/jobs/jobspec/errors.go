@@ -4,17 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-)
 
-// FieldError is one finding about a job.
-type FieldError struct {
-	Field  string `json:"field"` // as in JSON, such as tests[3].name; "" is the whole job
-	Detail string `json:"detail"`
-}
+	"judged/internal/api"
+)
 
 // Errors are all findings about a job, in the order of its members. It is never
 // returned empty.
-type Errors []FieldError
+type Errors []api.FieldError
 
 // Error lists all findings on one line.
 func (e Errors) Error() string {
@@ -34,9 +30,9 @@ const maxErrors = 20
 func (e *Errors) add(field, format string, args ...any) {
 	switch {
 	case len(*e) < maxErrors:
-		*e = append(*e, FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
+		*e = append(*e, api.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
 	case len(*e) == maxErrors:
-		*e = append(*e, FieldError{Detail: "further findings are left out"})
+		*e = append(*e, api.FieldError{Detail: "further findings are left out"})
 	}
 }
 
@@ -52,7 +48,7 @@ func (e *Errors) check(ok bool, field, format string, args ...any) {
 func (e Errors) With(more Errors) Errors {
 	all := slices.Clone(e)
 	for _, f := range more {
-		if !slices.ContainsFunc(e, func(known FieldError) bool {
+		if !slices.ContainsFunc(e, func(known api.FieldError) bool {
 			return within(known.Field, f.Field) ||
 				within(f.Field, known.Field)
 		}) {
@@ -60,7 +56,7 @@ func (e Errors) With(more Errors) Errors {
 		}
 	}
 	if len(all) > maxErrors {
-		all = append(all[:maxErrors], FieldError{Detail: "further findings are left out"})
+		all = append(all[:maxErrors], api.FieldError{Detail: "further findings are left out"})
 	}
 	return all
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
@@ -45,7 +47,7 @@ func (p *prober) canary(ctx context.Context) (doctor.Outcome, error) {
 			}
 		}
 	}
-	p.times = &fingerprint.Kernels{Program: p.kernels.Digest(), CPUTime: overAll(times)}
+	p.times = &api.KernelTimes{Program: p.kernels.Digest(), CPUTime: overAll(times)}
 	m, bounds := middles(times), fingerprint.BoundsOf(p.eng.Virtual())
 	var all []doctor.Outcome
 	if len(p.slots) > 1 {
@@ -81,11 +83,11 @@ func overAll(times map[string]map[string][]time.Duration) map[string]time.Durati
 func judge(b fingerprint.Bounds, found string, apart float64, reason string) doctor.Outcome {
 	switch {
 	case apart > b.Fail:
-		return doctor.Outcome{Status: doctor.Fail, Found: found, Reason: reason}
+		return doctor.Outcome{Status: api.DoctorFail, Found: found, Reason: reason}
 	case apart > b.Warn:
-		return doctor.Outcome{Status: doctor.Warn, Found: found, Reason: reason}
+		return doctor.Outcome{Status: api.DoctorWarn, Found: found, Reason: reason}
 	}
-	return doctor.Outcome{Status: doctor.Pass, Found: found}
+	return doctor.Outcome{Status: api.DoctorPass, Found: found}
 }
 
 // both is the worst of the outcomes, with what all found.
@@ -102,9 +104,9 @@ func both(all []doctor.Outcome) doctor.Outcome {
 }
 
 // judgePool takes the kernel and the slot that are farthest from the pool's time.
-func judgePool(m medians, pool *fingerprint.Kernels, program string, b fingerprint.Bounds) doctor.Outcome {
+func judgePool(m medians, pool *api.KernelTimes, program string, b fingerprint.Bounds) doctor.Outcome {
 	if pool.Program != program {
-		return doctor.Outcome{Status: doctor.Unknown,
+		return doctor.Outcome{Status: api.DoctorUnknown,
 			Reason: "the pool's times are of another version of judged: make its file again with this one"}
 	}
 	var texts []string
@@ -127,7 +129,7 @@ func judgePool(m medians, pool *fingerprint.Kernels, program string, b fingerpri
 		texts = append(texts, fmt.Sprintf("%s %+.2f %%", kernel, 100*farthest))
 	}
 	if len(texts) == 0 {
-		return doctor.Outcome{Status: doctor.Unknown,
+		return doctor.Outcome{Status: api.DoctorUnknown,
 			Reason: "the pool's file has no times of these kernels: make it again with judged doctor --fingerprint " +
 				"--probe=probe-canary"}
 	}
@@ -273,9 +275,9 @@ func judgeNeighbours(m medians, bound float64) doctor.Outcome {
 		texts = append(texts, fmt.Sprintf("%s %+.1f %%", kernel, 100*slower))
 		most = max(most, slower)
 	}
-	o := doctor.Outcome{Status: doctor.Pass, Found: strings.Join(texts, ", ") + " next to all other slots"}
+	o := doctor.Outcome{Status: api.DoctorPass, Found: strings.Join(texts, ", ") + " next to all other slots"}
 	if most > bound {
-		o.Status, o.Reason = doctor.Warn, fmt.Sprintf(
+		o.Status, o.Reason = api.DoctorWarn, fmt.Sprintf(
 			"more than %.0f %%: plan fewer slots, or limits with that much room", 100*bound)
 	}
 	return o

@@ -100,18 +100,18 @@ func summed(all []doctor.Outcome) doctor.Outcome {
 }
 
 func judgeGaps(g initproc.Gaps, e api.Evidence, class Class) doctor.Outcome {
-	o := doctor.Outcome{Status: doctor.Pass, Found: fmt.Sprintf("%.3f %% of %s lost, longest %s (%s)",
+	o := doctor.Outcome{Status: api.DoctorPass, Found: fmt.Sprintf("%.3f %% of %s lost, longest %s (%s)",
 		100*g.Ratio(), units.Duration(g.Elapsed.Round(time.Millisecond)), units.Duration(g.Longest), histogram(g))}
 	switch {
 	case g.Longest > 10*time.Millisecond:
-		o.Status, o.Reason = doctor.Fail, "a gap of more than 10 ms"
+		o.Status, o.Reason = api.DoctorFail, "a gap of more than 10 ms"
 	case g.Longest > time.Millisecond:
-		o.Status, o.Reason = doctor.Warn, "a gap of more than 1 ms"
+		o.Status, o.Reason = api.DoctorWarn, "a gap of more than 1 ms"
 	case g.Ratio() > class.allowance():
-		o.Status, o.Reason = doctor.Warn, fmt.Sprintf("more than %g %% is lost, which is what %s may lose",
+		o.Status, o.Reason = api.DoctorWarn, fmt.Sprintf("more than %g %% is lost, which is what %s may lose",
 			100*class.allowance(), class)
 	}
-	if o.Status != doctor.Pass {
+	if o.Status != api.DoctorPass {
 		// The run's own delay is that of the process that only waits for the one that spins.
 		e.RunDelay = &g.Waited
 		o.Reason += "; meanwhile: " + attribution(e)

@@ -58,7 +58,7 @@ func judgeLimits(text string, run api.Run, want place) doctor.Outcome {
 	}
 	cpus, mems, limit, store := field("Cpus_allowed_list"), field("Mems_allowed_list"), field("Max_cpu_time"),
 		field("Speculation_Store_Bypass")
-	o := doctor.Outcome{Status: doctor.Pass, Found: fmt.Sprintf(
+	o := doctor.Outcome{Status: api.DoctorPass, Found: fmt.Sprintf(
 		"may run on %s with memory of node %s, RLIMIT_CPU %s, seccomp %s, store bypass %s",
 		cpus, mems, limit, field("Seccomp"), store)}
 	var wrong, odd []string
@@ -88,9 +88,9 @@ func judgeLimits(text string, run api.Run, want place) doctor.Outcome {
 	}
 	switch {
 	case len(wrong) > 0:
-		o.Status, o.Reason = doctor.Fail, strings.Join(append(wrong, odd...), "; ")
+		o.Status, o.Reason = api.DoctorFail, strings.Join(append(wrong, odd...), "; ")
 	case len(odd) > 0:
-		o.Status, o.Reason = doctor.Warn, strings.Join(odd, "; ")
+		o.Status, o.Reason = api.DoctorWarn, strings.Join(odd, "; ")
 	}
 	return o
 }

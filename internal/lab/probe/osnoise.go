@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
@@ -32,7 +34,7 @@ func (p *prober) osnoise(ctx context.Context) (o doctor.Outcome, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return skip(tracing + "/available_tracers does not exist: mount -t tracefs tracefs " + tracing), nil
 	case err != nil:
-		return doctor.Outcome{Status: doctor.Warn, Found: "unreadable", Reason: "cannot look: " + err.Error()}, nil
+		return doctor.Outcome{Status: api.DoctorWarn, Found: "unreadable", Reason: "cannot look: " + err.Error()}, nil
 	case !slices.Contains(strings.Fields(tracers), "osnoise"):
 		return skip("the kernel is built without CONFIG_OSNOISE_TRACER"), nil
 	}
@@ -157,20 +159,20 @@ func judgeNoise(lines []noise, class Class) doctor.Outcome {
 			sum.SoftIRQ+n.SoftIRQ, sum.ThreadRun+n.ThreadRun
 	}
 	ratio := float64(sum.Lost) / float64(sum.Runtime)
-	o := doctor.Outcome{Status: doctor.Pass, Found: fmt.Sprintf(
+	o := doctor.Outcome{Status: api.DoctorPass, Found: fmt.Sprintf(
 		"%.3f %% of %s lost, longest %s: hardware %d, NMI %d, interrupts %d, softirqs %d, threads %d",
 		100*ratio, units.Duration(sum.Runtime), units.Duration(sum.Longest), sum.HW, sum.NMI, sum.IRQ, sum.SoftIRQ,
 		sum.ThreadRun)}
 	switch {
 	case sum.Longest > 10*time.Millisecond:
-		o.Status, o.Reason = doctor.Fail, "more than 10 ms at once"
+		o.Status, o.Reason = api.DoctorFail, "more than 10 ms at once"
 	case sum.Longest > time.Millisecond:
-		o.Status, o.Reason = doctor.Warn, "more than 1 ms at once"
+		o.Status, o.Reason = api.DoctorWarn, "more than 1 ms at once"
 	case ratio > class.allowance():
-		o.Status, o.Reason = doctor.Warn, fmt.Sprintf("more than %g %% is lost, which is what %s may lose",
+		o.Status, o.Reason = api.DoctorWarn, fmt.Sprintf("more than %g %% is lost, which is what %s may lose",
 			100*class.allowance(), class)
 	}
-	if o.Status != doctor.Pass {
+	if o.Status != api.DoctorPass {
 		o.Reason += "; most often: " + sum.culprit(class)
 	}
 	return o

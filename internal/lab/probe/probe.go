@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/engine"
 	"judged/internal/host/doctor"
-	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/slots"
 	"judged/internal/host/topology"
@@ -27,7 +28,7 @@ type Options struct {
 	Own, Shared []string
 	// Pool is what the kernels of Own take on another host of the pool; nil is unknown. Times reports
 	// those of this host, even where there is nothing to compare.
-	Pool  *fingerprint.Kernels
+	Pool  *api.KernelTimes
 	Times bool
 	// Seen is called with the name of every step before it.
 	Seen func(step string)
@@ -44,8 +45,8 @@ func Default() Options {
 type Result struct {
 	ID      string
 	Outcome doctor.Outcome
-	Read    []string             // host paths; what was run has none
-	Kernels *fingerprint.Kernels // of probe-canary
+	Read    []string         // host paths; what was run has none
+	Kernels *api.KernelTimes // of probe-canary
 }
 
 // Run tries the slots of an engine out, one after the other. What a host does not have is a skip, and a
@@ -74,7 +75,7 @@ func Run(ctx context.Context, c *engine.Engine, o Options) (results []Result, er
 			return nil, fmt.Errorf("%s: %w", probe.id, context.Cause(ctx))
 		}
 		if err != nil {
-			outcome = doctor.Outcome{Status: doctor.Unknown, Reason: err.Error()}
+			outcome = doctor.Outcome{Status: api.DoctorUnknown, Reason: err.Error()}
 		}
 		results = append(results, Result{probe.id, outcome, p.read, p.times})
 	}
@@ -90,7 +91,7 @@ type prober struct {
 	slots   []slots.Slot
 	o       Options
 	read    []string // by the probe that is at work
-	times   *fingerprint.Kernels
+	times   *api.KernelTimes
 }
 
 func (p *prober) seen(format string, args ...any) {
@@ -101,11 +102,13 @@ func (p *prober) seen(format string, args ...any) {
 
 func (p *prober) milliseconds() int { return int(max(p.o.Length/time.Millisecond, 1)) }
 
-func skip(reason string) doctor.Outcome { return doctor.Outcome{Status: doctor.Skip, Reason: reason} }
+func skip(reason string) doctor.Outcome {
+	return doctor.Outcome{Status: api.DoctorSkip, Reason: reason}
+}
 
 // worse orders statuses; those that say nothing of the slot come first.
-func worse(a, b doctor.Status) int {
-	order := []doctor.Status{doctor.Skip, doctor.Unknown, doctor.Pass, doctor.Warn, doctor.Fail}
+func worse(a, b api.DoctorStatus) int {
+	order := []api.DoctorStatus{api.DoctorSkip, api.DoctorUnknown, api.DoctorPass, api.DoctorWarn, api.DoctorFail}
 	return slices.Index(order, a) - slices.Index(order, b)
 }
 

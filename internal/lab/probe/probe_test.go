@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/config"
@@ -60,7 +62,7 @@ func TestHere(t *testing.T) {
 	if len(outcomes) != 4 || len(steps) < 2 {
 		t.Fatalf("%d probes, steps %q", len(outcomes), steps)
 	}
-	if o := outcomes["probe-limits"]; o.Status == doctor.Fail ||
+	if o := outcomes["probe-limits"]; o.Status == api.DoctorFail ||
 		!strings.Contains(o.Found, "RLIMIT_CPU unlimited unlimited, seccomp 2") {
 		t.Errorf("probe-limits: %+v", o)
 	}
@@ -69,7 +71,7 @@ func TestHere(t *testing.T) {
 	}
 	wanted := len(eng.Slots()) > 1
 	for _, id := range []string{"probe-canary", "probe-neighbour"} {
-		if o := outcomes[id]; (o.Status != doctor.Skip) != wanted || o.Status == doctor.Unknown {
+		if o := outcomes[id]; (o.Status != api.DoctorSkip) != wanted || o.Status == api.DoctorUnknown {
 			t.Errorf("%s with %d slots: %+v", id, len(eng.Slots()), o)
 		}
 	}
@@ -90,10 +92,10 @@ func TestHere(t *testing.T) {
 
 func TestWorst(t *testing.T) {
 	var all []doctor.Outcome
-	for _, s := range []doctor.Status{doctor.Pass, doctor.Fail, doctor.Skip, doctor.Warn} {
+	for _, s := range []api.DoctorStatus{api.DoctorPass, api.DoctorFail, api.DoctorSkip, api.DoctorWarn} {
 		all = append(all, doctor.Outcome{Status: s, Found: string(s)})
 	}
-	if diff := cmp.Diff(doctor.Outcome{Status: doctor.Fail, Found: "the worst of 4: fail"}, summed(all)); diff != "" {
+	if diff := cmp.Diff(doctor.Outcome{Status: api.DoctorFail, Found: "the worst of 4: fail"}, summed(all)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(all[2], summed(all[2:3])); diff != "" {

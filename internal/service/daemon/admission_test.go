@@ -15,7 +15,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/client"
-	"judged/internal/host/fingerprint"
 	"judged/internal/host/topology"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
@@ -109,7 +108,7 @@ func TestEquivalence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	times := &fingerprint.Kernels{Program: canaryDigest(t), CPUTime: map[string]time.Duration{}}
+	times := &api.KernelTimes{Program: canaryDigest(t), CPUTime: map[string]time.Duration{}}
 	for _, kernel := range canary.Own() {
 		times.CPUTime[kernel] = 50 * time.Millisecond
 	}
@@ -187,7 +186,7 @@ func TestKnown(t *testing.T) {
 	} {
 		now = now.Add(step.after)
 		r := fleet.Registration{Time: now}
-		k.add(&r, hardware, &fingerprint.Kernels{Program: step.times})
+		k.add(&r, hardware, &api.KernelTimes{Program: step.times})
 		if (r.Hardware != nil) != step.hardware || (r.Kernels != nil) != step.kernels {
 			t.Errorf("step %d: sends %v and %v", i, r.Hardware, r.Kernels)
 		}

@@ -18,8 +18,6 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/engine"
-	"judged/internal/engine/languages"
-	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/crosscheck"
@@ -274,7 +272,7 @@ func (d *daemon) noteKeptOut(reason string) {
 // known is what the front, or the store, has of this node and needs no more. Registrations follow one another.
 type known struct {
 	hardware bool
-	kernels  *fingerprint.Kernels
+	kernels  *api.KernelTimes
 	at       time.Time // when the hardware was sent last
 }
 
@@ -282,7 +280,7 @@ type known struct {
 const sendAgainAfter = 30 * 24 * time.Hour
 
 // add adds what is to be sent.
-func (k *known) add(r *fleet.Registration, hardware map[string]string, times *fingerprint.Kernels) {
+func (k *known) add(r *fleet.Registration, hardware map[string]string, times *api.KernelTimes) {
 	again := r.Time.Sub(k.at) > sendAgainAfter
 	if again || !k.hardware {
 		r.Hardware = hardware
@@ -327,7 +325,7 @@ func (d *daemon) registration(ctx context.Context, started bool) fleet.Registrat
 	}
 	switch {
 	case d.front == nil: // this daemon has them at hand
-		r.Languages = []languages.Status{}
+		r.Languages = []api.LanguageStatus{}
 		return r
 	case started: // at once: jobs of the process before wait for it
 		return r
@@ -339,7 +337,7 @@ func (d *daemon) registration(ctx context.Context, started bool) fleet.Registrat
 		}
 		return r
 	}
-	r.Languages = append([]languages.Status{}, list...)
+	r.Languages = append([]api.LanguageStatus{}, list...)
 	return r
 }
 

@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/engine"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 )
 
@@ -22,7 +23,7 @@ type health struct {
 	pool    *slots.Pool
 	version string // of judged
 	log     *slog.Logger
-	last    atomic.Pointer[doctor.Report]
+	last    atomic.Pointer[api.DoctorReport]
 }
 
 // examine runs doctor and keeps its report.
@@ -42,12 +43,12 @@ func (h *health) examine(ctx context.Context) error {
 }
 
 // report returns doctor's last report.
-func (h *health) report() doctor.Report { return *h.last.Load() }
+func (h *health) report() api.DoctorReport { return *h.last.Load() }
 
 // doctor examines the host again, for GET /v1/doctor.
-func (h *health) doctor(ctx context.Context) (doctor.Report, error) {
+func (h *health) doctor(ctx context.Context) (api.DoctorReport, error) {
 	if err := h.examine(ctx); err != nil {
-		return doctor.Report{}, err
+		return api.DoctorReport{}, err
 	}
 	r := h.report()
 	r.Version = h.version

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 	"judged/internal/host/tune"
 	"judged/internal/jobs"
 	"judged/internal/service/dispatch"
@@ -36,7 +35,7 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		o.Pool = d.o.Config.Slots.Pool
 		o.Host, o.Virtual = d.eng.Host(d.eng.CPUs(), d.health.report()), d.eng.Virtual()
 		o.Slots = d.pool.Snapshot
-		o.Doctor = func() []doctor.Check { return d.health.report().Checks }
+		o.Doctor = func() []api.DoctorCheck { return d.health.report().Checks }
 		o.Tuned, o.Settings = d.tuned.inForce, tune.IDs()
 		o.Turbo = func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) }
 	}

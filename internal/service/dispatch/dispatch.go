@@ -13,7 +13,6 @@ import (
 	"judged/internal/engine/judge"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/timing/stats"
@@ -38,7 +37,7 @@ type Engine interface {
 	// Tidy prepares the next run on a slot, in the background.
 	Tidy(s slots.Slot)
 	// Host describes the host, with the latest report of doctor.
-	Host(cpus cpuset.Set, d doctor.Report) api.HostReport
+	Host(cpus cpuset.Set, d api.DoctorReport) api.HostReport
 }
 
 // Health knows which slots are fit to judge on; *slothealth.Monitor is one.
@@ -75,7 +74,7 @@ type Options struct {
 	Source    jobs.Source
 	Want      jobs.Want // of every Take; its CPUs are those of the slot
 	BlobPath  func(digest string) (string, error)
-	Doctor    func() doctor.Report // its last report
+	Doctor    func() api.DoctorReport // its last report
 	Observer  Observer
 	Heartbeat time.Duration // how often a lease is extended
 	Log       *slog.Logger

@@ -13,7 +13,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/engine"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/sandbox"
@@ -73,7 +72,7 @@ func (f *fixture) dispatcher(o Options, planned ...slots.Slot) {
 	}
 	o.Health = f.monitor()
 	o.BlobPath = func(digest string) (string, error) { return f.blob(digest) }
-	o.Doctor, o.Observer = func() doctor.Report { return doctor.Report{} }, f
+	o.Doctor, o.Observer = func() api.DoctorReport { return api.DoctorReport{} }, f
 	o.Heartbeat, o.Log = time.Second, slog.New(slog.DiscardHandler)
 	f.d = New(o)
 }

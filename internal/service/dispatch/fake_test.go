@@ -20,7 +20,6 @@ import (
 	"judged/internal/engine/judge"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/timing/stats"
@@ -75,7 +74,7 @@ func bubble(t *testing.T, planned []slots.Slot, f func(w *world)) {
 		}})
 		w.d = New(Options{Engine: w, Health: w, Pool: w.pool, Source: w, Want: jobs.Want{Pool: "pool"}, Observer: w,
 			BlobPath:  func(digest string) (string, error) { return "/blobs/" + digest, w.fail("blob") },
-			Doctor:    func() doctor.Report { return doctor.Report{Ready: true} },
+			Doctor:    func() api.DoctorReport { return api.DoctorReport{Ready: true} },
 			Heartbeat: heartbeat, Log: slog.New(text)})
 		f(w)
 	})
@@ -289,7 +288,7 @@ func (w *world) Jury(slots.Slot) (*jury.Runner, error) { return nil, nil }
 
 func (w *world) Tidy(s slots.Slot) { w.note("tidy %s", s.CPUs) }
 
-func (w *world) Host(cpus cpuset.Set, r doctor.Report) api.HostReport {
+func (w *world) Host(cpus cpuset.Set, r api.DoctorReport) api.HostReport {
 	return api.HostReport{Name: "host " + cpus.String(), Doctor: &api.DoctorHost{Ready: r.Ready}}
 }
 

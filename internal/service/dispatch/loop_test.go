@@ -478,7 +478,7 @@ func TestDrainWithoutASlot(t *testing.T) {
 	for name, change := range map[string]func(w *world){
 		"no slot": func(w *world) {
 			w.work("a", nil)
-			w.must(w.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Operator}))
+			w.must(w.pool.Hold(first.CPUs, slots.Hold{Cause: api.HoldOperator}))
 		},
 		"no job": func(*world) {},
 		"no database": func(w *world) {
@@ -554,7 +554,7 @@ func TestAbort(t *testing.T) {
 // TestSlotGone: a job whose slot is taken away while it is taken does not wait
 // for that slot.
 func TestSlotGone(t *testing.T) {
-	gone := func(w *world) { w.must(w.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Operator})) }
+	gone := func(w *world) { w.must(w.pool.Hold(first.CPUs, slots.Hold{Cause: api.HoldOperator})) }
 	for name, tt := range map[string]struct {
 		slots []slots.Slot
 		want  []string

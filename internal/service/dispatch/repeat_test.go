@@ -18,7 +18,7 @@ func TestRepeatsAreQuiet(t *testing.T) {
 	slot := f.eng.Slots()[0]
 	other := slots.Slot{CPUs: cpuset.New(0), Node: slot.Node}
 	f.dispatcher(Options{}, slot, other)
-	f.must(f.pool.Hold(slot.CPUs, slots.Hold{Cause: slots.Operator}))
+	f.must(f.pool.Hold(slot.CPUs, slots.Hold{Cause: api.HoldOperator}))
 	neighbour, err := f.pool.Lease(t.Context()) // the other one
 	f.must(err)
 	f.must(f.pool.Lift(slot.CPUs))

@@ -13,7 +13,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/units"
-	"judged/internal/host/doctor"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit/browser"
@@ -32,7 +31,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	f := newFixture(t, func(o *Options) {
 		o.Tokens = tokens
-		o.Doctor = func(context.Context) (doctor.Report, error) { return longReport(), nil }
+		o.Doctor = func(context.Context) (api.DoctorReport, error) { return longReport(), nil }
 	})
 	f.jobs.records[longID] = jobs.Record{ID: longID, Report: longJob()}
 	s := httptest.NewServer(f.Server)
@@ -158,25 +157,25 @@ var longID = "contest-2026-11-problem-k-team-0017-attempt-3-" + strings.Repeat("
 
 // longReport has cells of every kind that does not fit: long words, long
 // sentences, many CPUs.
-func longReport() doctor.Report {
+func longReport() api.DoctorReport {
 	cpus := strings.TrimSuffix(strings.Repeat("11,13,15-19,", 20), ",")
-	r := doctor.Report{Schema: 1, Version: "v1.2.3", Host: doctor.HostSummary{Name: "judge-7"}}
-	r.Checks = []doctor.Check{
+	r := api.DoctorReport{Schema: 1, Version: "v1.2.3", Host: api.DoctorHostSummary{Name: "judge-7"}}
+	r.Checks = []api.DoctorCheck{
 		{
 			ID:       "sched-isolated",
 			Title:    "isolated from the scheduler",
-			Severity: doctor.S1,
-			Status:   doctor.Fail,
+			Severity: api.SeverityS1,
+			Status:   api.DoctorFail,
 			Found:    "isolcpus=" + cpus,
 			Wanted: "CPU " + cpus + " in isolcpus=domain, or a cpuset partition of the kind isolated, so that " +
 				"nothing is moved there: the end of what is wanted",
 		},
-		{ID: "turbo-off", Title: "turbo", Severity: doctor.S1, Status: doctor.Unknown, Found: "-", Wanted: "off"},
+		{ID: "turbo-off", Title: "turbo", Severity: api.SeverityS1, Status: api.DoctorUnknown, Found: "-", Wanted: "off"},
 		{
 			ID:       "swap",
 			Title:    "swap",
-			Severity: doctor.S1,
-			Status:   doctor.Pass,
+			Severity: api.SeverityS1,
+			Status:   api.DoctorPass,
 			Found:    "none",
 			Wanted:   "none, or a kernel that can keep each run out of it",
 		},

@@ -93,9 +93,9 @@ func (s *Server) missing(ctx context.Context, sent submission) (list jobspec.Err
 		switch {
 		case !lost[f.Blob]:
 		case len(list) == maxMissing:
-			list = append(list, jobspec.FieldError{Detail: "further missing blobs are left out"})
+			list = append(list, api.FieldError{Detail: "further missing blobs are left out"})
 		default:
-			list = append(list, jobspec.FieldError{Field: field, Detail: "blob " + f.Blob + " is not stored"})
+			list = append(list, api.FieldError{Field: field, Detail: "blob " + f.Blob + " is not stored"})
 		}
 		return f, ctx.Err()
 	})
@@ -128,7 +128,7 @@ func (s *Server) parts(sent submission) (list jobspec.Errors) {
 	_, _ = sent.job.MapFiles(func(field string, f api.File) (api.File, error) {
 		used[f.Part] = true
 		if _, ok := sent.parts[f.Part]; f.Part != "" && !ok {
-			list = append(list, jobspec.FieldError{Field: field + ".part",
+			list = append(list, api.FieldError{Field: field + ".part",
 				Detail: fmt.Sprintf("no part %q in the body; send it along, or content of another kind", f.Part)})
 		}
 		return f, nil
@@ -137,7 +137,7 @@ func (s *Server) parts(sent submission) (list jobspec.Errors) {
 		if !used[name] {
 			list = append(
 				list,
-				jobspec.FieldError{
+				api.FieldError{
 					Field:  fmt.Sprintf("parts[%q]", name),
 					Detail: "not named in the job; name it or leave it out",
 				},

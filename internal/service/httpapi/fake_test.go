@@ -21,7 +21,6 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/engine/languages"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -254,7 +253,7 @@ type fixture struct {
 type poolSlots struct{ *slots.Pool }
 
 func (p poolSlots) Drain(cpus cpuset.Set, reason string) error {
-	return p.Hold(cpus, slots.Hold{Cause: slots.Operator, Reason: reason})
+	return p.Hold(cpus, slots.Hold{Cause: api.HoldOperator, Reason: reason})
 }
 
 func (p poolSlots) Undrain(cpus cpuset.Set) error { return p.Lift(cpus) }
@@ -281,7 +280,7 @@ func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 	}
 	o := Options{
 		Config: c, Jobs: f.jobs, Blobs: f.blobs, Slots: poolSlots{f.pool}, Languages: oneLanguage{},
-		Doctor:  func(context.Context) (doctor.Report, error) { return doctor.Report{Schema: 1, Ready: true}, nil },
+		Doctor:  func(context.Context) (api.DoctorReport, error) { return api.DoctorReport{Schema: 1, Ready: true}, nil },
 		Accepts: func() error { return f.unfit },
 		Ready:   func() error { return f.unfit },
 		Metrics: http.HandlerFunc(
@@ -350,7 +349,7 @@ func (oneLanguage) CheckLanguage(_ context.Context, _, id string) error {
 	return &languages.UnavailableError{Language: id, Reason: "kotlinc is not installed; install it below /usr"}
 }
 
-func (oneLanguage) ListLanguages(context.Context) ([]languages.Status, error) {
-	return []languages.Status{{ID: "c", Name: "C", Extensions: []string{".c"}, Available: true, Version: "gcc 14"},
+func (oneLanguage) ListLanguages(context.Context) ([]api.LanguageStatus, error) {
+	return []api.LanguageStatus{{ID: "c", Name: "C", Extensions: []string{".c"}, Available: true, Version: "gcc 14"},
 		{ID: "kotlin", Name: "Kotlin", Extensions: []string{".kt"}, Reason: "kotlinc is not installed"}}, nil
 }

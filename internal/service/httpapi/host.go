@@ -6,12 +6,10 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/engine/languages"
-	"judged/internal/host/slots"
 )
 
 type slotList struct {
-	Slots []slots.Status `json:"slots"`
+	Slots []api.SlotStatus `json:"slots"`
 }
 
 func (s *Server) getSlots(w http.ResponseWriter, _ *http.Request) error {
@@ -88,7 +86,7 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
 }
 
 type languageList struct {
-	Languages []languages.Status `json:"languages"`
+	Languages []api.LanguageStatus `json:"languages"`
 }
 
 func (s *Server) getLanguages(w http.ResponseWriter, r *http.Request) error {

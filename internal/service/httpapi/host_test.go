@@ -13,10 +13,11 @@ import (
 	"syscall"
 	"testing"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/units"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 )
@@ -84,16 +85,16 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func TestSlots(t *testing.T) {
 	f := newFixture(t)
-	slot := slots.Status{CPUs: "2-3", Node: 1, State: slots.Idle, Since: noon}
-	check := func(w *httptest.ResponseRecorder, want slots.Status) {
+	slot := api.SlotStatus{CPUs: "2-3", Node: 1, State: slots.Idle, Since: noon}
+	check := func(w *httptest.ResponseRecorder, want api.SlotStatus) {
 		t.Helper()
-		if diff := cmp.Diff(slotList{[]slots.Status{want}}, answer[slotList](t, w)); diff != "" || w.Code != 200 {
+		if diff := cmp.Diff(slotList{[]api.SlotStatus{want}}, answer[slotList](t, w)); diff != "" || w.Code != 200 {
 			t.Errorf("status %d (-want +got):\n%s", w.Code, diff)
 		}
 	}
 	check(f.ask("GET", "/v1/slots", ""), slot)
 	drained := slot
-	drained.State, drained.Cause, drained.Reason = slots.Drained, slots.Operator, "fan"
+	drained.State, drained.Cause, drained.Reason = slots.Drained, api.HoldOperator, "fan"
 	check(f.ask("POST", "/v1/slots/2-3/drain?reason=fan", ""), drained)
 	check(f.ask("POST", "/v1/slots/0xc/undrain", ""), slot)
 	for _, line := range []string{`msg="drained a slot" cpus=2-3 reason=fan by=192.0.2.1:1234`,
@@ -127,7 +128,7 @@ func TestQueueDoctorMetrics(t *testing.T) {
 
 func TestDoctor(t *testing.T) {
 	w := newFixture(t).ask("GET", "/v1/doctor", "")
-	if diff := cmp.Diff(doctor.Report{Schema: 1, Ready: true}, answer[doctor.Report](t, w)); diff != "" ||
+	if diff := cmp.Diff(api.DoctorReport{Schema: 1, Ready: true}, answer[api.DoctorReport](t, w)); diff != "" ||
 		w.Code != 200 {
 		t.Errorf("status %d (-want +got):\n%s", w.Code, diff)
 	}

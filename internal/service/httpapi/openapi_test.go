@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs/fleet"
 )
@@ -137,13 +136,13 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		{
 			"Job",
 			api.Job{},
-		}, {"Report", api.Report{}}, {"Event", api.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
+		}, {"Report", api.Report{}}, {"Event", api.Event{}}, {"Slot", api.SlotStatus{}}, {"SlotList", slotList{}},
 		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", fleet.PoolList{}}, {"Pool", fleet.Pool{}},
 		{"PrefetchRequest", fleet.PrefetchRequest{}}, {"PrefetchStatus", fleet.PrefetchStatus{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
 		{"LanguageList", languageList{}}, {"StoredProblem", api.Problem{}},
 		{"ProblemList", problemList{}}, {"ProblemSummary", api.ProblemSummary{}},
-		{"Doctor", doctor.Report{}}, {"Rejudging", api.Rejudging{}}, {"RejudgingRequest", api.RejudgingRequest{}},
+		{"Doctor", api.DoctorReport{}}, {"Rejudging", api.Rejudging{}}, {"RejudgingRequest", api.RejudgingRequest{}},
 	}
 	d := readDocument(t)
 	for _, tt := range tests {

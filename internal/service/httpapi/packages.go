@@ -203,7 +203,7 @@ func (s *Server) storeFile(ctx context.Context, path string) (api.File, error) {
 func (s *Server) expand(ctx context.Context, jobID string, sent *submission) error {
 	if sent.job.Problem == "" {
 		if sent.job.ProblemVersion != "" {
-			sent.unfit = append(sent.unfit, jobspec.FieldError{Field: "problem_version",
+			sent.unfit = append(sent.unfit, api.FieldError{Field: "problem_version",
 				Detail: "given without problem; send both, or leave it out"})
 		}
 		return nil

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"syscall"
 
+	"judged/internal/api"
+
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -20,13 +22,13 @@ import (
 // Problem is an error for callers: problem details of RFC 9457, with the next step
 // and, for an invalid body, every finding.
 type Problem struct {
-	Type     string               `json:"type"` // urn:judged:…, stable
-	Title    string               `json:"title"`
-	Status   int                  `json:"status"`
-	Detail   string               `json:"detail,omitempty"`
-	Instance string               `json:"instance,omitempty"` // the job concerned
-	NextStep string               `json:"next_step,omitempty"`
-	Errors   []jobspec.FieldError `json:"errors,omitempty"`
+	Type     string           `json:"type"` // urn:judged:…, stable
+	Title    string           `json:"title"`
+	Status   int              `json:"status"`
+	Detail   string           `json:"detail,omitempty"`
+	Instance string           `json:"instance,omitempty"` // the job concerned
+	NextStep string           `json:"next_step,omitempty"`
+	Errors   []api.FieldError `json:"errors,omitempty"`
 
 	header http.Header
 	cause  error // of an error of judged, for the log

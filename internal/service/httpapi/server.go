@@ -17,9 +17,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
-	"judged/internal/engine/languages"
-	"judged/internal/host/doctor"
-	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -58,7 +55,7 @@ type Blobs interface {
 
 // Slots are the slots of this host; *slothealth.Monitor has them.
 type Slots interface {
-	Snapshot() []slots.Status
+	Snapshot() []api.SlotStatus
 	Drain(cpus cpuset.Set, reason string) error
 	Undrain(cpus cpuset.Set) error
 }
@@ -67,7 +64,7 @@ type Slots interface {
 type Languages interface {
 	// CheckLanguage returns why a pool cannot judge jobs in a language, or nil.
 	CheckLanguage(ctx context.Context, pool, id string) error
-	ListLanguages(ctx context.Context) ([]languages.Status, error)
+	ListLanguages(ctx context.Context) ([]api.LanguageStatus, error)
 }
 
 // Options are what New needs. Only Tokens, Log and Now are optional.
@@ -81,7 +78,7 @@ type Options struct {
 	Work      Work // nil on a judge node, as Jobs and Nodes
 	Nodes     Nodes
 	Protocols fleet.Protocols // of nodes
-	Doctor    func(context.Context) (doctor.Report, error)
+	Doctor    func(context.Context) (api.DoctorReport, error)
 	Accepts   func() error // returns why jobs are not accepted, or nil
 	Ready     func() error // returns why jobs are not accepted or cannot be judged, or nil
 	Metrics   http.Handler
@@ -101,7 +98,7 @@ type Server struct {
 	work      Work
 	nodes     Nodes
 	protocols fleet.Protocols
-	doctor    func(context.Context) (doctor.Report, error)
+	doctor    func(context.Context) (api.DoctorReport, error)
 	accepts   func() error
 	ready     func() error
 	metrics   http.Handler

@@ -10,8 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
-	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -26,8 +24,8 @@ type Options struct {
 
 	Ready      func() error // why a job submitted now would not be judged, or nil
 	FreeBytes  func() int64 // on the file system of the data; negative if unknown
-	Slots      func() []slots.Status
-	Doctor     func() []doctor.Check
+	Slots      func() []api.SlotStatus
+	Doctor     func() []api.DoctorCheck
 	QueueDepth func(ctx context.Context) (jobs.Depths, error)
 	Pool       string        // of the slots here; "" is a front
 	Turbo      func() string // on, off, unknown

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
@@ -37,14 +36,14 @@ func fed() *Metrics {
 			Isolation: "isolcpus"}, Virtual: true,
 		Ready:     func() error { return errors.New("draining") },
 		FreeBytes: func() int64 { return 5 << 30 },
-		Slots: func() []slots.Status {
-			return []slots.Status{{CPUs: "2", State: slots.Idle}, {CPUs: "3", State: slots.Busy},
+		Slots: func() []api.SlotStatus {
+			return []api.SlotStatus{{CPUs: "2", State: slots.Idle}, {CPUs: "3", State: slots.Busy},
 				{CPUs: "3", State: slots.Idle}}
 		},
-		Doctor: func() []doctor.Check {
-			return []doctor.Check{{ID: "turbo-off", Severity: "S1", Status: doctor.Fail},
-				{ID: "swap-off", Severity: "S2", Status: doctor.Pass}, {ID: "swap-off", Severity: "S2",
-					Status: doctor.Warn}}
+		Doctor: func() []api.DoctorCheck {
+			return []api.DoctorCheck{{ID: "turbo-off", Severity: "S1", Status: api.DoctorFail},
+				{ID: "swap-off", Severity: "S2", Status: api.DoctorPass}, {ID: "swap-off", Severity: "S2",
+					Status: api.DoctorWarn}}
 		},
 		QueueDepth: func(context.Context) (jobs.Depths, error) {
 			return jobs.Depths{"default": {api.Rejudge: 7}, "metal": {api.Contest: 2}}, nil
@@ -216,8 +215,8 @@ func TestUnknownStateIsAbsent(t *testing.T) {
 	}{
 		{"no sources", Options{}},
 		{"sources that know nothing", Options{
-			Slots:      func() []slots.Status { return nil },
-			Doctor:     func() []doctor.Check { return nil },
+			Slots:      func() []api.SlotStatus { return nil },
+			Doctor:     func() []api.DoctorCheck { return nil },
 			Turbo:      func() string { return "unknown" },
 			QueueDepth: func(context.Context) (jobs.Depths, error) { return nil, errors.New("closed") },
 		}},

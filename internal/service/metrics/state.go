@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 )
@@ -135,7 +134,8 @@ func (s *state) collectDoctor(out chan<- prometheus.Metric) {
 			continue
 		}
 		seen[check.ID] = true
-		for _, status := range []doctor.Status{doctor.Pass, doctor.Warn, doctor.Fail, doctor.Skip, doctor.Unknown} {
+		for _, status := range []api.DoctorStatus{api.DoctorPass, api.DoctorWarn, api.DoctorFail, api.DoctorSkip,
+			api.DoctorUnknown} {
 			out <- gauge(s.check, is(status == check.Status), check.ID, string(check.Severity), string(status))
 		}
 	}

@@ -18,7 +18,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
 	"judged/internal/sandbox/initproc"
@@ -146,7 +145,7 @@ type fixture struct {
 	store  *fakeStore
 	canary *fakeCanary
 	pool   *slots.Pool
-	doctor doctor.Report
+	doctor api.DoctorReport
 	log    bytes.Buffer
 
 	deviations map[string]*float64 // by CPUs and kernel: of the last readings
@@ -203,7 +202,7 @@ func (f *fixture) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func (f *fixture) report() doctor.Report {
+func (f *fixture) report() api.DoctorReport {
 	f.passes.Load()
 	return f.doctor
 }
@@ -229,20 +228,20 @@ func (f *fixture) lease() *slots.Lease {
 	return lease
 }
 
-func (f *fixture) status(s slots.Slot) slots.Status {
+func (f *fixture) status(s slots.Slot) api.SlotStatus {
 	for _, status := range f.m.Snapshot() {
 		if status.CPUs == s.CPUs.String() {
 			status.Since = time.Time{}
 			return status
 		}
 	}
-	return slots.Status{}
+	return api.SlotStatus{}
 }
 
 // is checks the state of a slot.
-func (f *fixture) is(s slots.Slot, state string, cause slots.Cause, reason string) {
+func (f *fixture) is(s slots.Slot, state string, cause api.HoldCause, reason string) {
 	f.Helper()
-	want := slots.Status{CPUs: s.CPUs.String(), Node: s.Node, State: state, Cause: cause, Reason: reason}
+	want := api.SlotStatus{CPUs: s.CPUs.String(), Node: s.Node, State: state, Cause: cause, Reason: reason}
 	if diff := cmp.Diff(want, f.status(s)); diff != "" {
 		f.Errorf("slot %s (-want +got):\n%s", s.CPUs, diff)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
 	"judged/internal/timing/canary"
@@ -52,7 +51,7 @@ type Options struct {
 	Engine   Engine
 	Pool     *slots.Pool
 	Store    Store
-	Doctor   func() doctor.Report // the latest report
+	Doctor   func() api.DoctorReport // the latest report
 	Observer Observer
 	Canary   Canary
 	Interval time.Duration // between two sets of readings of a slot; 0 turns canaries off
@@ -100,7 +99,7 @@ func (m *Monitor) Run(ctx context.Context) {
 // not fit, and then takes the slot out of use until it is.
 func (m *Monitor) Admit(slot slots.Slot) (leave func(), err error) {
 	if err := m.o.Engine.Fit(slot.CPUs); err != nil {
-		m.logError(m.o.Pool.Hold(slot.CPUs, slots.Hold{Cause: slots.UnfitHost, Reason: err.Error()}))
+		m.logError(m.o.Pool.Hold(slot.CPUs, slots.Hold{Cause: api.HoldUnfitHost, Reason: err.Error()}))
 		return nil, err
 	}
 	m.jobs.Lock()
@@ -141,12 +140,12 @@ func (m *Monitor) Observe(r *api.Report) {
 }
 
 // Snapshot lists all slots as operators see them.
-func (m *Monitor) Snapshot() []slots.Status { return m.o.Pool.Snapshot() }
+func (m *Monitor) Snapshot() []api.SlotStatus { return m.o.Pool.Snapshot() }
 
 // Drain takes a slot out of use until Undrain, whether or not it is quarantined
 // meanwhile.
 func (m *Monitor) Drain(cpus cpuset.Set, reason string) error {
-	return m.o.Pool.Hold(cpus, slots.Hold{Cause: slots.Operator, Reason: reason})
+	return m.o.Pool.Hold(cpus, slots.Hold{Cause: api.HoldOperator, Reason: reason})
 }
 
 // Undrain puts a slot back to use. A quarantined slot learns its baselines

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/host/slots"
 )
 
@@ -19,7 +21,7 @@ func (m *Monitor) checkHost() {
 	for _, slot := range m.o.Pool.Slots() {
 		fit := m.o.Engine.Fit(slot.CPUs)
 		if fit == nil {
-			m.logError(m.o.Pool.Lift(slot.CPUs, slots.UnfitHost))
+			m.logError(m.o.Pool.Lift(slot.CPUs, api.HoldUnfitHost))
 		}
 		m.noteSettings(slot, fmt.Sprint(m.o.Engine.Turbo(slot.CPUs).Value, fit, failed))
 	}
@@ -50,11 +52,11 @@ func (m *Monitor) decide(s *slotHealth) {
 	case trouble != "" && s.quarantine == "":
 		m.o.Log.Warn("slot quarantined; it returns to use when its canaries recover", "cpus", cpus, "reason", trouble)
 		s.quarantine = trouble
-		m.logError(m.o.Pool.Hold(s.slot.CPUs, slots.Hold{Cause: slots.Quarantine, Reason: trouble}))
+		m.logError(m.o.Pool.Hold(s.slot.CPUs, slots.Hold{Cause: api.HoldQuarantine, Reason: trouble}))
 	case trouble == "" && s.quarantine != "":
 		m.o.Log.Info("quarantine ended", "cpus", cpus, "reason", s.quarantine)
 		s.release()
-		m.logError(m.o.Pool.Lift(s.slot.CPUs, slots.Quarantine))
+		m.logError(m.o.Pool.Lift(s.slot.CPUs, api.HoldQuarantine))
 	}
 	s.warned = spared
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
 	"judged/internal/sandbox/initproc"
@@ -21,7 +20,7 @@ func (f *fixture) quarantined() {
 	f.Helper()
 	f.canary.factors["0"] = 1.1
 	f.pass(interval + hostInterval)
-	f.is(first, slots.Quarantined, slots.Quarantine, tenPercent)
+	f.is(first, slots.Quarantined, api.HoldQuarantine, tenPercent)
 }
 
 // TestQuarantine: a slot that becomes slower is out of use and its jobs go
@@ -44,14 +43,14 @@ func TestQuarantine(t *testing.T) {
 		f.is(second, slots.Idle, "", "")
 		end()
 		f.restart()
-		f.is(first, slots.Quarantined, slots.Quarantine, tenPercent)
+		f.is(first, slots.Quarantined, api.HoldQuarantine, tenPercent)
 		f.log.Reset()
 
 		f.watch() // reads it at once
 		f.canary.factors["0"] = 1
 		readings := time.Duration(stats.DefaultChart().Recover)
 		f.pass((readings - 1) * time.Minute) // a tenth of the interval
-		f.is(first, slots.Quarantined, slots.Quarantine, tenPercent)
+		f.is(first, slots.Quarantined, api.HoldQuarantine, tenPercent)
 		f.pass(time.Minute)
 		f.is(first, slots.Idle, "", "")
 		f.logged(`level=INFO msg="quarantine ended" cpus=0 reason="` + tenPercent + `"`)
@@ -109,27 +108,27 @@ func TestWhatOutlastsAQuarantine(t *testing.T) {
 	nothing := func(*fixture) {}
 	for name, tt := range map[string]struct {
 		before, during func(*fixture)
-		want           slots.Status
+		want           api.SlotStatus
 	}{
-		"nothing": {nothing, nothing, slots.Status{State: slots.Idle}},
-		"drained before": {drain, nothing, slots.Status{State: slots.Drained, Cause: slots.Operator,
+		"nothing": {nothing, nothing, api.SlotStatus{State: slots.Idle}},
+		"drained before": {drain, nothing, api.SlotStatus{State: slots.Drained, Cause: api.HoldOperator,
 			Reason: "new fan"}},
-		"drained meanwhile": {nothing, drain, slots.Status{State: slots.Drained, Cause: slots.Operator,
+		"drained meanwhile": {nothing, drain, api.SlotStatus{State: slots.Drained, Cause: api.HoldOperator,
 			Reason: "new fan"}},
-		"undrained meanwhile": {drain, undrain, slots.Status{State: slots.Idle}},
-		"unfit before": {unfit, nothing, slots.Status{State: slots.Drained, Cause: slots.UnfitHost,
+		"undrained meanwhile": {drain, undrain, api.SlotStatus{State: slots.Idle}},
+		"unfit before": {unfit, nothing, api.SlotStatus{State: slots.Drained, Cause: api.HoldUnfitHost,
 			Reason: unfitReason}},
-		"unfit meanwhile": {nothing, unfit, slots.Status{State: slots.Drained, Cause: slots.UnfitHost,
+		"unfit meanwhile": {nothing, unfit, api.SlotStatus{State: slots.Drained, Cause: api.HoldUnfitHost,
 			Reason: unfitReason}},
-		"fit again meanwhile": {unfit, fit, slots.Status{State: slots.Idle}},
+		"fit again meanwhile": {unfit, fit, api.SlotStatus{State: slots.Idle}},
 		"drained, unfit, fit": {func(f *fixture) { drain(f); unfit(f) }, fit,
-			slots.Status{State: slots.Drained, Cause: slots.Operator, Reason: "new fan"}},
+			api.SlotStatus{State: slots.Drained, Cause: api.HoldOperator, Reason: "new fan"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(t, func(f *fixture) {
 				tt.before(f)
 				f.m.Observe(report(maxDisturbed+1, explainedBy("0", api.CauseForeign)))
-				f.is(first, slots.Quarantined, slots.Quarantine, "11 of its last 11 runs were disturbed")
+				f.is(first, slots.Quarantined, api.HoldQuarantine, "11 of its last 11 runs were disturbed")
 				tt.during(f)
 				f.m.Observe(report(recoveryRuns, api.Run{CPUs: "0"}))
 				tt.want.CPUs, tt.want.Node = "0", first.Node
@@ -214,7 +213,7 @@ func TestLastSlotDisturbed(t *testing.T) {
 		f.logged(warning("11 of its last 50"))
 		f.must(f.m.Undrain(second.CPUs))
 		f.m.Observe(report(1, explainedBy("0", api.CauseForeign)))
-		f.is(first, slots.Quarantined, slots.Quarantine, "12 of its last 50 runs were disturbed")
+		f.is(first, slots.Quarantined, api.HoldQuarantine, "12 of its last 50 runs were disturbed")
 	})
 }
 
@@ -234,7 +233,7 @@ func TestNoProgramQuarantines(t *testing.T) {
 func TestUnfitHost(t *testing.T) {
 	test(t, func(f *fixture) {
 		// without canaries
-		f.m = New(Options{Engine: f.engine, Pool: f.pool, Doctor: func() doctor.Report { return f.doctor }})
+		f.m = New(Options{Engine: f.engine, Pool: f.pool, Doctor: func() api.DoctorReport { return f.doctor }})
 		f.must(f.m.Restore(f.Context()))
 		f.engine.unfit["0"], f.engine.unfit["1"] = true, true
 		for _, s := range []slots.Slot{first, second} {
@@ -246,14 +245,14 @@ func TestUnfitHost(t *testing.T) {
 		f.must(f.m.Drain(second.CPUs, unfitReason)) // in the words of the other cause
 		f.watch()
 		f.pass(hostInterval)
-		f.is(first, slots.Drained, slots.UnfitHost, unfitReason)
+		f.is(first, slots.Drained, api.HoldUnfitHost, unfitReason)
 		clear(f.engine.unfit)
 		f.pass(10 * time.Second)
 		f.is(first, slots.Idle, "", "")
-		f.is(second, slots.Drained, slots.Operator, unfitReason)
-		f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Quarantine, Reason: unfitReason}))
+		f.is(second, slots.Drained, api.HoldOperator, unfitReason)
+		f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: api.HoldQuarantine, Reason: unfitReason}))
 		f.pass(hostInterval)
-		f.is(first, slots.Quarantined, slots.Quarantine, unfitReason)
+		f.is(first, slots.Quarantined, api.HoldQuarantine, unfitReason)
 		leave, err := f.m.Admit(first)
 		f.must(err)
 		leave()
@@ -263,7 +262,7 @@ func TestUnfitHost(t *testing.T) {
 // TestSettingsChange: a slot is read at once when the settings of the host have
 // changed, and not because they are checked.
 func TestSettingsChange(t *testing.T) {
-	failed := doctor.Report{Checks: []doctor.Check{{ID: "turbo-off", Status: doctor.Fail}}}
+	failed := api.DoctorReport{Checks: []api.DoctorCheck{{ID: "turbo-off", Status: api.DoctorFail}}}
 	for name, change := range map[string]func(f *fixture){
 		"nothing": nil,
 		"doctor":  func(f *fixture) { f.doctor = failed },

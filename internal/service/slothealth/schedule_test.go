@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/host/slots"
@@ -135,7 +137,7 @@ func TestUnreadable(t *testing.T) {
 		want   bool
 	}{
 		"idle": {func(*fixture) {}, true},
-		"quarantined": {func(f *fixture) { f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Quarantine})) },
+		"quarantined": {func(f *fixture) { f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: api.HoldQuarantine})) },
 			true},
 		"drained":     {func(f *fixture) { f.must(f.m.Drain(first.CPUs, "")) }, false},
 		"another one": {func(f *fixture) { f.must(f.m.Drain(second.CPUs, "")) }, true},

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/slots"
 	"judged/internal/timing/canary"
@@ -12,7 +14,7 @@ import (
 // Times are how long this host needs for the kernels that no neighbour reaches: the median over the baselines of its
 // slots, but for those that somebody has taken out of use. They have no kernels until all baselines are learned, which
 // takes about a minute for each slot, without jobs. They are nil if no canaries are read.
-func (m *Monitor) Times() *fingerprint.Kernels {
+func (m *Monitor) Times() *api.KernelTimes {
 	if m.o.Interval <= 0 {
 		return nil
 	}
@@ -22,21 +24,21 @@ func (m *Monitor) Times() *fingerprint.Kernels {
 	}
 	m.health.Lock()
 	defer m.health.Unlock()
-	var all []*fingerprint.Kernels
+	var all []*api.KernelTimes
 	for _, s := range m.slots {
 		if out[s.slot.CPUs.String()] {
 			continue
 		}
-		one := &fingerprint.Kernels{CPUTime: map[string]time.Duration{}}
+		one := &api.KernelTimes{CPUTime: map[string]time.Duration{}}
 		for _, kernel := range canary.Own() {
 			switch h := s.health[kernel]; {
 			case h.learned():
 				one.CPUTime[kernel] = h.Baseline.Center
 			case slices.Contains(s.kernels, kernel):
-				return &fingerprint.Kernels{Program: m.o.Canary.Digest()}
+				return &api.KernelTimes{Program: m.o.Canary.Digest()}
 			}
 		}
 		all = append(all, one)
 	}
-	return &fingerprint.Kernels{Program: m.o.Canary.Digest(), CPUTime: fingerprint.Median(all)}
+	return &api.KernelTimes{Program: m.o.Canary.Digest(), CPUTime: fingerprint.Median(all)}
 }

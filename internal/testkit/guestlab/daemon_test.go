@@ -11,10 +11,11 @@ import (
 	"syscall"
 	"testing"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/client"
-	"judged/internal/host/doctor"
 	"judged/internal/testkit"
 )
 
@@ -79,8 +80,8 @@ func (d *daemon) checkPlacement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]doctor.Status{"daemon-placement": doctor.Pass, "sched-isolated": doctor.Pass,
-		"width-vs-isolation": doctor.Pass}
+	want := map[string]api.DoctorStatus{"daemon-placement": api.DoctorPass, "sched-isolated": api.DoctorPass,
+		"width-vs-isolation": api.DoctorPass}
 	if diff := cmp.Diff(want, only(statuses(r), want)); diff != "" {
 		t.Errorf("the daemon's doctor (-want +got):\n%s", diff)
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 	"judged/internal/testkit"
 	"judged/internal/testkit/guest/wire"
 	"judged/internal/testkit/unit"
@@ -115,10 +114,10 @@ func exitCode(v api.Verdict) int {
 }
 
 // examine is judged doctor; it returns the status of each check.
-func examine(t *testing.T, env []string, args ...string) (doctor.Report, map[string]doctor.Status) {
+func examine(t *testing.T, env []string, args ...string) (api.DoctorReport, map[string]api.DoctorStatus) {
 	t.Helper()
 	code, out := output(t, env, append([]string{"doctor", "--json"}, args...)...)
-	var r doctor.Report
+	var r api.DoctorReport
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +127,8 @@ func examine(t *testing.T, env []string, args ...string) (doctor.Report, map[str
 	return r, statuses(r)
 }
 
-func statuses(r doctor.Report) map[string]doctor.Status {
-	found := map[string]doctor.Status{}
+func statuses(r api.DoctorReport) map[string]api.DoctorStatus {
+	found := map[string]api.DoctorStatus{}
 	for _, c := range r.Checks {
 		found[c.ID] = c.Status
 	}

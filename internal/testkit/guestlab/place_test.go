@@ -13,17 +13,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 )
 
 func TestIsolatedDoctor(t *testing.T) {
-	want := map[string]doctor.Status{
-		"reserved-valid": doctor.Warn, "sched-isolated": doctor.Pass, "slot-one-node": doctor.Pass,
-		"nohz-full": doctor.Pass,
+	want := map[string]api.DoctorStatus{
+		"reserved-valid": api.DoctorWarn, "sched-isolated": api.DoctorPass, "slot-one-node": api.DoctorPass,
+		"nohz-full": api.DoctorPass,
 		// In a virtual machine nobody can know more, and no CPU of node 1
 		// is left.
-		"width-vs-isolation": doctor.Pass, "smt-off": doctor.Unknown, "core-homogeneous": doctor.Pass,
-		"cgroup-ready": doctor.Pass, "user-tasks": doctor.Pass, "swap": doctor.Pass,
+		"width-vs-isolation": api.DoctorPass, "smt-off": api.DoctorUnknown, "core-homogeneous": api.DoctorPass,
+		"cgroup-ready": api.DoctorPass, "user-tasks": api.DoctorPass, "swap": api.DoctorPass,
 	}
 	r, found := examine(t, nil)
 	if diff := cmp.Diff(want, only(found, want)); diff != "" {
@@ -34,12 +33,12 @@ func TestIsolatedDoctor(t *testing.T) {
 			r.Host.NUMANodes)
 	}
 	// Isolated CPUs are not balanced: a wide slot there is a trap.
-	want = map[string]doctor.Status{"sched-isolated": doctor.Pass, "width-vs-isolation": doctor.Fail}
+	want = map[string]api.DoctorStatus{"sched-isolated": api.DoctorPass, "width-vs-isolation": api.DoctorFail}
 	if _, found := examine(t, []string{"JUDGED_SLOTS_WIDTH=2"}); cmp.Diff(want, only(found, want)) != "" {
 		t.Errorf("slots of two CPUs (-want +got):\n%s", cmp.Diff(want, only(found, want)))
 	}
 	// A housekeeping CPU is neither isolated nor tickless nor free of tasks.
-	want = map[string]doctor.Status{"sched-isolated": doctor.Fail, "nohz-full": doctor.Warn}
+	want = map[string]api.DoctorStatus{"sched-isolated": api.DoctorFail, "nohz-full": api.DoctorWarn}
 	if _, found := examine(t, nil, "--cpu-list", "1"); cmp.Diff(want, only(found, want)) != "" {
 		t.Errorf("CPU 1 (-want +got):\n%s", cmp.Diff(want, only(found, want)))
 	}
@@ -59,12 +58,12 @@ func TestIsolatedProbe(t *testing.T) {
 	for _, c := range r.Checks {
 		if strings.HasPrefix(c.ID, "probe-") {
 			t.Logf("%s: %s (%s) %s", c.ID, c.Status, c.Found, c.Reason)
-			if !strings.HasPrefix(c.Found, "the worst of 2: CPU ") && c.Status != doctor.Skip {
+			if !strings.HasPrefix(c.Found, "the worst of 2: CPU ") && c.Status != api.DoctorSkip {
 				t.Errorf("%s: found %q, want both CPUs", c.ID, c.Found)
 			}
 		}
 	}
-	if s := found["probe-limits"]; s != doctor.Pass && s != doctor.Warn || found["probe-gap"] == doctor.Skip ||
+	if s := found["probe-limits"]; s != api.DoctorPass && s != api.DoctorWarn || found["probe-gap"] == api.DoctorSkip ||
 		found["probe-gap"] == "" {
 		t.Errorf("probe-limits %q, probe-gap %q", s, found["probe-gap"])
 	}
@@ -150,8 +149,8 @@ func busy(t *testing.T) map[string]time.Duration {
 }
 
 func TestPlainDoctor(t *testing.T) {
-	want := map[string]doctor.Status{"sched-isolated": doctor.Fail, "nohz-full": doctor.Warn,
-		"slot-one-node": doctor.Pass}
+	want := map[string]api.DoctorStatus{"sched-isolated": api.DoctorFail, "nohz-full": api.DoctorWarn,
+		"slot-one-node": api.DoctorPass}
 	r, found := examine(t, nil)
 	if diff := cmp.Diff(want, only(found, want)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -11,7 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"judged/internal/host/doctor"
+	"judged/internal/api"
+
 	"judged/internal/testkit"
 )
 
@@ -118,7 +119,7 @@ func (r remedy) try(t *testing.T, mode string) {
 		defer undo()
 	}
 	before := r.look(t)
-	if before.Status == doctor.Pass || before.Status == doctor.Skip || len(before.Fix.Runtime) == 0 {
+	if before.Status == api.DoctorPass || before.Status == api.DoctorSkip || len(before.Fix.Runtime) == 0 {
 		t.Fatalf("nothing to fix: %+v", before)
 	}
 	for _, command := range before.Fix.Runtime {
@@ -131,15 +132,15 @@ func (r remedy) try(t *testing.T, mode string) {
 	}
 	after := r.look(t)
 	// With v1, cgroup-ready never passes: it warns that v2 has more.
-	worked := after.Status == doctor.Pass || r.check == "cgroup-ready" && mode != "v2" && after.Status == doctor.Warn &&
-		strings.HasPrefix(after.Reason, "judged works")
+	worked := after.Status == api.DoctorPass || r.check == "cgroup-ready" && mode != "v2" &&
+		after.Status == api.DoctorWarn && strings.HasPrefix(after.Reason, "judged works")
 	if !worked {
 		t.Errorf("fixed, and still %s: %s, %s; before: %s, %s", after.Status, after.Found, after.Reason, before.Status,
 			before.Found)
 	}
 }
 
-func (r remedy) look(t *testing.T) doctor.Check {
+func (r remedy) look(t *testing.T) api.DoctorCheck {
 	t.Helper()
 	env := []string{}
 	if r.check == "width-vs-isolation" {
@@ -149,9 +150,9 @@ func (r remedy) look(t *testing.T) doctor.Check {
 	return r.of(t, report)
 }
 
-func (r remedy) of(t *testing.T, report doctor.Report) doctor.Check {
+func (r remedy) of(t *testing.T, report api.DoctorReport) api.DoctorCheck {
 	t.Helper()
-	i := slices.IndexFunc(report.Checks, func(c doctor.Check) bool { return c.ID == r.check })
+	i := slices.IndexFunc(report.Checks, func(c api.DoctorCheck) bool { return c.ID == r.check })
 	if i < 0 {
 		t.Fatalf("no check %s", r.check)
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 )
 
 // CPUs 0 to 7 are four cores of two threads, two cores in each of two nodes;
@@ -52,8 +51,8 @@ func TestSMTRun(t *testing.T) {
 }
 
 func TestSMTDoctor(t *testing.T) {
-	want := map[string]doctor.Status{"sched-isolated": doctor.Pass, "smt-off": doctor.Warn,
-		"smt-sibling-free": doctor.Pass}
+	want := map[string]api.DoctorStatus{"sched-isolated": api.DoctorPass, "smt-off": api.DoctorWarn,
+		"smt-sibling-free": api.DoctorPass}
 	r, found := examine(t, nil)
 	if diff := cmp.Diff(want, only(found, want)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 	"judged/internal/host/tune"
 	"judged/internal/testkit"
 )
@@ -113,16 +112,16 @@ func tuneAndBack(t *testing.T, before map[string]string) {
 	if diff := cmp.Diff(want, read(want)); diff != "" {
 		t.Errorf("in force (-want +got):\n%s", diff)
 	}
-	wanted := map[string]doctor.Status{"sched-isolated": doctor.Pass, "wq-unbound": doctor.Pass,
-		"housekeeping-timers": doctor.Pass,
-		"compaction":          doctor.Pass, "user-tasks": doctor.Pass, "swap": doctor.Pass}
+	wanted := map[string]api.DoctorStatus{"sched-isolated": api.DoctorPass, "wq-unbound": api.DoctorPass,
+		"housekeeping-timers": api.DoctorPass,
+		"compaction":          api.DoctorPass, "user-tasks": api.DoctorPass, "swap": api.DoctorPass}
 	_, second := examine(t, nil, "--cpus", "3", "--window", "0")
 	if diff := cmp.Diff(wanted, only(second, wanted)); diff != "" {
 		t.Errorf("doctor afterwards (-want +got):\n%s", diff)
 	}
 	worse := 0
 	for id := range first {
-		if first[id] == doctor.Pass && second[id] != doctor.Pass {
+		if first[id] == api.DoctorPass && second[id] != api.DoctorPass {
 			t.Errorf("%s passed before and is %s now", id, second[id])
 			worse++
 		}
@@ -200,10 +199,10 @@ func mayUse(t *testing.T, w waiter) string {
 	return strings.Join(slices.Compact(lists), " and ")
 }
 
-func passing(found map[string]doctor.Status) int {
+func passing(found map[string]api.DoctorStatus) int {
 	n := 0
 	for _, s := range found {
-		if s == doctor.Pass {
+		if s == api.DoctorPass {
 			n++
 		}
 	}

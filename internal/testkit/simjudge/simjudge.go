@@ -17,8 +17,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/client"
-	"judged/internal/engine/languages"
-	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -59,7 +57,7 @@ var (
 		"kernel_config": strings.Repeat("0", 64)}
 	languageIDs = []string{"ada", "c", "cpp", "csharp", "d", "fortran", "go", "haskell", "java", "javascript", "kotlin",
 		"lua", "ocaml", "pascal", "perl", "php", "prolog", "pypy", "python", "ruby", "rust", "scala", "swift", "zig"}
-	kernels = &fingerprint.Kernels{Program: strings.Repeat("0", 64), CPUTime: map[string]time.Duration{
+	kernels = &api.KernelTimes{Program: strings.Repeat("0", 64), CPUTime: map[string]time.Duration{
 		"alu": 101 * time.Millisecond, "branch": 97 * time.Millisecond, "memory": 120 * time.Millisecond}}
 )
 
@@ -99,7 +97,7 @@ func (j *Judge) register(ctx context.Context, started bool) error {
 		r.Slots[0].State = "busy"
 	}
 	for _, id := range languageIDs {
-		r.Languages = append(r.Languages, languages.Status{ID: id, Name: id, Extensions: []string{id}, Available: true,
+		r.Languages = append(r.Languages, api.LanguageStatus{ID: id, Name: id, Extensions: []string{id}, Available: true,
 			Version: id + " 1.2.3 (simulated)"})
 	}
 	if !j.known.HardwareKnown {
