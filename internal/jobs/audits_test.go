@@ -11,9 +11,9 @@ import (
 )
 
 // takeAs takes a job as a node, if it may have one.
-func (b *bench) takeAs(node string) (Work, bool) {
+func (b *bench) takeAs(node string) (api.Work, bool) {
 	b.t.Helper()
-	w, found, err := b.Store.take(b.ctx(), Want{Pool: defaultPool, Width: 1, Host: "host/" + node, Node: node})
+	w, found, err := b.Store.take(b.ctx(), api.Want{Pool: defaultPool, Width: 1, Host: "host/" + node, Node: node})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func testAuditLine(t *testing.T, be backend) {
 	b.finish(w.Lease, api.Accepted)
 	took := make(chan string, 2)
 	take := func(node string) {
-		w, err := b.Take(b.ctx(), Want{Node: node})
+		w, err := b.Take(b.ctx(), api.Want{Node: node})
 		if err != nil {
 			t.Error(err)
 		}

@@ -171,7 +171,7 @@ func testBackupUnderLoad(t *testing.T, b backend) {
 	for range 2 {
 		work.Go(func() {
 			for {
-				w, err := s.Take(ctx, Want{})
+				w, err := s.Take(ctx, api.Want{})
 				if err != nil {
 					return
 				}

@@ -79,7 +79,7 @@ func cycle(b *testing.B, s *Store, n int) (times [3]time.Duration) {
 		b.Fatal(err)
 	}
 	times[0], start = time.Since(start), time.Now()
-	w, err := s.Take(ctx, Want{Host: "host"})
+	w, err := s.Take(ctx, api.Want{Host: "host"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/base/recent"
 )
 
@@ -58,7 +60,7 @@ func (s *Store) writeCheck(ctx context.Context) error {
 	err := s.SetValue(ctx, v, "check")
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled",
-			ErrUnavailable, checkTimeout, s.driver.name)
+			api.ErrUnavailable, checkTimeout, s.driver.name)
 	}
 	if grow && err == nil {
 		c.grown.Store(now.UnixNano())

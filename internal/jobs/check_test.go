@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 )
@@ -48,7 +50,7 @@ func TestCheckFullServer(t *testing.T) {
 	fill(t, filler)
 	s.check.grown.Store(0) // as if growEvery had passed
 	for range 3 {
-		if err := check(); !errors.Is(err, ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "free disk space") {
+		if err := check(); !errors.Is(err, api.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "free disk space") {
 			t.Errorf("check on a full disk: %v", err)
 		}
 	}
@@ -65,7 +67,7 @@ func TestCheckFullServer(t *testing.T) {
 		}
 		_ = s.SetValue(t.Context(), fmt.Sprint(n, large), "large", fmt.Sprint(n)) // fails once the disk is full
 	}
-	if err := check(); !errors.Is(err, ErrUnavailable) {
+	if err := check(); !errors.Is(err, api.ErrUnavailable) {
 		t.Errorf("check after a write has failed: %v", err)
 	}
 	if err := os.Remove(filler); err != nil {

@@ -46,7 +46,7 @@ func testClocks(t *testing.T, b backend) {
 			continue // has one process
 		}
 		other := reopen(t, Options{URL: s.o.URL, Now: func() time.Time { return time.Now().Add(-step) }}, &clock{})
-		other.idle(Want{})
+		other.idle(api.Want{})
 		if apart := s.Now().Sub(other.Now()).Abs(); apart > time.Minute {
 			t.Errorf("two processes are %v apart", apart)
 		}
@@ -56,7 +56,7 @@ func testClocks(t *testing.T, b backend) {
 		}
 		s.clock.advance(2 * s.opts.Lease) // the rest of this test's clocks is real: only this one has waited
 		s.must(s.readClock(s.ctx()))
-		other.idle(Want{})
+		other.idle(api.Want{})
 		s.finish(w.Lease, api.Accepted)
 	}
 }

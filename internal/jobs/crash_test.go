@@ -54,7 +54,7 @@ func child(value string) int {
 		go func() {
 			for {
 				fmt.Println("begin take")
-				w, err := s.Take(ctx, Want{})
+				w, err := s.Take(ctx, api.Want{})
 				if err != nil {
 					fmt.Println("error", err)
 					return
@@ -77,13 +77,13 @@ func child(value string) int {
 		switch _, err := s.Cancel(ctx, id); {
 		case err == nil:
 			fmt.Println("cancelled", id)
-		case !errors.Is(err, ErrFinal):
+		case !errors.Is(err, api.ErrFinal):
 			fmt.Println("error", err)
 		}
 	}
 }
 
-func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
+func judgeAtRandom(ctx context.Context, s *Store, w api.Work, who string) {
 	rep := sampleReport(api.Accepted)
 	rep.Message, rep.CrossCheck = fmt.Sprint(who, "/", w.Attempt), w.Report.CrossCheck
 	if rand.IntN(4) == 0 {
@@ -96,7 +96,7 @@ func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
 	case 0: // hold it until the lease expires
 	case 1, 2:
 		fmt.Println("begin return")
-		if err := s.Return(ctx, w.Lease, Returned{Excused: true}); err != nil && !lost(err) {
+		if err := s.Return(ctx, w.Lease, api.Returned{Excused: true}); err != nil && !lost(err) {
 			fmt.Println("error", err)
 		}
 	case 3, 4:
@@ -115,7 +115,7 @@ func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
 }
 
 // recheck hands a job to another host, and keeps the report in the list of its cross-check.
-func recheck(ctx context.Context, s *Store, w Work, rep api.Report) {
+func recheck(ctx context.Context, s *Store, w api.Work, rep api.Report) {
 	rec, err := s.Get(ctx, w.ID)
 	if err != nil {
 		fmt.Println("error", err)
@@ -133,7 +133,7 @@ func recheck(ctx context.Context, s *Store, w Work, rep api.Report) {
 }
 
 // lost reports whether the job was cancelled, or the lease expired on a busy machine.
-func lost(err error) bool { return errors.Is(err, ErrStale) || errors.Is(err, ErrFinal) }
+func lost(err error) bool { return errors.Is(err, api.ErrStale) || errors.Is(err, api.ErrFinal) }
 
 // testKill kills processes that work on a database, in the middle of each phase
 // at least twice and until they have stored 500 jobs, and holds the database to
@@ -229,7 +229,7 @@ func (p *promises) check(t *testing.T, o Options) {
 		}
 		for range unfinished {
 			patience, cancel := context.WithTimeout(ctx, time.Minute)
-			w, err := s.Take(patience, Want{})
+			w, err := s.Take(patience, api.Want{})
 			cancel()
 			if err != nil {
 				t.Fatalf("%d unfinished jobs cannot be taken: %v", unfinished, err)
@@ -323,7 +323,7 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 	promised := &promises{message: map[string]string{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	temporary := func(err error) {
-		if !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+		if !errors.Is(err, api.ErrUnavailable) && ctx.Err() == nil {
 			t.Errorf("not marked as unavailable: %v", err)
 		}
 		sleep(ctx, 20*time.Millisecond)
@@ -339,7 +339,7 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 		server.Kill(t)
 		// Its other processes answer until they notice.
 		testkit.WaitFor(t, time.Minute, "the check to fail",
-			func() bool { return errors.Is(s.Check(), ErrUnavailable) })
+			func() bool { return errors.Is(s.Check(), api.ErrUnavailable) })
 		server.Restart(t)
 	}
 	testkit.WaitFor(t, time.Minute, "recovery", func() bool { return s.Check() == nil })
@@ -367,12 +367,12 @@ func testListenAgain(t *testing.T, server *postgres.Server) {
 	got := make(chan string, 1)
 	go func() {
 		for {
-			w, err := s.Take(s.ctx(), Want{})
+			w, err := s.Take(s.ctx(), api.Want{})
 			if err == nil {
 				got <- w.ID
 				return
 			}
-			if !errors.Is(err, ErrUnavailable) {
+			if !errors.Is(err, api.ErrUnavailable) {
 				t.Error(err)
 				got <- ""
 				return
@@ -411,7 +411,7 @@ func putUntil(ctx context.Context, s *Store, promised *promises, temporary func(
 
 func finishUntil(ctx context.Context, t *testing.T, s *Store, promised *promises, temporary func(error)) {
 	for ctx.Err() == nil {
-		w, err := s.Take(ctx, Want{})
+		w, err := s.Take(ctx, api.Want{})
 		if err != nil {
 			temporary(err)
 			continue
@@ -423,7 +423,7 @@ func finishUntil(ctx context.Context, t *testing.T, s *Store, promised *promises
 			if err == nil {
 				promised.note(t, "finished "+w.ID+" "+rep.Message)
 			}
-			if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrFinal) {
+			if err == nil || errors.Is(err, api.ErrStale) || errors.Is(err, api.ErrFinal) {
 				break
 			}
 			temporary(err) // and hand it in again

@@ -5,26 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"judged/internal/api"
 )
 
 var (
-	// ErrUnavailable means that the database does not work at the moment: the disk
-	// is full, the file system read-only, or the server down. The same call may
-	// succeed later, without reopening the store.
-	ErrUnavailable = errors.New("database unavailable")
-	// ErrNotFound means that the job does not exist or was deleted.
-	ErrNotFound = errors.New("no such job")
 	// ErrConflict means that another job has the ID.
 	ErrConflict = errors.New("another job has this id")
 	// ErrFull means that Options.MaxWaiting jobs are queued.
 	ErrFull = errors.New("the queue is full")
-	// ErrFinal means that the job has ended and no longer changes.
-	ErrFinal = errors.New("the job has ended")
-	// ErrStale means that the lease was lost: another attempt has the job, or it
-	// is queued again.
-	ErrStale = errors.New("another attempt has the job")
-	// ErrRefused means that what was sent can never be taken as it is: repeating the call is useless.
-	ErrRefused = errors.New("refused")
 	// ErrNoProblem means that the problem does not exist or was deleted.
 	ErrNoProblem = errors.New("no such problem")
 	// ErrNotOwner means that another token stored the problem.
@@ -57,14 +46,14 @@ func (s *Store) explain(caller context.Context, operation string, err error) err
 	case caller.Err() != nil:
 		return fmt.Errorf("%s: %w", operation, caller.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled", ErrUnavailable,
+		err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled", api.ErrUnavailable,
 			s.opts.Timeout, s.driver.name)
 	default:
 		if hint := s.driver.unavailable(err); hint != "" {
-			err = fmt.Errorf("%w: %w; %s", ErrUnavailable, oneLine{err}, hint)
+			err = fmt.Errorf("%w: %w; %s", api.ErrUnavailable, oneLine{err}, hint)
 		}
 	}
-	if errors.Is(err, ErrUnavailable) && s.opts.OnUnavailable != nil {
+	if errors.Is(err, api.ErrUnavailable) && s.opts.OnUnavailable != nil {
 		name, _, _ := strings.Cut(operation, " ")
 		s.opts.OnUnavailable(name)
 	}

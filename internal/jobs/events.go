@@ -193,14 +193,14 @@ func (s *Store) yieldEnd(ctx context.Context, r row, send func(api.Event) error)
 	return send(last)
 }
 
-func testEvent(l Lease, n int, t api.TestReport, at time.Time) api.Event {
+func testEvent(l api.Lease, n int, t api.TestReport, at time.Time) api.Event {
 	return api.Event{Seq: number(l.Attempt, n), Job: l.ID, Type: api.EventTest, At: at, Test: &t}
 }
 
 // Emit announces the n-th test of an attempt, counted from 1. It does not wait:
 // the event is stored within deliverEvery unless the attempt has lost the job by
 // then. Only the report stores the test durably.
-func (s *Store) Emit(l Lease, n int, t api.TestReport) error {
+func (s *Store) Emit(l api.Lease, n int, t api.TestReport) error {
 	if n < 1 || n >= lastOfAttempt {
 		return fmt.Errorf("emit test %d of job %q: invalid test number", n, l.ID)
 	}

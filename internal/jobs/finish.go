@@ -28,7 +28,7 @@ RETURNING ` + rowColumns
 // Extend extends a lease to Options.Lease from now. Call it every third of that.
 // The error is ErrFinal when the job was cancelled, and ErrStale when the lease
 // was lost: stop the run then.
-func (s *Store) Extend(ctx context.Context, l Lease) (until time.Time, err error) {
+func (s *Store) Extend(ctx context.Context, l api.Lease) (until time.Time, err error) {
 	until = s.now().Add(s.opts.Lease)
 	n, err := s.exec(ctx, "extend lease", extendJob, until.UnixNano(), l.ID, l.Attempt)
 	if err == nil && n == 0 {
@@ -37,8 +37,11 @@ func (s *Store) Extend(ctx context.Context, l Lease) (until time.Time, err error
 	return until, err
 }
 
+// maxReason bounds the reason of a job that is put back, in bytes.
+const maxReason = 1 << 10
+
 // Return queues a job again.
-func (s *Store) Return(ctx context.Context, l Lease, back Returned) error {
+func (s *Store) Return(ctx context.Context, l api.Lease, back api.Returned) error {
 	more := 0
 	if back.Excused {
 		more = 1
@@ -72,7 +75,7 @@ func (s *Store) Return(ctx context.Context, l Lease, back Returned) error {
 }
 
 // headBecause is the column head of a job with a message, nil for none.
-func (s *Store) headBecause(ctx context.Context, l Lease, reason string) ([]byte, error) {
+func (s *Store) headBecause(ctx context.Context, l api.Lease, reason string) ([]byte, error) {
 	if reason == "" {
 		return nil, nil
 	}
@@ -93,7 +96,7 @@ func (s *Store) headBecause(ctx context.Context, l Lease, reason string) ([]byte
 // those of the job, not of rep: clocks of hosts differ. The error is ErrFinal
 // when the job was cancelled or finished by another attempt, and ErrStale when
 // another attempt has it.
-func (s *Store) Finish(ctx context.Context, l Lease, rep api.Report) error {
+func (s *Store) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	head, err := headOf(rep)
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
@@ -121,7 +124,7 @@ func (s *Store) Finish(ctx context.Context, l Lease, rep api.Report) error {
 // is ErrFinal when the job has ended; then the report has no tests.
 func (s *Store) Cancel(ctx context.Context, id string) (api.Report, error) {
 	if !ValidStoredID(id) {
-		return api.Report{}, fmt.Errorf("cancel job %q: %w", id, ErrNotFound)
+		return api.Report{}, fmt.Errorf("cancel job %q: %w", id, api.ErrNotFound)
 	}
 	for {
 		r, tests, err := s.cancel(ctx, id)
@@ -139,7 +142,7 @@ func (s *Store) Cancel(ctx context.Context, id string) (api.Report, error) {
 		}
 		if r.state >= done {
 			rep, err := r.report()
-			return rep, errors.Join(fmt.Errorf("cancel job %q: %w", id, ErrFinal), err)
+			return rep, errors.Join(fmt.Errorf("cancel job %q: %w", id, api.ErrFinal), err)
 		}
 		// The job was put after the first statement.
 	}
@@ -184,7 +187,7 @@ func (s *Store) ended(id string, seq int64) {
 
 // fenced returns why a lease changed nothing, nil when it had made the same change
 // before.
-func (s *Store) fenced(ctx context.Context, verb string, l Lease) error {
+func (s *Store) fenced(ctx context.Context, verb string, l api.Lease) error {
 	r, err := s.readRow(ctx, l.ID)
 	switch {
 	case err != nil:
@@ -192,15 +195,15 @@ func (s *Store) fenced(ctx context.Context, verb string, l Lease) error {
 	case verb == "finish" && r.state == done && r.attempt == l.Attempt:
 		return nil
 	case r.state >= done:
-		return fmt.Errorf("%s job %q: %w", verb, l.ID, ErrFinal)
+		return fmt.Errorf("%s job %q: %w", verb, l.ID, api.ErrFinal)
 	}
 	return fmt.Errorf("%s job %q in attempt %d, now in attempt %d and %s: %w", verb, l.ID, l.Attempt, r.attempt,
-		states[r.state], ErrStale)
+		states[r.state], api.ErrStale)
 }
 
 // Holder returns the host that holds a job. The error is ErrStale when another
 // attempt has the job, and ErrFinal when it has ended, unless with this attempt.
-func (s *Store) Holder(ctx context.Context, l Lease) (host string, err error) {
+func (s *Store) Holder(ctx context.Context, l api.Lease) (host string, err error) {
 	r, err := s.readRow(ctx, l.ID)
 	if err == nil && (r.attempt != l.Attempt || r.state == queued || r.state == cancelled) {
 		err = s.fenced(ctx, "hold", l)
@@ -210,7 +213,7 @@ func (s *Store) Holder(ctx context.Context, l Lease) (host string, err error) {
 
 // Lost waits until an attempt no longer has its job, and returns the reason as
 // Extend does, or until ctx is done. It notices a Cancel by another process.
-func (s *Store) Lost(ctx context.Context, l Lease) error {
+func (s *Store) Lost(ctx context.Context, l api.Lease) error {
 	return s.follow(ctx, l.ID, func(r row) (bool, error) {
 		if r.state == running && r.attempt == l.Attempt {
 			return false, nil

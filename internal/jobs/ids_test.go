@@ -3,13 +3,15 @@ package jobs
 import (
 	"strings"
 	"testing"
+
+	"judged/internal/api"
 )
 
 // TestStoredID: judged's own IDs are apart from those of callers, and no longer than any.
 func TestStoredID(t *testing.T) {
 	long := strings.Repeat("x", 4000)
-	for _, id := range []string{OwnID("audit", long), RecheckID(Lease{ID: long, Attempt: 1}),
-		ScreeningID(Lease{ID: long, Attempt: 1}), RejudgeID(long, long)} {
+	for _, id := range []string{OwnID("audit", long), RecheckID(api.Lease{ID: long, Attempt: 1}),
+		ScreeningID(api.Lease{ID: long, Attempt: 1}), RejudgeID(long, long)} {
 		if ValidID(id) || !ValidStoredID(id) || len(id) > maxID {
 			t.Errorf("%q of %d bytes: a caller may send it %v, a job may have it %v", id, len(id), ValidID(id),
 				ValidStoredID(id))

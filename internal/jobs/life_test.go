@@ -22,15 +22,15 @@ func testLife(t *testing.T, b backend) {
 		t.Errorf("stored:\n%s", cmp.Diff(put, got))
 	}
 	w := s.take()
-	want := Work{
-		Lease: Lease{ID: "a", Attempt: 1}, Job: sampleJob(), Until: w.Until,
+	want := api.Work{
+		Lease: api.Lease{ID: "a", Attempt: 1}, Job: sampleJob(), Until: w.Until,
 		Report: api.Report{ID: "a", State: api.Running, Priority: api.Practice, Labels: sampleJob().Labels,
 			CreatedAt: put.Report.CreatedAt, StartedAt: w.Report.StartedAt, Attempt: 1},
 	}
 	if diff := cmp.Diff(want, w); diff != "" {
 		t.Errorf("work (-want +got):\n%s", diff)
 	}
-	s.idle(Want{})
+	s.idle(api.Want{})
 	if rec := s.get("a"); rec.Host != "host" || rec.CPUs != "1" || rec.Report.State != api.Running {
 		t.Errorf("running: %+v", rec)
 	}
@@ -69,7 +69,7 @@ func testIdempotent(t *testing.T, b backend) {
 		t.Errorf("%d labels are stored, want %d", labels, want)
 	}
 	s.take()
-	s.idle(Want{})
+	s.idle(api.Want{})
 }
 
 func testRefused(t *testing.T, b backend) {
@@ -83,20 +83,20 @@ func testRefused(t *testing.T, b backend) {
 	}
 	for _, id := range []string{"none", "a\x00b", "\xff"} {
 		_, err := s.Get(s.ctx(), id)
-		s.want(err, ErrNotFound)
+		s.want(err, api.ErrNotFound)
 		_, err = s.Wait(s.ctx(), id)
-		s.want(err, ErrNotFound)
+		s.want(err, api.ErrNotFound)
 		_, err = s.Cancel(s.ctx(), id)
-		s.want(err, ErrNotFound)
+		s.want(err, api.ErrNotFound)
 		for _, err := range s.Events(s.ctx(), id, 0) {
-			s.want(err, ErrNotFound)
+			s.want(err, api.ErrNotFound)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.Take(ctx, Want{})
+	_, err := s.Take(ctx, api.Want{})
 	s.want(err, context.Canceled)
-	if errors.Is(err, ErrUnavailable) {
+	if errors.Is(err, api.ErrUnavailable) {
 		t.Errorf("a caller who hung up is taken for an absent database: %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func testLeases(t *testing.T, b backend) {
 		t.Fatal(err)
 	}
 	s.clock.advance(50 * time.Second)
-	s.idle(Want{})
+	s.idle(api.Want{})
 	for attempt := 2; attempt <= 3; attempt++ {
 		s.clock.advance(61 * time.Second)
 		w = s.take()
@@ -125,24 +125,24 @@ func testLeases(t *testing.T, b backend) {
 }
 
 func testFences(t *testing.T, b backend) {
-	stale := map[string]func(*bench, Lease) error{
-		"extend": func(s *bench, l Lease) error { _, err := s.Extend(s.ctx(), l); return err },
-		"return": func(s *bench, l Lease) error { return s.Return(s.ctx(), l, Returned{Excused: true}) },
-		"finish": func(s *bench, l Lease) error { return s.Finish(s.ctx(), l, sampleReport(api.Accepted)) },
-		"lost":   func(s *bench, l Lease) error { return s.Lost(s.ctx(), l) },
+	stale := map[string]func(*bench, api.Lease) error{
+		"extend": func(s *bench, l api.Lease) error { _, err := s.Extend(s.ctx(), l); return err },
+		"return": func(s *bench, l api.Lease) error { return s.Return(s.ctx(), l, api.Returned{Excused: true}) },
+		"finish": func(s *bench, l api.Lease) error { return s.Finish(s.ctx(), l, sampleReport(api.Accepted)) },
+		"lost":   func(s *bench, l api.Lease) error { return s.Lost(s.ctx(), l) },
 	}
 	after := []struct {
 		name string
-		do   func(*bench, Lease)
+		do   func(*bench, api.Lease)
 		want error
 	}{
-		{"taken again", func(s *bench, _ Lease) { s.clock.advance(time.Hour); s.take() }, ErrStale},
-		{"returned", func(s *bench, l Lease) { s.must(s.Return(s.ctx(), l, Returned{})) }, ErrStale},
-		{"cancelled", func(s *bench, l Lease) { _, err := s.Cancel(s.ctx(), l.ID); s.must(err) }, ErrFinal},
-		{"finished by the next attempt", func(s *bench, _ Lease) {
+		{"taken again", func(s *bench, _ api.Lease) { s.clock.advance(time.Hour); s.take() }, api.ErrStale},
+		{"returned", func(s *bench, l api.Lease) { s.must(s.Return(s.ctx(), l, api.Returned{})) }, api.ErrStale},
+		{"cancelled", func(s *bench, l api.Lease) { _, err := s.Cancel(s.ctx(), l.ID); s.must(err) }, api.ErrFinal},
+		{"finished by the next attempt", func(s *bench, _ api.Lease) {
 			s.clock.advance(time.Hour)
 			s.finish(s.take().Lease, api.WrongAnswer)
-		}, ErrFinal},
+		}, api.ErrFinal},
 	}
 	for _, a := range after {
 		t.Run(a.name, func(t *testing.T) {
@@ -190,14 +190,14 @@ func testReturn(t *testing.T, b backend) {
 		if w.Attempt != attempt || w.Report.Attempt != 1 || w.Exhausted {
 			t.Errorf("after %d excused attempts: %+v", attempt-1, w)
 		}
-		s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true}))
+		s.must(s.Return(s.ctx(), w.Lease, api.Returned{Excused: true}))
 	}
 	w := s.take()
-	s.must(s.Return(s.ctx(), w.Lease, Returned{Delay: time.Minute}))
+	s.must(s.Return(s.ctx(), w.Lease, api.Returned{Delay: time.Minute}))
 	if rep := s.get("a").Report; rep.State != api.Queued || !rep.StartedAt.IsZero() || rep.Attempt != 1 {
 		t.Errorf("returned: %+v", rep)
 	}
-	s.idle(Want{})
+	s.idle(api.Want{})
 	s.clock.advance(2 * time.Minute)
 	w = s.take()
 	if !w.Exhausted || w.Report.Attempt != 2 {
@@ -209,7 +209,7 @@ func testReturn(t *testing.T, b backend) {
 		{"also \xff", "also "},
 		{strings.Repeat("x", 2*maxReason), strings.Repeat("x", maxReason)},
 	} {
-		s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true, Reason: tt.reason}))
+		s.must(s.Return(s.ctx(), w.Lease, api.Returned{Excused: true, Reason: tt.reason}))
 		if rep := s.get("a").Report; rep.State != api.Queued || rep.Message != tt.want {
 			t.Errorf("returned because of %.20q: %s with message %.20q", tt.reason, rep.State, rep.Message)
 		}
@@ -251,18 +251,18 @@ func testCancel(t *testing.T, b backend) {
 		}
 	}
 	again, err := s.Cancel(s.ctx(), "running")
-	s.want(err, ErrFinal)
+	s.want(err, api.ErrFinal)
 	if again.State != api.CancelledState {
 		t.Errorf("cancelled again: %+v", again)
 	}
 	s.put("done", nil)
 	s.finish(s.take().Lease, api.WrongAnswer)
 	finished, err := s.Cancel(s.ctx(), "done")
-	s.want(err, ErrFinal)
+	s.want(err, api.ErrFinal)
 	if finished.Verdict != api.WrongAnswer || s.get("done").Report.Verdict != api.WrongAnswer {
 		t.Errorf("cancelled when it was done: %+v", finished)
 	}
-	s.idle(Want{})
+	s.idle(api.Want{})
 }
 
 func testLost(t *testing.T, b backend) {
@@ -278,7 +278,7 @@ func testLost(t *testing.T, b backend) {
 	go func() { held <- s.Lost(s.ctx(), l) }()
 	_, err := other.Cancel(s.ctx(), "a")
 	s.must(err)
-	s.want(<-held, ErrFinal)
+	s.want(<-held, api.ErrFinal)
 }
 
 func testReclaim(t *testing.T, b backend) {
@@ -286,7 +286,7 @@ func testReclaim(t *testing.T, b backend) {
 	s.put("mine", nil)
 	s.put("theirs", func(j *api.Job) { j.Pool = "other" })
 	mine := s.take()
-	theirs, err := s.Take(s.ctx(), Want{Pool: "other", Host: "another host"})
+	theirs, err := s.Take(s.ctx(), api.Want{Pool: "other", Host: "another host"})
 	s.must(err)
 	if n, err := s.Reclaim(s.ctx(), "host"); n != 1 || err != nil {
 		t.Errorf("reclaimed %d, %v", n, err)
@@ -294,7 +294,7 @@ func testReclaim(t *testing.T, b backend) {
 	if w := s.take(); w.ID != "mine" || w.Attempt != mine.Attempt+1 {
 		t.Errorf("took %+v", w)
 	}
-	s.must(s.Return(s.ctx(), theirs.Lease, Returned{Excused: true}))
+	s.must(s.Return(s.ctx(), theirs.Lease, api.Returned{Excused: true}))
 	if n, err := s.Adopt(s.ctx(), "default", []string{"third", "other"}); n != 0 || err != nil {
 		t.Errorf("adopted %d of a pool that is in use, %v", n, err)
 	}
@@ -313,12 +313,12 @@ func testKinds(t *testing.T, b backend) {
 	s.put("metal", func(j *api.Job) { j.Pool = "metal" })
 	s.put("narrow", nil)
 	for _, w := range []struct {
-		slot Want
+		slot api.Want
 		want []string
 	}{
-		{Want{Width: 1}, []string{"plain", "narrow"}},
-		{Want{Pool: "default", Width: 4}, []string{"wide"}},
-		{Want{Pool: "metal"}, []string{"metal"}},
+		{api.Want{Width: 1}, []string{"plain", "narrow"}},
+		{api.Want{Pool: "default", Width: 4}, []string{"wide"}},
+		{api.Want{Pool: "metal"}, []string{"metal"}},
 	} {
 		for _, want := range w.want {
 			got, err := s.Take(s.ctx(), w.slot)
@@ -332,7 +332,7 @@ func testKinds(t *testing.T, b backend) {
 	taken := make(chan string)
 	go func() {
 		for range 2 {
-			w, err := s.Take(s.ctx(), Want{Width: 4})
+			w, err := s.Take(s.ctx(), api.Want{Width: 4})
 			if err != nil {
 				t.Error(err)
 			}
@@ -351,18 +351,18 @@ func testKinds(t *testing.T, b backend) {
 func testContestsOnly(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.poll = time.Hour }) // woken, or never
 	class := func(p api.Priority) func(*api.Job) { return func(j *api.Job) { j.Priority = p } }
-	reserved := Want{Contests: true}
+	reserved := api.Want{Contests: true}
 	s.put("practice", class(api.Practice))
 	s.idle(reserved)
 	s.put("contest", class(api.Contest))
 	if w, err := s.Take(s.ctx(), reserved); err != nil || w.ID != "contest" {
 		t.Errorf("a reserved slot took %q, %v", w.ID, err)
 	}
-	if w, err := s.Take(s.ctx(), Want{}); err != nil || w.ID != "practice" {
+	if w, err := s.Take(s.ctx(), api.Want{}); err != nil || w.ID != "practice" {
 		t.Errorf("another slot took %q, %v", w.ID, err)
 	}
 	taken := make(chan string)
-	for _, want := range []Want{reserved, {}} {
+	for _, want := range []api.Want{reserved, {}} {
 		go func() {
 			w, err := s.Take(s.ctx(), want)
 			if err != nil {
@@ -575,7 +575,8 @@ func testRetention(t *testing.T, b backend) {
 	if n, err := s.Sweep(s.ctx()); n != 0 || err != nil {
 		t.Errorf("deleted %d more, %v", n, err)
 	}
-	for id, want := range map[string]error{"old": ErrNotFound, "new0": ErrNotFound, "new1": ErrNotFound, "new2": nil,
+	for id, want := range map[string]error{"old": api.ErrNotFound, "new0": api.ErrNotFound, "new1": api.ErrNotFound,
+		"new2": nil,
 		"new4": nil, "waiting": nil} {
 		if _, err := s.Get(s.ctx(), id); !errors.Is(err, want) {
 			t.Errorf("job %s: %v, want %v", id, err, want)
@@ -630,7 +631,7 @@ func testTakeRepeated(t *testing.T, b backend) {
 	for _, id := range []string{"1", "2", "3", "4"} {
 		s.put(id, nil)
 	}
-	take := func(w Want) string {
+	take := func(w api.Want) string {
 		t.Helper()
 		work, err := s.Take(s.ctx(), w)
 		s.must(err)
@@ -638,14 +639,14 @@ func testTakeRepeated(t *testing.T, b backend) {
 	}
 	steps := []struct {
 		what string
-		want Want
+		want api.Want
 		gets string
 	}{
-		{"the first call", Want{Host: "a", Key: "k"}, "1 attempt 1"},
-		{"repeated", Want{Host: "a", Key: "k", Repeated: true}, "1 attempt 1"},
-		{"repeated again", Want{Host: "a", Key: "k", Repeated: true}, "1 attempt 1"},
-		{"another host", Want{Host: "b", Key: "k", Repeated: true}, "2 attempt 1"},
-		{"the next call", Want{Host: "a", Key: "l"}, "3 attempt 1"},
+		{"the first call", api.Want{Host: "a", Key: "k"}, "1 attempt 1"},
+		{"repeated", api.Want{Host: "a", Key: "k", Repeated: true}, "1 attempt 1"},
+		{"repeated again", api.Want{Host: "a", Key: "k", Repeated: true}, "1 attempt 1"},
+		{"another host", api.Want{Host: "b", Key: "k", Repeated: true}, "2 attempt 1"},
+		{"the next call", api.Want{Host: "a", Key: "l"}, "3 attempt 1"},
 	}
 	for _, step := range steps {
 		if got := take(step.want); got != step.gets {
@@ -654,16 +655,16 @@ func testTakeRepeated(t *testing.T, b backend) {
 	}
 	// The repetition has extended the lease: the job is not the next one to be taken.
 	s.clock.advance(25 * time.Second)
-	take(Want{Host: "a", Key: "k", Repeated: true})
+	take(api.Want{Host: "a", Key: "k", Repeated: true})
 	s.clock.advance(25 * time.Second)
-	if got := take(Want{Host: "c"}); got != "2 attempt 2" {
+	if got := take(api.Want{Host: "c"}); got != "2 attempt 2" {
 		t.Errorf("after the end of the other leases got job %s", got)
 	}
 	s.clock.advance(time.Hour)
-	if got := take(Want{Host: "c"}); got != "1 attempt 2" {
+	if got := take(api.Want{Host: "c"}); got != "1 attempt 2" {
 		t.Errorf("after the end of all leases got job %s", got)
 	}
-	if got := take(Want{Host: "a", Key: "k", Repeated: true}); got == "1 attempt 2" || got == "1 attempt 1" {
+	if got := take(api.Want{Host: "a", Key: "k", Repeated: true}); got == "1 attempt 2" || got == "1 attempt 1" {
 		t.Errorf("a key has got job %s, which another host has", got)
 	}
 }

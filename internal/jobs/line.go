@@ -110,7 +110,7 @@ func (l *lows) back(r row) {
 }
 
 // takeLine takes the first job in line for a slot.
-func (s *Store) takeLine(ctx context.Context, w Want) (work Work, found bool, err error) {
+func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, found bool, err error) {
 	low := &s.hub.line(kind{w.Pool, w.Width, w.Contests}).low
 	text := takeAny
 	if w.Contests {
@@ -127,7 +127,7 @@ func (s *Store) takeLine(ctx context.Context, w Want) (work Work, found bool, er
 		}
 		work, r, err := s.lease(ctx, text, until, args)
 		if err != nil {
-			return Work{}, false, err
+			return api.Work{}, false, err
 		}
 		if again := low.end(look, r); !again {
 			return work, r.id != "", nil

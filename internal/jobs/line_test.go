@@ -50,7 +50,7 @@ VALUES (?1, '', ?2, 1, 'default', 1, ?6, ?3, ?4, '', ?5)`, j.id, j.state, j.due.
 			t.Errorf("took %q, want %q", w.ID, step.id)
 		}
 		s.finish(w.Lease, api.Accepted)
-		s.idle(Want{})
+		s.idle(api.Want{})
 	}
 }
 
@@ -62,11 +62,11 @@ func testBackInLine(t *testing.T, b backend) {
 		s.put(fmt.Sprint(n), func(j *api.Job) { j.CPUs = []int{4, 1, 1, 1}[n] })
 	}
 	first, second := s.take(), s.take()
-	s.must(s.Return(s.ctx(), first.Lease, Returned{Excused: true}))
+	s.must(s.Return(s.ctx(), first.Lease, api.Returned{Excused: true}))
 	if w := s.take(); w.ID != "1" {
 		t.Errorf("took %q, want the job that came back first", w.ID)
 	}
-	s.must(other.Return(s.ctx(), second.Lease, Returned{Excused: true}))
+	s.must(other.Return(s.ctx(), second.Lease, api.Returned{Excused: true}))
 	var got []string
 	for range 2 {
 		got = append(got, s.take().ID)
@@ -75,7 +75,7 @@ func testBackInLine(t *testing.T, b backend) {
 	if want := []string{"2", "3"}; !slices.Equal(got, want) {
 		t.Errorf("took %q, want %q", got, want)
 	}
-	w, err := s.Take(s.ctx(), Want{Host: "wide", Width: 4})
+	w, err := s.Take(s.ctx(), api.Want{Host: "wide", Width: 4})
 	if err != nil || w.ID != "0" {
 		t.Errorf("a wide slot took %q, %v", w.ID, err)
 	}
@@ -93,7 +93,7 @@ func testLateExtend(t *testing.T, b backend) {
 	if _, err := s.Extend(s.ctx(), w.Lease); err != nil {
 		t.Fatal(err)
 	}
-	s.idle(Want{})
+	s.idle(api.Want{})
 	s.clock.advance(2 * time.Minute)
 	if again := s.take(); again.ID != "1" || again.Attempt != 2 {
 		t.Errorf("took %+v after the lease was lost again", again.Lease)

@@ -31,7 +31,7 @@ func testList(t *testing.T, b backend) {
 		pools[id] = rec.Job.Pool
 	}
 	for i := range 40 {
-		w, err := s.Take(s.ctx(), Want{Pool: pools[fmt.Sprint("job", i)]})
+		w, err := s.Take(s.ctx(), api.Want{Pool: pools[fmt.Sprint("job", i)]})
 		s.must(err)
 		switch rand.IntN(4) {
 		case 0:

@@ -43,7 +43,7 @@ func testOrder(t *testing.T, b backend) {
 	}
 	// A job keeps its place when it is put back.
 	w := s.take()
-	s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true}))
+	s.must(s.Return(s.ctx(), w.Lease, api.Returned{Excused: true}))
 	var got []string
 	for range want {
 		got = append(got, s.take().ID)
@@ -51,7 +51,7 @@ func testOrder(t *testing.T, b backend) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
-	s.idle(Want{})
+	s.idle(api.Want{})
 }
 
 // Every job is taken once, by one of many takers in two processes.
@@ -67,7 +67,7 @@ func testManyTakers(t *testing.T, b backend) {
 	for i := range takers {
 		work.Go(func() {
 			for {
-				w, err := stores[i%2].Take(ctx, Want{})
+				w, err := stores[i%2].Take(ctx, api.Want{})
 				if err != nil {
 					if !errors.Is(err, context.Canceled) {
 						t.Error(err)
@@ -109,13 +109,13 @@ func testCancelledTake(t *testing.T, b backend) {
 	taken := 0
 	for range 200 {
 		ctx, cancel := context.WithTimeout(s.ctx(), rand.N(2*time.Millisecond))
-		w, err := s.Take(ctx, Want{})
+		w, err := s.Take(ctx, api.Want{})
 		cancel()
 		state := s.get("a").Report.State
 		switch {
 		case err == nil:
 			taken++
-			s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true}))
+			s.must(s.Return(s.ctx(), w.Lease, api.Returned{Excused: true}))
 		case !errors.Is(err, context.DeadlineExceeded) || state != api.Queued:
 			t.Fatalf("take: %v, and the job is %s", err, state)
 		}
@@ -132,7 +132,7 @@ func testFrozenClock(t *testing.T, b backend) {
 	s.put("a", nil)
 	w := s.take()
 	now.Add(int64(s.opts.Lease) - 1)
-	s.idle(Want{})
+	s.idle(api.Want{})
 	now.Add(1)
 	if again := s.take(); again.Attempt != w.Attempt+1 {
 		t.Errorf("took %+v", again)
@@ -160,7 +160,7 @@ func strictOrder(t *testing.T, b backend, takers int) {
 				mu.Lock()
 				before := maps.Clone(waiting)
 				mu.Unlock()
-				w, err := s.Take(s.ctx(), Want{})
+				w, err := s.Take(s.ctx(), api.Want{})
 				if err != nil {
 					t.Error(err)
 					return
@@ -306,7 +306,7 @@ func testWakeUps(t *testing.T, b backend) {
 		got := make(chan string, 2)
 		for range 2 {
 			go func() {
-				w, err := s.Take(s.ctx(), Want{})
+				w, err := s.Take(s.ctx(), api.Want{})
 				if err != nil {
 					t.Error(err)
 				}
@@ -352,7 +352,7 @@ func testWakeUps(t *testing.T, b backend) {
 	s.waitForWatcher("b1")
 	taken := make(chan string, 1)
 	go func() {
-		w, err := s.Take(s.ctx(), Want{})
+		w, err := s.Take(s.ctx(), api.Want{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -362,8 +362,8 @@ func testWakeUps(t *testing.T, b backend) {
 	testkit.WaitFor(t, time.Minute, "the taker to be in front, without a token", func() bool {
 		return len(line.front) == 1 && len(line.wake) == 0
 	})
-	s.must(s.Return(s.ctx(), running, Returned{Excused: true}))
-	s.want(<-lost, ErrStale)
+	s.must(s.Return(s.ctx(), running, api.Returned{Excused: true}))
+	s.want(<-lost, api.ErrStale)
 	if id := <-taken; id != "b1" {
 		t.Errorf("took %q", id)
 	}
@@ -384,19 +384,19 @@ func testPolling(t *testing.T, b backend) {
 	s.driver.notify = func(string) {}
 	other := s.again()
 	other.driver.notify = func(string) {}
-	for what, change := range map[string]func(Work){
-		"lease": func(Work) { s.clock.advance(time.Hour) },
-		"delay": func(w Work) {
-			s.must(other.Return(s.ctx(), w.Lease, Returned{Delay: time.Minute, Excused: true}))
+	for what, change := range map[string]func(api.Work){
+		"lease": func(api.Work) { s.clock.advance(time.Hour) },
+		"delay": func(w api.Work) {
+			s.must(other.Return(s.ctx(), w.Lease, api.Returned{Delay: time.Minute, Excused: true}))
 			s.clock.advance(2 * time.Minute)
 		},
-		"put": func(w Work) { other.put("put", nil) },
+		"put": func(w api.Work) { other.put("put", nil) },
 	} {
 		other.put(what+"-first", nil)
 		w := s.take()
-		got := make(chan Work, 1)
+		got := make(chan api.Work, 1)
 		go func() {
-			w, err := s.Take(s.ctx(), Want{})
+			w, err := s.Take(s.ctx(), api.Want{})
 			if err != nil {
 				t.Error(err)
 			}

@@ -21,7 +21,7 @@ type operation struct {
 }
 
 // changes are all calls that write. Each has something to change, in this order.
-func changes(returned, finished Lease) []operation {
+func changes(returned, finished api.Lease) []operation {
 	return []operation{
 		{"put", func(s *bench) error {
 			_, _, err := s.Put(s.ctx(), Submission{ID: "new", Job: sampleJob()})
@@ -32,9 +32,9 @@ func changes(returned, finished Lease) []operation {
 				Job: api.Job{Program: *file(1), Priority: api.Practice}})
 			return err
 		}},
-		{"take", func(s *bench) error { _, err := s.Take(s.ctx(), Want{}); return err }},
+		{"take", func(s *bench) error { _, err := s.Take(s.ctx(), api.Want{}); return err }},
 		{"extend", func(s *bench) error { _, err := s.Extend(s.ctx(), returned); return err }},
-		{"return", func(s *bench) error { return s.Return(s.ctx(), returned, Returned{Excused: true}) }},
+		{"return", func(s *bench) error { return s.Return(s.ctx(), returned, api.Returned{Excused: true}) }},
 		{"finish", func(s *bench) error { return s.Finish(s.ctx(), finished, sampleReport(api.Accepted)) }},
 		{"cancel", func(s *bench) error { _, err := s.Cancel(s.ctx(), "cancelled"); return err }},
 		{"set value", func(s *bench) error { return s.SetValue(s.ctx(), 2, "value") }},
@@ -100,16 +100,16 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 
 	works := fail(s)
 	for _, c := range changes(returned, finished) {
-		if err := c.do(s); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%s: got error %v, want %v", c.name, err, ErrUnavailable)
+		if err := c.do(s); !errors.Is(err, api.ErrUnavailable) {
+			t.Errorf("%s: got error %v, want %v", c.name, err, api.ErrUnavailable)
 		}
 	}
 	for _, r := range reads() {
-		if err := r.do(s); readable && err != nil || !readable && !errors.Is(err, ErrUnavailable) {
+		if err := r.do(s); readable && err != nil || !readable && !errors.Is(err, api.ErrUnavailable) {
 			t.Errorf("%s: got error %v", r.name, err)
 		}
 	}
-	s.want(s.Check(), ErrUnavailable)
+	s.want(s.Check(), api.ErrUnavailable)
 	s.must(s.Emit(finished, 1, api.TestReport{Name: "1"})) // which the report repeats
 	mu.Lock()
 	if want := len(changes(returned, finished)); counted < want {

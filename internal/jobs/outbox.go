@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"sync"
 	"time"
+
+	"judged/internal/api"
 )
 
 // outbox buffers test events that are not stored yet, and jobs whose stored test
@@ -19,7 +21,7 @@ type outbox struct {
 }
 
 type bufferedEvent struct {
-	lease  Lease
+	lease  api.Lease
 	number int64
 	body   []byte
 }

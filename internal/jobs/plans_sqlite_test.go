@@ -128,7 +128,7 @@ func TestStepsSQLite(t *testing.T) {
 	times := [2][][]time.Duration{make([][]time.Duration, len(names)), make([][]time.Duration, len(names))}
 	for n := range 100 {
 		for i, b := range []*bench{few, many} {
-			var w Work
+			var w api.Work
 			for step, f := range []func(){
 				func() { b.put(fmt.Sprint("step", n), func(j *api.Job) { j.Priority = api.Background }) },
 				func() { w = b.take() },
@@ -136,7 +136,7 @@ func TestStepsSQLite(t *testing.T) {
 					_, err := b.Extend(b.ctx(), w.Lease)
 					b.must(err)
 				},
-				func() { b.must(b.Return(b.ctx(), w.Lease, Returned{Excused: true})) },
+				func() { b.must(b.Return(b.ctx(), w.Lease, api.Returned{Excused: true})) },
 				func() { w = b.take() },
 				func() { b.finish(w.Lease, api.Accepted) },
 			} {

@@ -305,15 +305,15 @@ func (b *bench) exercise(prefix string) {
 	bare.Labels = nil
 	_, _, err := b.Put(ctx, Submission{ID: prefix + "bare", Job: bare})
 	b.must(err)
-	take := func(w Want) Work {
+	take := func(w api.Want) api.Work {
 		w.Host = prefix
 		work, err := b.Take(ctx, w)
 		b.must(err)
 		return work
 	}
-	work := take(Want{Contests: true, Key: "1"})
+	work := take(api.Want{Contests: true, Key: "1"})
 	must(b.Extend(ctx, work.Lease))
-	again := take(Want{Contests: true, Key: "1", Repeated: true})
+	again := take(api.Want{Contests: true, Key: "1", Repeated: true})
 	if again.ID != work.ID {
 		b.t.Fatalf("took %q again, want %q", again.ID, work.ID)
 	}
@@ -324,9 +324,9 @@ func (b *bench) exercise(prefix string) {
 	})
 	must(b.Holder(ctx, again.Lease))
 	must(b.Head(ctx, again.ID))
-	b.must(b.Return(ctx, again.Lease, Returned{Excused: true}))
-	b.must(b.Return(ctx, take(Want{}).Lease, Returned{Delay: time.Hour, Excused: true}))
-	w := take(Want{Width: 4, Node: "n1"})
+	b.must(b.Return(ctx, again.Lease, api.Returned{Excused: true}))
+	b.must(b.Return(ctx, take(api.Want{}).Lease, api.Returned{Delay: time.Hour, Excused: true}))
+	w := take(api.Want{Width: 4, Node: "n1"})
 	b.finish(w.Lease, api.Accepted)
 	b.finish(w.Lease, api.Accepted)
 	must(b.Wait(ctx, w.ID))
@@ -335,26 +335,26 @@ func (b *bench) exercise(prefix string) {
 	}
 	b.must(b.PutAuditOf(ctx, prefix, w))
 	must(b.Cancel(ctx, id(11)))
-	running := take(Want{})
+	running := take(api.Want{})
 	must(b.Cancel(ctx, running.ID))
 	for range 2 {
-		w := take(Want{})
+		w := take(api.Want{})
 		rec := b.get(w.ID)
 		b.must(b.Recheck(ctx, rec, sampleReport(api.Accepted),
 			api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "n1"}}},
 			b.Store.now()))
-		w = take(Want{})
+		w = take(api.Want{})
 		b.must(b.Forward(ctx, b.get(w.ID), sampleReport(api.Accepted), "metal", api.Screening{}))
-		metal := take(Want{Pool: "metal"})
+		metal := take(api.Want{Pool: "metal"})
 		b.finish(metal.Lease, api.TimeLimit)
 	}
 	must(b.Move(ctx, "metal", defaultPool))
-	late := take(Want{})
+	late := take(api.Want{})
 	b.must(b.Emit(late.Lease, 1, sampleReport(api.Accepted).Tests[0]))
 	testkit.WaitFor(b.t, time.Minute, "an event", func() bool { return len(b.get(late.ID).Report.Tests) == 1 })
 	must(b.Cancel(ctx, late.ID))
-	for w := take(Want{}); w.Report.Priority == api.Contest; w = take(Want{}) { // then others, next to an empty line
-		b.must(b.Return(ctx, w.Lease, Returned{Delay: time.Hour, Excused: true}))
+	for w := take(api.Want{}); w.Report.Priority == api.Contest; w = take(api.Want{}) { // then others, next to an empty line
+		b.must(b.Return(ctx, w.Lease, api.Returned{Delay: time.Hour, Excused: true}))
 	}
 	must(b.Reclaim(ctx, prefix))
 	for name, f := range pages() {
@@ -375,7 +375,7 @@ func (b *bench) exercise(prefix string) {
 }
 
 // PutAuditOf puts an audit and compares it.
-func (b *bench) PutAuditOf(ctx context.Context, prefix string, w Work) error {
+func (b *bench) PutAuditOf(ctx context.Context, prefix string, w api.Work) error {
 	a := Audit{ID: prefix + "audit", Original: w.ID, Pool: defaultPool, Origin: "n1", Stage: Learning}
 	_, err := b.PutAudit(ctx, a, w.Job)
 	return errors.Join(err, b.CompareAudit(ctx, a.ID, AuditResult{Usable: true, Class: "class"}))

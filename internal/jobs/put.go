@@ -46,7 +46,7 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	}
 	rec, err = s.Get(ctx, n.ID)
 	switch {
-	case errors.Is(err, ErrNotFound) && !reserved:
+	case errors.Is(err, api.ErrNotFound) && !reserved:
 		return Record{}, false, fmt.Errorf("store job %q: %d jobs wait: %w", n.ID, s.maxWaiting.Load(), ErrFull)
 	case err == nil && rec.BodyDigest != n.BodyDigest:
 		err = fmt.Errorf("store job %q: %w", n.ID, ErrConflict)

@@ -10,7 +10,7 @@ import (
 )
 
 // RecheckID is the ID under which Recheck keeps the report of an attempt.
-func RecheckID(l Lease) string {
+func RecheckID(l api.Lease) string {
 	return OwnID("crosscheck", fmt.Sprintf("%q %d", l.ID, l.Attempt))
 }
 

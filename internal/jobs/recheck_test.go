@@ -14,7 +14,7 @@ import (
 func testRecheck(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("1", func(j *api.Job) { j.Priority = api.Contest })
-	first, err := b.Take(b.ctx(), Want{Host: "node/one", Node: "one", CPUs: "1"})
+	first, err := b.Take(b.ctx(), api.Want{Host: "node/one", Node: "one", CPUs: "1"})
 	b.must(err)
 	rep := api.Report{Verdict: api.TimeLimit, Tests: []api.TestReport{{Name: "1", Verdict: api.TimeLimit}}}
 	check := api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "one", Verdict: api.TimeLimit,
@@ -25,7 +25,7 @@ func testRecheck(t *testing.T, be backend) {
 		"recheck again": b.Recheck(b.ctx(), b.get("1"), rep, check, until),
 		"finish":        b.Finish(b.ctx(), first.Lease, rep),
 	} {
-		if !errors.Is(err, ErrStale) {
+		if !errors.Is(err, api.ErrStale) {
 			t.Errorf("%s: %v, want ErrStale", what, err)
 		}
 	}
@@ -39,17 +39,17 @@ func testRecheck(t *testing.T, be backend) {
 	if err != nil || len(page) != 1 || page[0].State != api.Queued {
 		t.Errorf("list: %+v, %v; want the queued job alone", page, err)
 	}
-	b.idle(Want{Node: "one"})
+	b.idle(api.Want{Node: "one"})
 	for _, near := range []string{"on", "ne", "one2"} { // other names with the same letters
-		second, err := b.Take(b.ctx(), Want{Host: "node/" + near, Node: near})
+		second, err := b.Take(b.ctx(), api.Want{Host: "node/" + near, Node: near})
 		b.must(err)
 		if diff := cmp.Diff(&check, second.Report.CrossCheck); diff != "" || second.Report.Attempt != 1 {
 			t.Errorf("work of node %s: %+v (-want +got):\n%s", near, second, diff)
 		}
-		b.must(b.Return(b.ctx(), second.Lease, Returned{Excused: true}))
+		b.must(b.Return(b.ctx(), second.Lease, api.Returned{Excused: true}))
 	}
 	b.clock.advance(time.Minute)
-	again, err := b.Take(b.ctx(), Want{Host: "node/one", Node: "one"})
+	again, err := b.Take(b.ctx(), api.Want{Host: "node/one", Node: "one"})
 	b.must(err)
 	head, err := b.Head(b.ctx(), "1")
 	if diff := cmp.Diff(&check, head.CrossCheck); diff != "" || err != nil || head.Priority != api.Contest {
@@ -60,7 +60,7 @@ func testRecheck(t *testing.T, be backend) {
 	if got := b.get("1").Report; got.Verdict != api.TimeLimit || got.CrossCheck.Decision != api.NoOtherHost {
 		t.Errorf("report: %+v", got)
 	}
-	if _, err := b.Head(b.ctx(), "absent"); !errors.Is(err, ErrNotFound) {
+	if _, err := b.Head(b.ctx(), "absent"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("head of an absent job: %v", err)
 	}
 }

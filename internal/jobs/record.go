@@ -24,13 +24,7 @@ type Record struct {
 	Report     api.Report // its attempt does not count excused ones
 	Host       string     // that runs it
 	CPUs       string     // kernel list, while it runs
-	Lease      Lease      // the last one
-}
-
-// Lease identifies one attempt at a job.
-type Lease struct {
-	ID      string
-	Attempt int
+	Lease      api.Lease  // the last one
 }
 
 // The numbers of the states in the database.
@@ -114,7 +108,7 @@ func (r *row) record(digest string, body, tests []byte) (Record, error) {
 		return Record{}, err
 	}
 	rec := Record{ID: r.id, BodyDigest: digest, Report: rep, Host: r.host, CPUs: r.cpus,
-		Lease: Lease{ID: r.id, Attempt: r.attempt}}
+		Lease: api.Lease{ID: r.id, Attempt: r.attempt}}
 	if err := unpackJSON(body, &rec.Job); err != nil {
 		return Record{}, fmt.Errorf("decode job %q: %w", r.id, err)
 	}
@@ -148,7 +142,7 @@ func (s *Store) GetShort(ctx context.Context, id string) (Record, error) {
 // get reads a job, with the column or value that has its tests.
 func (s *Store) get(ctx context.Context, id, tests string) (r row, rec Record, err error) {
 	if !ValidStoredID(id) { // PostgreSQL refuses some texts
-		return r, Record{}, fmt.Errorf("job %q: %w", id, ErrNotFound)
+		return r, Record{}, fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
 	found := false
 	err = s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns +
@@ -164,7 +158,7 @@ func (s *Store) get(ctx context.Context, id, tests string) (r row, rec Record, e
 		return err
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("job %q: %w", id, ErrNotFound)
+		err = fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
 	return r, rec, err
 }
@@ -178,14 +172,14 @@ func (s *Store) readRow(ctx context.Context, id string) (row, error) {
 func (s *Store) readRowTo(ctx context.Context, operation, id string) (row, error) {
 	var r row
 	if !ValidStoredID(id) {
-		return r, fmt.Errorf("job %q: %w", id, ErrNotFound)
+		return r, fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
 	err := s.rows(ctx, s.read, query{operation, `SELECT ` + rowColumns + ` FROM jobs WHERE id = ?1`, []any{id}},
 		func(rows *sql.Rows) error {
 			return rows.Scan(r.fields()...)
 		})
 	if err == nil && r.id == "" {
-		err = fmt.Errorf("job %q: %w", id, ErrNotFound)
+		err = fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
 	return r, err
 }

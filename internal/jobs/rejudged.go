@@ -24,18 +24,18 @@ func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 	}
 	switch v.State {
 	case api.RejudgingFilling:
-		return fmt.Errorf("apply rejudging %q: its jobs are not queued yet: %w", id, ErrFinal)
+		return fmt.Errorf("apply rejudging %q: its jobs are not queued yet: %w", id, api.ErrFinal)
 	case api.RejudgingFailed:
-		return fmt.Errorf("apply rejudging %q: it failed: %w", id, ErrFinal)
+		return fmt.Errorf("apply rejudging %q: it failed: %w", id, api.ErrFinal)
 	case api.RejudgingJudging:
 		return fmt.Errorf("apply rejudging %q: %d of %d jobs are not judged yet: %w", id, v.Jobs-v.Judged, v.Jobs,
-			ErrFinal)
+			api.ErrFinal)
 	case api.RejudgingReady:
 		if err := s.endRejudging(ctx, "apply", id, rejudgingApplied, rejudgingOpen); err != nil {
 			return err
 		}
 	case api.RejudgingCancelled:
-		return fmt.Errorf("apply rejudging %q: it was cancelled: %w", id, ErrFinal)
+		return fmt.Errorf("apply rejudging %q: it was cancelled: %w", id, api.ErrFinal)
 	}
 	return s.CompleteRejudging(ctx, id)
 }
@@ -92,8 +92,8 @@ WHERE r.rejudging = ?1 AND +j.state < 2 LIMIT ?2`, []any{id, applyBatch}}, func(
 		return err
 	})
 	for _, again := range unfinished {
-		if _, failed := s.Cancel(ctx, again); failed != nil && !errors.Is(failed, ErrFinal) &&
-			!errors.Is(failed, ErrNotFound) {
+		if _, failed := s.Cancel(ctx, again); failed != nil && !errors.Is(failed, api.ErrFinal) &&
+			!errors.Is(failed, api.ErrNotFound) {
 			return 0, failed
 		}
 	}
@@ -109,7 +109,7 @@ WHERE id = ?4 AND state IN (?5, ?6)`, state, s.now().UnixNano(), workLeft, id, r
 	}
 	row, err := s.rejudging(ctx, id)
 	if err == nil && row.state != state {
-		err = fmt.Errorf("%s rejudging %q: it was applied, cancelled, or it failed: %w", verb, id, ErrFinal)
+		err = fmt.Errorf("%s rejudging %q: it was applied, cancelled, or it failed: %w", verb, id, api.ErrFinal)
 	}
 	return err
 }

@@ -120,7 +120,7 @@ WHERE id = ?2 AND state = ?3 AND progress = ?4`), string(progress), u.ID, rejudg
 }
 
 func notFilled(id string) error {
-	return fmt.Errorf("fill rejudging %q: it has ended, or another process fills it: %w", id, ErrFinal)
+	return fmt.Errorf("fill rejudging %q: it has ended, or another process fills it: %w", id, api.ErrFinal)
 }
 
 // UnqueuedJobs returns IDs of selected jobs of a rejudging that are not queued yet, at most limit of them.

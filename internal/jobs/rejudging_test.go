@@ -76,7 +76,7 @@ func testFilling(t *testing.T, be backend) {
 	next := RejudgingProgress{After: "cursor"}
 	found := []SelectedJob{{ID: "a", Verdict: api.WrongAnswer}, {ID: "b", Verdict: api.Accepted}}
 	b.must(b.SelectRejudged(b.ctx(), u, found, next))
-	b.want(other.SelectRejudged(b.ctx(), u, found, next), ErrFinal)
+	b.want(other.SelectRejudged(b.ctx(), u, found, next), api.ErrFinal)
 	u = b.unfinished("set")
 	if u.Progress.Jobs != 2 || u.Progress.After != "cursor" {
 		t.Errorf("progress %+v", u.Progress)
@@ -86,7 +86,7 @@ func testFilling(t *testing.T, be backend) {
 	if u.Progress.Jobs != 3 || !u.Progress.Selected {
 		t.Errorf("progress %+v", u.Progress)
 	}
-	b.want(b.ApplyRejudging(b.ctx(), "set"), ErrFinal)
+	b.want(b.ApplyRejudging(b.ctx(), "set"), api.ErrFinal)
 
 	room := func(want int) {
 		t.Helper()
@@ -113,8 +113,8 @@ func testFilling(t *testing.T, be backend) {
 			Reason: `another job has the ID "` + RejudgeID("set", "c") + `"`}}}
 	b.view("set", want)
 	b.must(b.EndFilling(b.ctx(), u, ""))
-	b.want(b.EndFilling(b.ctx(), u, ""), ErrFinal)
-	b.want(b.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "a"}, again("set", "a")), ErrFinal)
+	b.want(b.EndFilling(b.ctx(), u, ""), api.ErrFinal)
+	b.want(b.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "a"}, again("set", "a")), api.ErrFinal)
 	want.State = api.RejudgingJudging
 	b.view("set", want)
 	testCancelledFilling(t, b)
@@ -132,8 +132,8 @@ func testCancelledFilling(t *testing.T, b *bench) {
 	b.must(b.SelectRejudged(b.ctx(), u, []SelectedJob{{ID: "a"}, {ID: "b"}}, RejudgingProgress{Selected: true}))
 	b.must(b.QueueRejudged(b.ctx(), "cancelled", SelectedJob{ID: "a"}, again("cancelled", "a")))
 	b.must(b.CancelRejudging(b.ctx(), "cancelled"))
-	b.want(b.QueueRejudged(b.ctx(), "cancelled", SelectedJob{ID: "b"}, again("cancelled", "b")), ErrFinal)
-	b.want(b.EndFilling(b.ctx(), u, ""), ErrFinal)
+	b.want(b.QueueRejudged(b.ctx(), "cancelled", SelectedJob{ID: "b"}, again("cancelled", "b")), api.ErrFinal)
+	b.want(b.EndFilling(b.ctx(), u, ""), api.ErrFinal)
 	if got := b.get(RejudgeID("cancelled", "a")).Report.State; got != api.CancelledState {
 		t.Errorf("job of a set that was cancelled while it was filled is %s", got)
 	}
@@ -141,8 +141,8 @@ func testCancelledFilling(t *testing.T, b *bench) {
 	b.view("failed", api.Rejudging{ID: "failed", State: api.RejudgingFailed, Error: "too many",
 		Verdicts: []api.RejudgedCount{},
 		Skipped:  []api.SkippedJob{}})
-	b.want(b.ApplyRejudging(b.ctx(), "failed"), ErrFinal)
-	b.want(b.CancelRejudging(b.ctx(), "failed"), ErrFinal)
+	b.want(b.ApplyRejudging(b.ctx(), "failed"), api.ErrFinal)
+	b.want(b.CancelRejudging(b.ctx(), "failed"), api.ErrFinal)
 	if all, err := b.UnfinishedRejudgings(b.ctx(), 10); len(all) > 0 || err != nil {
 		t.Errorf("work is left: %+v, %v", all, err)
 	}
@@ -195,7 +195,7 @@ func testRejudging(t *testing.T, be backend) {
 	}
 	view("queued", api.Rejudging{State: api.RejudgingJudging, Jobs: 5, Verdicts: []api.RejudgedCount{
 		{Old: api.Accepted, Jobs: 1}, {Old: api.TimeLimit, Jobs: 1}, {Old: api.WrongAnswer, Jobs: 3}}})
-	b.want(b.ApplyRejudging(b.ctx(), "set"), ErrFinal)
+	b.want(b.ApplyRejudging(b.ctx(), "set"), api.ErrFinal)
 	b.want(b.ApplyRejudging(b.ctx(), "other"), ErrNoRejudging)
 	b.judgeAll(map[string]api.Verdict{"a": api.Accepted, "b": api.Accepted, "c": api.Accepted, "d": api.InternalError,
 		"e": api.Accepted})
@@ -235,7 +235,7 @@ func testRejudging(t *testing.T, be backend) {
 		t.Errorf("accepted jobs of the team: %d, %v; want 4", len(page), err)
 	}
 	testRejudgedPages(t, b)
-	b.want(b.CancelRejudging(b.ctx(), "set"), ErrFinal)
+	b.want(b.CancelRejudging(b.ctx(), "set"), api.ErrFinal)
 }
 
 func testRejudgedPages(t *testing.T, b *bench) {
@@ -282,7 +282,7 @@ func testRejudgings(t *testing.T, be backend) {
 	if got := b.get(RejudgeID("one", "a")).Report.State; got != api.CancelledState {
 		t.Errorf("job of a cancelled rejudging is %s", got)
 	}
-	b.want(b.ApplyRejudging(b.ctx(), "one"), ErrFinal)
+	b.want(b.ApplyRejudging(b.ctx(), "one"), api.ErrFinal)
 	for i, verdict := range []api.Verdict{api.TimeLimit, api.Accepted} {
 		b.clock.advance(time.Second)
 		id := []string{"two", "three"}[i]

@@ -18,7 +18,7 @@ func (n Submission) kind() kind {
 }
 
 // ScreeningID is the ID under which Forward keeps the report of an attempt.
-func ScreeningID(l Lease) string {
+func ScreeningID(l api.Lease) string {
 	return OwnID("screening", fmt.Sprintf("%q %d", l.ID, l.Attempt))
 }
 

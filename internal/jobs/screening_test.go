@@ -14,7 +14,7 @@ import (
 func testForward(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("1", func(j *api.Job) { j.Pool = "cloud" })
-	first, err := b.Take(b.ctx(), Want{Pool: "cloud", Host: "one", CPUs: "1"})
+	first, err := b.Take(b.ctx(), api.Want{Pool: "cloud", Host: "one", CPUs: "1"})
 	b.must(err)
 	rec := b.get("1")
 	if rec.Pool != "cloud" {
@@ -25,7 +25,7 @@ func testForward(t *testing.T, be backend) {
 	link := api.Screening{Pool: "cloud", Reason: "over", SmallestRatio: 0.9}
 	stale := rec
 	stale.Lease.Attempt++
-	if err := b.Forward(b.ctx(), stale, rep, "metal", link); !errors.Is(err, ErrStale) {
+	if err := b.Forward(b.ctx(), stale, rep, "metal", link); !errors.Is(err, api.ErrStale) {
 		t.Errorf("forward under another lease: %v", err)
 	}
 	b.must(b.Forward(b.ctx(), rec, rep, "metal", link))
@@ -33,7 +33,7 @@ func testForward(t *testing.T, be backend) {
 		"forward again": b.Forward(b.ctx(), rec, rep, "metal", link),
 		"finish":        b.Finish(b.ctx(), first.Lease, rep),
 	} {
-		if !errors.Is(err, ErrStale) {
+		if !errors.Is(err, api.ErrStale) {
 			t.Errorf("%s after the job was forwarded: %v, want ErrStale", what, err)
 		}
 	}
@@ -52,14 +52,14 @@ func testForward(t *testing.T, be backend) {
 	if err != nil || len(page) != 1 || page[0].ID != kept.ID {
 		t.Errorf("reports by label: %+v, %v", page, err)
 	}
-	b.idle(Want{Pool: "cloud"})
-	second, err := b.Take(b.ctx(), Want{Pool: "metal"})
+	b.idle(api.Want{Pool: "cloud"})
+	second, err := b.Take(b.ctx(), api.Want{Pool: "metal"})
 	b.must(err)
 	link.Job = kept.ID
 	if diff := cmp.Diff(&link, second.Report.Screening); diff != "" || second.Report.Attempt != 1 || second.Last {
 		t.Errorf("work of the deciding pool: %+v (-want +got):\n%s", second, diff)
 	}
-	if err := b.Finish(b.ctx(), first.Lease, rep); !errors.Is(err, ErrStale) {
+	if err := b.Finish(b.ctx(), first.Lease, rep); !errors.Is(err, api.ErrStale) {
 		t.Errorf("finish by the first holder: %v, want ErrStale", err)
 	}
 	b.finish(second.Lease, api.Accepted)
@@ -72,8 +72,8 @@ func testForward(t *testing.T, be backend) {
 func testMoveJobs(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	cloud := func(j *api.Job) { j.Pool = "cloud" }
-	take := func() Work {
-		w, err := b.Take(b.ctx(), Want{Pool: "cloud", Host: "one"})
+	take := func() api.Work {
+		w, err := b.Take(b.ctx(), api.Want{Pool: "cloud", Host: "one"})
 		b.must(err)
 		return w
 	}
@@ -103,7 +103,7 @@ func testMoveJobs(t *testing.T, be backend) {
 			t.Errorf("job %s is in pool %s, want %s", id, got, pool)
 		}
 	}
-	if err := b.Finish(b.ctx(), lost.Lease, api.Report{Verdict: api.Accepted}); !errors.Is(err, ErrStale) {
+	if err := b.Finish(b.ctx(), lost.Lease, api.Report{Verdict: api.Accepted}); !errors.Is(err, api.ErrStale) {
 		t.Errorf("finish of a job that was moved: %v, want ErrStale", err)
 	}
 	b.finish(runs.Lease, api.Accepted)

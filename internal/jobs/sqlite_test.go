@@ -67,7 +67,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		full = err
 	}
-	if !errors.Is(full, ErrUnavailable) || !strings.Contains(full.Error(), "free disk space") {
+	if !errors.Is(full, api.ErrUnavailable) || !strings.Contains(full.Error(), "free disk space") {
 		t.Fatalf("put on a full disk: %v", full)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "rest"), make([]byte, 4<<20), 0o600); err == nil {
@@ -81,7 +81,7 @@ func TestFullDisk(t *testing.T) {
 	report.Tests[0].Message = hex.EncodeToString(noise)
 	large.Command = []string{report.Tests[0].Message}
 	for name, change := range map[string]func() error{
-		"take":   func() error { _, err := s.Take(s.ctx(), Want{}); return err },
+		"take":   func() error { _, err := s.Take(s.ctx(), api.Want{}); return err },
 		"finish": func() error { return s.Finish(s.ctx(), held.Lease, report) },
 		"put":    func() error { _, _, err := s.Put(s.ctx(), Submission{ID: "more", Job: large}); return err },
 	} {
@@ -91,7 +91,7 @@ func TestFullDisk(t *testing.T) {
 			if err == nil && name == "take" {
 				return false
 			}
-			if !errors.Is(err, ErrUnavailable) {
+			if !errors.Is(err, api.ErrUnavailable) {
 				t.Fatalf("%s on a full disk: %v", name, err)
 			}
 			return true
@@ -105,7 +105,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("reported failures: %q", failed)
 	}
 	mu.Unlock()
-	if _, err := s.Get(s.ctx(), "more"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Get(s.ctx(), "more"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("a refused job is there: %v", err)
 	}
 
@@ -172,7 +172,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	if err := unix.Mount("judged-test", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Open(t.Context(), o); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "writable") {
+	if s, err := Open(t.Context(), o); !errors.Is(err, api.ErrUnavailable) || !strings.Contains(err.Error(), "writable") {
 		t.Errorf("opened %v: %v", s, err)
 	}
 	if err := unix.Mount("judged-test", dir, "tmpfs", unix.MS_REMOUNT, ""); err != nil {

@@ -103,9 +103,9 @@ func (b *bench) put(id string, edit func(*api.Job)) Record {
 	return rec
 }
 
-func (b *bench) take() Work {
+func (b *bench) take() api.Work {
 	b.t.Helper()
-	w, err := b.Take(b.ctx(), Want{Host: "host", CPUs: "1"})
+	w, err := b.Take(b.ctx(), api.Want{Host: "host", CPUs: "1"})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func (b *bench) take() Work {
 }
 
 // idle fails when there is a job to take.
-func (b *bench) idle(w Want) {
+func (b *bench) idle(w api.Want) {
 	b.t.Helper()
 	w.Pool, w.Width = cmpOr(w.Pool, defaultPool), max(w.Width, 1)
 	if work, found, err := b.Store.take(b.ctx(), w); found || err != nil {
@@ -137,7 +137,7 @@ func (b *bench) get(id string) Record {
 	return rec
 }
 
-func (b *bench) finish(l Lease, v api.Verdict) {
+func (b *bench) finish(l api.Lease, v api.Verdict) {
 	b.t.Helper()
 	if err := b.Finish(b.ctx(), l, sampleReport(v)); err != nil {
 		b.t.Fatal(err)

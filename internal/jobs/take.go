@@ -12,37 +12,11 @@ import (
 	"judged/internal/api"
 )
 
-// Want describes a free slot.
-type Want struct {
-	Pool  string // "" is default
-	Width int    // CPUs of the slot, the most that a job may ask for; 0 is 1
-	Host  string // that has the slot, see Reclaim
-	Node  string // its name in the fleet: a node does not audit its own jobs, nor judge one again for a cross-check
-	CPUs  string // kernel list of the slot, for the event
-	// Contests means that only jobs of the priority contest are wanted.
-	Contests bool
-	// Key names the call, so that it can be repeated when its answer was lost: with
-	// Repeated, Take returns the job that Host has for this Key, if there is one.
-	Key      string
-	Repeated bool
-}
-
-// Work is a leased job. The lease ends with Finish or Return, or expires
-// Options.Lease after Take or the last Extend: then the job is taken again.
-type Work struct {
-	Lease
-	Job       api.Job
-	Report    api.Report // without tests; its attempt counts this one
-	Last      bool       // no attempt may follow this one: Options.MaxDeliver
-	Exhausted bool       // one attempt too many: to be finished as IE without a run
-	Until     time.Time  // deadline of the lease, by the database's clock
-}
-
 // Take leases the oldest job of the highest priority that fits a slot. Audits may be refused to a node. It waits
 // until there is one or ctx is done; a job that was leased while ctx ended is
 // returned without an error. When the database is unavailable, Take returns at
 // once.
-func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
+func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
 	line := s.hub.line(kind{w.Pool, w.Width, w.Contests})
 	defer s.hub.leave(line)
@@ -51,7 +25,7 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 	select {
 	case line.front <- struct{}{}:
 	case <-ctx.Done():
-		return Work{}, fmt.Errorf("take a job: %w", ctx.Err())
+		return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 	}
 	held := true
 	defer func() {
@@ -81,7 +55,7 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 		case <-ctx.Done():
 		}
 	}
-	return Work{}, fmt.Errorf("take a job: %w", ctx.Err())
+	return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
 
 // takeAny and takeContest look at the line of each priority in turn, and stop at the first job, so that PostgreSQL locks
@@ -119,7 +93,7 @@ const takeAgain = `UPDATE jobs SET due = ?1, parked = ?1
 WHERE finished = 0 AND host <> '' AND host = ?2 AND take_key = ?3 AND +state = 1
 RETURNING ` + rowColumns + `, job`
 
-func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err error) {
+func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, found bool, err error) {
 	if w.Repeated && w.Key != "" {
 		// Each time, because the first call may still wait on another front.
 		until := s.now().Add(s.opts.Lease)
@@ -131,7 +105,7 @@ func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err er
 	looked := s.now().Sub(time.Unix(0, s.unparked.Load())).Abs() >= unparkEvery
 	if looked {
 		if _, err := s.unpark(ctx); err != nil {
-			return Work{}, false, err
+			return api.Work{}, false, err
 		}
 	}
 	work, found, err = s.takeLine(ctx, w)
@@ -139,27 +113,27 @@ func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err er
 		return work, found, err
 	}
 	if n, err := s.unpark(ctx); n == 0 || err != nil {
-		return Work{}, false, err
+		return api.Work{}, false, err
 	}
 	return s.takeLine(ctx, w)
 }
 
 // lease runs a statement that leases a job. The row has no ID when no job was found.
-func (s *Store) lease(ctx context.Context, text string, until time.Time, args []any) (work Work, r row, err error) {
+func (s *Store) lease(ctx context.Context, text string, until time.Time, args []any) (work api.Work, r row, err error) {
 	var body []byte
 	err = s.rows(ctx, s.write, query{"take a job", text, args}, func(rows *sql.Rows) error {
 		return rows.Scan(append(r.fields(), &body)...)
 	})
 	if err != nil || r.id == "" {
-		return Work{}, row{}, err
+		return api.Work{}, row{}, err
 	}
 	s.capacity.jobLeft()
 	s.notifyJob(r.id)
 	rec, err := r.record("", body, nil)
 	if err != nil {
-		return Work{}, row{}, err
+		return api.Work{}, row{}, err
 	}
-	return Work{
+	return api.Work{
 		Lease: rec.Lease, Job: rec.Job, Report: rec.Report, Until: until,
 		Last:      rec.Report.Attempt >= s.opts.MaxDeliver,
 		Exhausted: rec.Report.Attempt > s.opts.MaxDeliver,

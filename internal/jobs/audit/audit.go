@@ -143,7 +143,7 @@ func (a *Auditor) clean(ctx context.Context) error {
 	}
 	for _, id := range ids {
 		_, err := a.o.Store.Cancel(ctx, id)
-		if err == nil || errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrNotFound) {
+		if err == nil || errors.Is(err, api.ErrFinal) || errors.Is(err, api.ErrNotFound) {
 			err = a.o.Store.CompareAudit(ctx, id, jobs.AuditResult{})
 		}
 		if err != nil {
@@ -266,7 +266,7 @@ func (a *Auditor) compare(ctx context.Context, e jobs.Ended) error {
 		return err
 	}
 	original, err := a.o.Store.Get(ctx, audit.Original)
-	if errors.Is(err, jobs.ErrNotFound) {
+	if errors.Is(err, api.ErrNotFound) {
 		return a.o.Store.CompareAudit(ctx, e.ID, jobs.AuditResult{})
 	}
 	if err != nil {

@@ -127,7 +127,7 @@ func (c *cluster) judge(node string) bool {
 // finish is judge for a node that may be drained.
 func (c *cluster) finish(node string) bool {
 	c.t.Helper()
-	w, err := c.store.Take(&once{Context: c.t.Context()}, jobs.Want{Host: "node/" + node, Node: node})
+	w, err := c.store.Take(&once{Context: c.t.Context()}, api.Want{Host: "node/" + node, Node: node})
 	if err != nil {
 		return false
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 	"judged/internal/timing/deviation"
@@ -65,7 +67,7 @@ func (a *Auditor) suspect(ctx context.Context, p pool, s *State, node string, au
 	n := 0
 	for _, audit := range slices.Backward(audits) {
 		rec, err := a.o.Store.Get(ctx, audit.Original)
-		if errors.Is(err, jobs.ErrNotFound) {
+		if errors.Is(err, api.ErrNotFound) {
 			continue
 		}
 		if err != nil {

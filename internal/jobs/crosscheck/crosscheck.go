@@ -40,7 +40,7 @@ type Options struct {
 	// Decided is called for each job that several hosts have judged.
 	Decided func(pool, decision string)
 	// Finish ends a job with its report.
-	Finish func(context.Context, jobs.Lease, api.Report) error
+	Finish func(context.Context, api.Lease, api.Report) error
 	Now    func() time.Time
 	Log    *slog.Logger
 }
@@ -51,8 +51,8 @@ type Checker struct{ o Options }
 // New makes a checker.
 func New(o Options) *Checker { return &Checker{o} }
 
-// Finish ends a job with a report, or queues it for another host. Its errors are those of jobs.Source.
-func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
+// Finish ends a job with a report, or queues it for another host. Its errors are those of dispatch.Queue.
+func (c *Checker) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	// Only a later attempt can be one of a further host: most jobs need no look at what is stored.
 	if rep.Host == nil || rep.Host.Node == "" || l.Attempt == 1 && !isNear(rep) {
 		return c.o.Finish(ctx, l, rep)
@@ -100,7 +100,7 @@ func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep api.Report) erro
 func (c *Checker) end(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, winner int) error {
 	if kept := check.Hosts[winner].Job; kept != "" {
 		first, err := c.o.Store.Get(ctx, kept)
-		if err != nil && !errors.Is(err, jobs.ErrNotFound) { // it may have been deleted as old
+		if err != nil && !errors.Is(err, api.ErrNotFound) { // it may have been deleted as old
 			return err
 		}
 		if err == nil {

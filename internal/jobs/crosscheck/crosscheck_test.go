@@ -30,7 +30,7 @@ func (s *oneJob) Get(_ context.Context, id string) (jobs.Record, error) {
 	}
 	rep, found := s.kept[id]
 	if !found {
-		return jobs.Record{}, jobs.ErrNotFound
+		return jobs.Record{}, api.ErrNotFound
 	}
 	return jobs.Record{ID: id, Report: rep}, nil
 }
@@ -106,7 +106,7 @@ func TestFinish(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &oneJob{kept: map[string]api.Report{}, rec: jobs.Record{ID: "1", Pool: tt.pool,
-				Lease: jobs.Lease{ID: "1", Attempt: 1}, Report: api.Report{Priority: tt.priority}}}
+				Lease: api.Lease{ID: "1", Attempt: 1}, Report: api.Report{Priority: tt.priority}}}
 			var counted, wantCounted []string
 			if tt.decision != "" {
 				wantCounted = []string{tt.pool + " " + tt.decision}
@@ -114,9 +114,9 @@ func TestFinish(t *testing.T) {
 			c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return tt.nodes, nil },
 				Screened: func(pool string) bool { return pool == "s" }, Now: func() time.Time { return now },
 				Decided: func(pool, decision string) { counted = append(counted, pool+" "+decision) },
-				Finish: func(_ context.Context, l jobs.Lease, rep api.Report) error {
+				Finish: func(_ context.Context, l api.Lease, rep api.Report) error {
 					if l != s.rec.Lease {
-						return jobs.ErrStale
+						return api.ErrStale
 					}
 					s.ended = &rep
 					return nil
@@ -137,7 +137,7 @@ func TestFinish(t *testing.T) {
 				h := api.CrossCheckedHost{Node: rep.Host.Node, Verdict: rep.Verdict, Score: rep.Score,
 					CPUTime: rep.CPUTime}
 				if i < len(tt.reports)-1 {
-					h.Job = jobs.RecheckID(jobs.Lease{ID: "1", Attempt: i + 1})
+					h.Job = jobs.RecheckID(api.Lease{ID: "1", Attempt: i + 1})
 				}
 				hosts = append(hosts, h)
 			}
@@ -189,15 +189,15 @@ func TestCanJudge(t *testing.T) {
 
 // TestFinishErrors: another lease changes nothing, and the errors of the store are those of Finish.
 func TestFinishErrors(t *testing.T) {
-	s := &oneJob{kept: map[string]api.Report{}, rec: jobs.Record{ID: "1", Pool: "p", Lease: jobs.Lease{ID: "1",
+	s := &oneJob{kept: map[string]api.Report{}, rec: jobs.Record{ID: "1", Pool: "p", Lease: api.Lease{ID: "1",
 		Attempt: 2},
 		Report: api.Report{Priority: api.Contest}}}
 	broken := errors.New("no nodes")
 	c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return nil, broken },
 		Screened: func(string) bool { return false }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Finish: func(context.Context, jobs.Lease, api.Report) error { return jobs.ErrStale }})
-	old := jobs.Lease{ID: "1", Attempt: 1}
-	if err := c.Finish(t.Context(), old, by("a", 990, api.Accepted)); !errors.Is(err, jobs.ErrStale) {
+		Finish: func(context.Context, api.Lease, api.Report) error { return api.ErrStale }})
+	old := api.Lease{ID: "1", Attempt: 1}
+	if err := c.Finish(t.Context(), old, by("a", 990, api.Accepted)); !errors.Is(err, api.ErrStale) {
 		t.Errorf("another lease: %v", err)
 	}
 	if err := c.Finish(t.Context(), s.rec.Lease, by("a", 990, api.Accepted)); !errors.Is(err, broken) {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 
+	"judged/internal/api"
+
 	"judged/internal/client"
-	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 )
 
@@ -28,7 +29,7 @@ func Fetch(front client.Client) func(ctx context.Context, digest string) (io.Rea
 		case client.NotFound(err):
 			return nil, fmt.Errorf("%w on the front: %w", blobs.ErrNotFound, err)
 		case err != nil:
-			return nil, fmt.Errorf("%w: %w", jobs.ErrUnavailable, err)
+			return nil, fmt.Errorf("%w: %w", api.ErrUnavailable, err)
 		}
 		return body, nil
 	}

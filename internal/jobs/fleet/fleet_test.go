@@ -80,20 +80,20 @@ func TestFinish(t *testing.T) {
 		spooled bool
 	}{
 		{"stored", answer{http.StatusOK, ""}, nil, false},
-		{"another attempt", answer{http.StatusConflict, "stale"}, jobs.ErrStale, false},
-		{"cancelled", answer{http.StatusConflict, "final"}, jobs.ErrFinal, false},
-		{"deleted", answer{http.StatusNotFound, "not-found"}, jobs.ErrNotFound, false},
-		{"database away", answer{http.StatusServiceUnavailable, "temporary-failure"}, jobs.ErrUnavailable, true},
-		{"token revoked", answer{http.StatusUnauthorized, "unauthorized"}, jobs.ErrUnavailable, true},
-		{"error of the front", answer{http.StatusInternalServerError, "internal"}, jobs.ErrUnavailable, true},
-		{"error of a proxy", answer{http.StatusBadGateway, "proxy"}, jobs.ErrUnavailable, true},
-		{"refused whatever it is", answer{http.StatusUnprocessableEntity, "invalid-report"}, jobs.ErrRefused, false},
-		{"too large whatever it is", answer{http.StatusRequestEntityTooLarge, "too-large"}, jobs.ErrRefused, false},
+		{"another attempt", answer{http.StatusConflict, "stale"}, api.ErrStale, false},
+		{"cancelled", answer{http.StatusConflict, "final"}, api.ErrFinal, false},
+		{"deleted", answer{http.StatusNotFound, "not-found"}, api.ErrNotFound, false},
+		{"database away", answer{http.StatusServiceUnavailable, "temporary-failure"}, api.ErrUnavailable, true},
+		{"token revoked", answer{http.StatusUnauthorized, "unauthorized"}, api.ErrUnavailable, true},
+		{"error of the front", answer{http.StatusInternalServerError, "internal"}, api.ErrUnavailable, true},
+		{"error of a proxy", answer{http.StatusBadGateway, "proxy"}, api.ErrUnavailable, true},
+		{"refused whatever it is", answer{http.StatusUnprocessableEntity, "invalid-report"}, api.ErrRefused, false},
+		{"too large whatever it is", answer{http.StatusRequestEntityTooLarge, "too-large"}, api.ErrRefused, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, _ := frontOf(t, tt.answer)
-			err := s.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: 3}, api.Report{Verdict: api.Accepted})
+			err := s.Finish(t.Context(), api.Lease{ID: "a", Attempt: 3}, api.Report{Verdict: api.Accepted})
 			if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}
@@ -112,12 +112,12 @@ func TestFinish(t *testing.T) {
 func TestHandIn(t *testing.T) {
 	away, _ := frontOf(t, answer{http.StatusServiceUnavailable, "not-ready"})
 	for attempt := range 3 {
-		err := away.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: attempt + 1}, api.Report{Verdict: api.WrongAnswer})
-		if !errors.Is(err, jobs.ErrUnavailable) {
+		err := away.Finish(t.Context(), api.Lease{ID: "a", Attempt: attempt + 1}, api.Report{Verdict: api.WrongAnswer})
+		if !errors.Is(err, api.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}
-	if err := away.HandIn(t.Context()); !errors.Is(err, jobs.ErrUnavailable) || len(spooledFiles(t, away)) != 3 {
+	if err := away.HandIn(t.Context()); !errors.Is(err, api.ErrUnavailable) || len(spooledFiles(t, away)) != 3 {
 		t.Errorf("hand in without a front: %v, spool %q", err, spooledFiles(t, away))
 	}
 	for name, a := range map[string]answer{"stored": {http.StatusOK, ""}, "stale": {http.StatusConflict, "stale"}} {
@@ -450,10 +450,10 @@ func TestProtocols(t *testing.T) {
 			}
 			register := func() error { _, err := s.Register(t.Context(), Registration{}); return err }
 			giveBack := func() error {
-				return s.Return(t.Context(), jobs.Lease{ID: "1", Attempt: 1}, jobs.Returned{Excused: true})
+				return s.Return(t.Context(), api.Lease{ID: "1", Attempt: 1}, api.Returned{Excused: true})
 			}
 			for _, ask := range []func() error{register, giveBack, giveBack, register} {
-				if err := ask(); (err != nil) != tt.fails || err != nil && !errors.Is(err, jobs.ErrUnavailable) {
+				if err := ask(); (err != nil) != tt.fails || err != nil && !errors.Is(err, api.ErrUnavailable) {
 					t.Errorf("error %v, want one: %v", err, tt.fails)
 				}
 			}

@@ -9,16 +9,15 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
-	"judged/internal/jobs"
 )
 
-// Finish implements jobs.Source. A report that no front receives is written to
+// Finish implements dispatch.Queue. A report that no front receives is written to
 // the spool, from where Run hands it in, also after a restart. One that no front takes
 // is replaced by a smaller one, in the end by IE with the reason.
-func (s *Source) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
+func (s *Source) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	q := FinishRequest{Hold: hold(l), Report: rep}
 	err := s.send(ctx, q)
-	if errors.Is(err, jobs.ErrUnavailable) {
+	if errors.Is(err, api.ErrUnavailable) {
 		return errors.Join(err, s.spool.keep(q))
 	}
 	return errors.Join(err, s.settled(q.Hold))
@@ -61,7 +60,7 @@ func (s *Source) setAside(name string, reason error) {
 // handInOne returns an error if no front answers.
 func (s *Source) handInOne(ctx context.Context, q FinishRequest) error {
 	err := s.send(ctx, q)
-	if errors.Is(err, jobs.ErrUnavailable) && ctx.Err() == nil {
+	if errors.Is(err, api.ErrUnavailable) && ctx.Err() == nil {
 		// A small request about the same job says whether it is the front or this report, and whether the report is
 		// still wanted.
 		_, held := s.Extend(ctx, q.Lease())
@@ -73,7 +72,7 @@ func (s *Source) handInOne(ctx context.Context, q FinishRequest) error {
 		err = held
 	}
 	switch {
-	case errors.Is(err, jobs.ErrUnavailable) || ctx.Err() != nil:
+	case errors.Is(err, api.ErrUnavailable) || ctx.Err() != nil:
 		return err
 	case err == nil:
 		s.o.Log.Info("handed in a spooled report", "job", q.ID)
@@ -91,7 +90,7 @@ func (s *Source) send(ctx context.Context, q FinishRequest) error {
 	whole := q.Report
 	var refused error
 	for _, form := range forms {
-		if form.smaller && errors.Is(refused, jobs.ErrRefused) && !client.TooLarge(refused) {
+		if form.smaller && errors.Is(refused, api.ErrRefused) && !client.TooLarge(refused) {
 			continue
 		}
 		q.Report = form.of(whole, q.Node, refused)
@@ -109,8 +108,8 @@ func (s *Source) send(ctx context.Context, q FinishRequest) error {
 }
 
 // isHopeless reports whether a report that failed with err need not be sent again as it is.
-func (s *Source) isHopeless(l jobs.Lease, err error) bool {
-	return errors.Is(err, jobs.ErrRefused) || errors.Is(err, jobs.ErrUnavailable) && s.isStuck(l)
+func (s *Source) isHopeless(l api.Lease, err error) bool {
+	return errors.Is(err, api.ErrRefused) || errors.Is(err, api.ErrUnavailable) && s.isStuck(l)
 }
 
 // trouble is a report that does not get through.
@@ -124,7 +123,7 @@ type trouble struct {
 const maxTrouble = 30
 
 // isStuck counts a failure that may be that of the report, and reports whether it has failed too often.
-func (s *Source) isStuck(l jobs.Lease) bool {
+func (s *Source) isStuck(l api.Lease) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.trouble[l]

@@ -21,7 +21,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
-	"judged/internal/jobs"
 )
 
 // strict is a front that refuses some requests for what they hold. It stores the first report of each job, as
@@ -174,7 +173,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 						t.Fatal(err)
 					}
 					err := s.Finish(t.Context(), q.Lease(), q.Report)
-					if err != nil && !errors.Is(err, jobs.ErrUnavailable) {
+					if err != nil && !errors.Is(err, api.ErrUnavailable) {
 						t.Fatal(err)
 					}
 				}
@@ -218,7 +217,7 @@ func TestReportWithoutJSON(t *testing.T) {
 	f := newStrict(t, func(string, int, FinishRequest) (int, string) { return 0, "" })
 	s := f.source(filepath.Join(t.TempDir(), "spool"))
 	inf := math.Inf(1)
-	err := s.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: 1}, api.Report{Verdict: api.Accepted, Score: &inf})
+	err := s.Finish(t.Context(), api.Lease{ID: "a", Attempt: 1}, api.Report{Verdict: api.Accepted, Score: &inf})
 	if got := f.stored["a"]; err != nil || got.Verdict != api.InternalError || !strings.Contains(got.Message, "encode") {
 		t.Errorf("stored %+v, %v", got, err)
 	}
@@ -242,7 +241,7 @@ func TestFrontAway(t *testing.T) {
 				}
 			}
 			for range 3 * maxTrouble {
-				if err := s.HandIn(t.Context()); !errors.Is(err, jobs.ErrUnavailable) {
+				if err := s.HandIn(t.Context()); !errors.Is(err, api.ErrUnavailable) {
 					t.Fatalf("hand in: %v", err)
 				}
 			}
@@ -342,7 +341,7 @@ func TestTestsDoNotWait(t *testing.T) {
 	}
 	go s.Run(t.Context())
 	for n := range 2 {
-		if err := s.Emit(jobs.Lease{ID: "a", Attempt: 1}, n+1, api.TestReport{}); err != nil {
+		if err := s.Emit(api.Lease{ID: "a", Attempt: 1}, n+1, api.TestReport{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
-	"judged/internal/jobs"
 )
 
 // Options describe a judge node.
@@ -42,7 +41,7 @@ type Source struct {
 
 	mu      sync.Mutex // guards the rest
 	takes   map[string]string
-	trouble map[jobs.Lease]trouble // reports that did not get through
+	trouble map[api.Lease]trouble // reports that did not get through
 }
 
 // maxEmits is how many tests may wait to be sent. The report has all of them.
@@ -58,7 +57,7 @@ func NewSource(o Options) (*Source, error) {
 		o.Protocols = KnownProtocols()
 	}
 	source := &Source{o: o, spool: s, emits: make(chan EmitRequest, maxEmits), takes: map[string]string{},
-		trouble: map[jobs.Lease]trouble{}}
+		trouble: map[api.Lease]trouble{}}
 	source.spoken.Store(int64(o.Protocols.Newest))
 	return source, nil
 }
@@ -100,20 +99,20 @@ func (s *Source) Register(ctx context.Context, r Registration) (Commands, error)
 	return post[Commands](ctx, s, "register", &r, 0)
 }
 
-// Take implements jobs.Source.
-func (s *Source) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
+// Take implements dispatch.Queue.
+func (s *Source) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	q := TakeRequest{Pool: w.Pool, Width: w.Width, CPUs: w.CPUs, WaitMS: MaxWait.Milliseconds()}
 	q.Key, q.Repeated = s.takeKey(w.CPUs)
 	for {
 		answer, err := post[TakeAnswer](ctx, s, "take", &q, MaxWait)
 		switch {
 		case err != nil:
-			return jobs.Work{}, err
+			return api.Work{}, err
 		case answer.Work != nil:
 			s.taken(w.CPUs)
 			return answer.Work.work(), nil
 		case ctx.Err() != nil:
-			return jobs.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
+			return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 		}
 	}
 }
@@ -137,14 +136,14 @@ func (s *Source) taken(cpus string) {
 	delete(s.takes, cpus)
 }
 
-// Extend implements jobs.Source.
-func (s *Source) Extend(ctx context.Context, l jobs.Lease) (time.Time, error) {
+// Extend implements dispatch.Queue.
+func (s *Source) Extend(ctx context.Context, l api.Lease) (time.Time, error) {
 	answer, err := post[ExtendAnswer](ctx, s, "extend", &ExtendRequest{Hold: hold(l)}, 0)
 	return answer.Until, err
 }
 
-// Lost implements jobs.Source.
-func (s *Source) Lost(ctx context.Context, l jobs.Lease) error {
+// Lost implements dispatch.Queue.
+func (s *Source) Lost(ctx context.Context, l api.Lease) error {
 	q := ExtendRequest{Hold: hold(l), WaitMS: MaxWait.Milliseconds()}
 	for {
 		if _, err := post[ExtendAnswer](ctx, s, "extend", &q, MaxWait); err != nil {
@@ -153,8 +152,8 @@ func (s *Source) Lost(ctx context.Context, l jobs.Lease) error {
 	}
 }
 
-// Emit implements jobs.Source.
-func (s *Source) Emit(l jobs.Lease, n int, t api.TestReport) error {
+// Emit implements dispatch.Queue.
+func (s *Source) Emit(l api.Lease, n int, t api.TestReport) error {
 	select {
 	case s.emits <- EmitRequest{Hold: hold(l), N: n, Test: t}:
 		return nil
@@ -163,8 +162,8 @@ func (s *Source) Emit(l jobs.Lease, n int, t api.TestReport) error {
 	}
 }
 
-// Return implements jobs.Source.
-func (s *Source) Return(ctx context.Context, l jobs.Lease, back jobs.Returned) error {
+// Return implements dispatch.Queue.
+func (s *Source) Return(ctx context.Context, l api.Lease, back api.Returned) error {
 	_, err := post[Nothing](ctx, s, "return",
 		&ReturnRequest{Hold: hold(l), DelayMS: back.Delay.Milliseconds(), Excused: back.Excused,
 			Reason: back.Reason}, 0)
@@ -172,7 +171,7 @@ func (s *Source) Return(ctx context.Context, l jobs.Lease, back jobs.Returned) e
 }
 
 // hold is completed by post.
-func hold(l jobs.Lease) Hold { return Hold{ID: l.ID, Attempt: l.Attempt} }
+func hold(l api.Lease) Hold { return Hold{ID: l.ID, Attempt: l.Attempt} }
 
 // post sends a request and translates the errors of the front. One whose version the
 // front does not speak is repeated in an older one: during an update, fronts behind one
@@ -213,17 +212,17 @@ func translate(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	kind := jobs.ErrUnavailable
+	kind := api.ErrUnavailable
 	switch problemKind(err) {
 	case "stale":
-		kind = jobs.ErrStale
+		kind = api.ErrStale
 	case "final":
-		kind = jobs.ErrFinal
+		kind = api.ErrFinal
 	case "not-found":
-		kind = jobs.ErrNotFound
+		kind = api.ErrNotFound
 	default:
 		if client.ClassOf(err) == client.Refused {
-			kind = jobs.ErrRefused
+			kind = api.ErrRefused
 		}
 	}
 	return fmt.Errorf("%w: %w", kind, err)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/jobs"
 )
 
 // Protocols are the versions of the requests of this file that a judged speaks. A
@@ -101,12 +100,12 @@ type Work struct {
 }
 
 // WorkOf converts from jobs.Work.
-func WorkOf(w jobs.Work) *Work {
+func WorkOf(w api.Work) *Work {
 	return &Work{ID: w.ID, Attempt: w.Attempt, Job: w.Job, Report: w.Report, Last: w.Last, Exhausted: w.Exhausted}
 }
 
-func (w *Work) work() jobs.Work {
-	return jobs.Work{Lease: jobs.Lease{ID: w.ID, Attempt: w.Attempt}, Job: w.Job, Report: w.Report, Last: w.Last,
+func (w *Work) work() api.Work {
+	return api.Work{Lease: api.Lease{ID: w.ID, Attempt: w.Attempt}, Job: w.Job, Report: w.Report, Last: w.Last,
 		Exhausted: w.Exhausted}
 }
 
@@ -118,7 +117,7 @@ type Hold struct {
 }
 
 // Lease converts to jobs.Lease.
-func (h Hold) Lease() jobs.Lease { return jobs.Lease{ID: h.ID, Attempt: h.Attempt} }
+func (h Hold) Lease() api.Lease { return api.Lease{ID: h.ID, Attempt: h.Attempt} }
 
 // ExtendRequest extends a lease. The front answers after WaitMS, or as soon as the
 // lease is lost.

@@ -169,161 +169,177 @@ func TestCompleteErrors(t *testing.T) {
 		change func(*api.Job)
 		want   []api.FieldError
 	}{
-		{"no program", func(j *api.Job) { j.Program = api.File{} }, []api.FieldError{{"program", "no content"}}},
-		{"two contents", func(j *api.Job) { j.Program.Text = &text }, []api.FieldError{{"program", "2 contents"}}},
+		{"no program", func(j *api.Job) { j.Program = api.File{} }, []api.FieldError{{Field: "program",
+			Detail: "no content"}}},
+		{"two contents", func(j *api.Job) { j.Program.Text = &text }, []api.FieldError{{Field: "program",
+			Detail: "2 contents"}}},
 		{"digest", func(j *api.Job) { j.Program.Blob = strings.ToUpper(digest) },
-			[]api.FieldError{{"program.blob", "no SHA-256"}}},
-		{"no tests", func(j *api.Job) { j.Tests = nil }, []api.FieldError{{"tests", "none"}}},
+			[]api.FieldError{{Field: "program.blob", Detail: "no SHA-256"}}},
+		{"no tests", func(j *api.Job) { j.Tests = nil }, []api.FieldError{{Field: "tests", Detail: "none"}}},
 		{"too many tests", func(j *api.Job) {
 			j.Tests = manyTests(1001)
-		}, []api.FieldError{{"tests", "1001; send at most 1000, the bound of limits.max.tests"}}},
+		}, []api.FieldError{{Field: "tests", Detail: "1001; send at most 1000, the bound of limits.max.tests"}}},
 		{"test names", func(j *api.Job) {
 			j.Tests = []api.Test{{}, {Name: "a"}, {Name: "a"}, {Name: long}, {Name: "a\x1b[2J"}, {Name: "\xff"}}
 		}, []api.FieldError{
-			{"tests[0].name", "empty"}, {"tests[2].name", "name of tests[1] already"}, {"tests[3].name", "256 bytes"},
-			{"tests[4].name", `"a\x1b[2J"`}, {"tests[5].name", "printable"},
+			{Field: "tests[0].name", Detail: "empty"}, {Field: "tests[2].name",
+				Detail: "name of tests[1] already"}, {Field: "tests[3].name", Detail: "256 bytes"},
+			{Field: "tests[4].name", Detail: `"a\x1b[2J"`}, {Field: "tests[5].name", Detail: "printable"},
 		}},
 		{"test files", func(j *api.Job) { j.Tests[0].Input, j.Tests[0].Answer = &api.File{}, &api.File{Blob: "../x"} },
-			[]api.FieldError{{"tests[0].input", "no content"}, {"tests[0].answer.blob", `"../x" is no SHA-256`}}},
+			[]api.FieldError{{Field: "tests[0].input", Detail: "no content"}, {Field: "tests[0].answer.blob",
+				Detail: `"../x" is no SHA-256`}}},
 		{"file names", func(j *api.Job) {
 			f := api.File{Blob: digest}
 			j.Files = map[string]api.File{"": f, ".": f, "..": f, "a/b": f, "ok": f, long: f, "nul\x00": f}
 		}, []api.FieldError{
-			{`files[""]`, "empty"}, {`files["."]`, "plain file name"}, {`files[".."]`, "plain file name"},
-			{`files["a/b"]`, "plain file name"}, {`files["` + long[:64] + `"…]`, "256 bytes"},
-			{`files["nul\x00"]`, "printable"},
+			{Field: `files[""]`, Detail: "empty"}, {Field: `files["."]`,
+				Detail: "plain file name"}, {Field: `files[".."]`, Detail: "plain file name"},
+			{Field: `files["a/b"]`, Detail: "plain file name"}, {Field: `files["` + long[:64] + `"…]`,
+				Detail: "256 bytes"},
+			{Field: `files["nul\x00"]`, Detail: "printable"},
 		}},
 		{"file in the program's place", func(j *api.Job) { j.Files = map[string]api.File{ProgramName: {Blob: digest}} },
-			[]api.FieldError{{`files["program"]`, "where the program goes"}}},
+			[]api.FieldError{{Field: `files["program"]`, Detail: "where the program goes"}}},
 		{"too many files", func(j *api.Job) {
 			j.Files = map[string]api.File{}
 			for i := range 101 {
 				j.Files[fmt.Sprint(i)] = api.File{Blob: digest}
 			}
-		}, []api.FieldError{{"files", "101; send at most 100, the bound of limits.max.files"}}},
+		}, []api.FieldError{{Field: "files", Detail: "101; send at most 100, the bound of limits.max.files"}}},
 		{"command", func(j *api.Job) { j.Command = []string{"", "a\x00"} },
-			[]api.FieldError{{"command[1]", "NUL"}, {"command[0]", "empty"}}},
+			[]api.FieldError{{Field: "command[1]", Detail: "NUL"}, {Field: "command[0]", Detail: "empty"}}},
 		{"long command", func(j *api.Job) { j.Command = []string{strings.Repeat("a", 64<<10-8)} },
-			[]api.FieldError{{"command", "at most 65536"}}},
+			[]api.FieldError{{Field: "command", Detail: "at most 65536"}}},
 		{"many arguments", func(j *api.Job) { j.Command = append([]string{"{program}"}, make([]string, 7281)...) },
-			[]api.FieldError{{"command", "65547 bytes, 9 of them for each argument"}}},
+			[]api.FieldError{{Field: "command", Detail: "65547 bytes, 9 of them for each argument"}}},
 		{"checker", func(j *api.Job) { j.Checker = &api.Checker{Kind: "peg"} },
-			[]api.FieldError{{"checker.kind", `"peg" is unknown`}}},
+			[]api.FieldError{{Field: "checker.kind", Detail: `"peg" is unknown`}}},
 		{"checker without a program", func(j *api.Job) { j.Checker = &api.Checker{Kind: "testlib"} },
-			[]api.FieldError{{"checker.program", "no content"}}},
+			[]api.FieldError{{Field: "checker.program", Detail: "no content"}}},
 		{"checker with an empty program",
 			func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Program: &api.File{}} },
-			[]api.FieldError{{"checker.program", "leave it out"}}},
+			[]api.FieldError{{Field: "checker.program", Detail: "leave it out"}}},
 		{"built-in checker with a program", func(j *api.Job) {
 			j.Checker = &api.Checker{Kind: "tokens",
 				Program: &api.File{Blob: digest}}
 		},
-			[]api.FieldError{{"checker.program", "leave it out"}}},
+			[]api.FieldError{{Field: "checker.program", Detail: "leave it out"}}},
 		{"passes without a checker that asks for them", func(j *api.Job) { j.Passes = 2 },
-			[]api.FieldError{{"passes", "nobody can ask for the next pass"}}},
+			[]api.FieldError{{Field: "passes", Detail: "nobody can ask for the next pass"}}},
 		{"too many passes", func(j *api.Job) {
 			j.Passes, j.Interactor = 101, &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}}
-		}, []api.FieldError{{"passes", "101 is out of range"}}},
+		}, []api.FieldError{{Field: "passes", Detail: "101 is out of range"}}},
 		{"transcript of nothing", func(j *api.Job) { j.Transcript = true },
-			[]api.FieldError{{"transcript", "there is no interactor"}}},
+			[]api.FieldError{{Field: "transcript", Detail: "there is no interactor"}}},
 		{"transcripts of many tests", func(j *api.Job) {
 			j.Transcript, j.Interactor = true, &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}}
 			for i := range 200 {
 				j.Tests = append(j.Tests, api.Test{Name: fmt.Sprint("more", i)})
 			}
-		}, []api.FieldError{{"transcript", "send at most 192 tests"}}},
+		}, []api.FieldError{{Field: "transcript", Detail: "send at most 192 tests"}}},
 		{"named files", func(j *api.Job) {
 			j.InputFile, j.OutputFile = "a/b", "program"
-		}, []api.FieldError{{"input_file", "without directories"}, {"output_file", "where the program goes"}}},
+		}, []api.FieldError{{Field: "input_file", Detail: "without directories"}, {Field: "output_file",
+			Detail: "where the program goes"}}},
 		{"the same named file", func(j *api.Job) { j.InputFile, j.OutputFile = "x", "x" },
-			[]api.FieldError{{"output_file", "is input_file, too"}}},
+			[]api.FieldError{{Field: "output_file", Detail: "is input_file, too"}}},
 		{"a named file that is sent", func(j *api.Job) {
 			j.InputFile, j.Files = "x", map[string]api.File{"x": {Blob: digest}}
-		}, []api.FieldError{{"input_file", "is one of files, too"}}},
+		}, []api.FieldError{{Field: "input_file", Detail: "is one of files, too"}}},
 		{"a named file and an interactor", func(j *api.Job) {
 			j.OutputFile = "x"
 			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Blob: digest}}
-		}, []api.FieldError{{"output_file", "given with an interactor"}}},
+		}, []api.FieldError{{Field: "output_file", Detail: "given with an interactor"}}},
 		{"instances without a manager", func(j *api.Job) {
 			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}, Instances: 2}
-		}, []api.FieldError{{"interactor.instances", "only an interactor of the kind cms has them"}}},
+		}, []api.FieldError{{Field: "interactor.instances", Detail: "only an interactor of the kind cms has them"}}},
 		{"too many instances", func(j *api.Job) {
 			j.Interactor = &api.Interactor{Kind: "cms", Program: api.File{Text: new(string)}, Instances: 9,
 				Files: map[string]api.File{"input.txt": {Text: new(string)}}}
-		}, []api.FieldError{{"interactor.instances", "9 is out of range"},
-			{`interactor.files["input.txt"]`, "is the name of something else there"}}},
+		}, []api.FieldError{{Field: "interactor.instances", Detail: "9 is out of range"},
+			{Field: `interactor.files["input.txt"]`, Detail: "is the name of something else there"}}},
 		{"a manager with a transcript and passes", func(j *api.Job) {
 			j.Interactor = &api.Interactor{Kind: "cms", Program: api.File{Text: new(string)}}
 			j.Transcript, j.Passes = true, 2
-		}, []api.FieldError{{"passes", "nobody can ask for the next pass"}, {"transcript", "cannot be recorded"}}},
+		}, []api.FieldError{{Field: "passes", Detail: "nobody can ask for the next pass"}, {Field: "transcript",
+			Detail: "cannot be recorded"}}},
 		{"interactor", func(j *api.Job) { j.Interactor = &api.Interactor{Kind: "peg", Args: []string{"\x00"}} },
-			[]api.FieldError{{"interactor.kind", `"peg" is unknown`}, {"interactor.program", "no content"},
-				{"interactor.args[0]", "has a NUL"}}},
+			[]api.FieldError{{Field: "interactor.kind", Detail: `"peg" is unknown`}, {Field: "interactor.program",
+				Detail: "no content"},
+				{Field: "interactor.args[0]", Detail: "has a NUL"}}},
 		{"checker with a NUL", func(j *api.Job) {
 			j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Blob: digest}, Args: []string{"a", "b\x00"}}
-		}, []api.FieldError{{"checker.args[1]", "has a NUL"}}},
+		}, []api.FieldError{{Field: "checker.args[1]", Detail: "has a NUL"}}},
 		{"environment", func(j *api.Job) {
 			j.Env = map[string]string{"OK_1": "", "1A": "", "": "", "A=B": "", long: "", "L": long, "N": "a\x00b"}
-		}, []api.FieldError{{`env[""]`, "letters, digits and _"}, {`env["1A"]`, "no digit first"}, {`env["A=B"]`,
-			"for the name"},
-			{`env["L"]`, "256 characters of value; send at most 255"}, {`env["N"]`, "has a NUL"},
-			{`env["` + long[:64] + `"…]`, "1 to 255"}}},
+		}, []api.FieldError{{Field: `env[""]`, Detail: "letters, digits and _"}, {Field: `env["1A"]`,
+			Detail: "no digit first"}, {Field: `env["A=B"]`,
+			Detail: "for the name"},
+			{Field: `env["L"]`, Detail: "256 characters of value; send at most 255"}, {Field: `env["N"]`,
+				Detail: "has a NUL"},
+			{Field: `env["` + long[:64] + `"…]`, Detail: "1 to 255"}}},
 		{"too many variables", func(j *api.Job) {
 			j.Env = map[string]string{}
 			for i := range 33 {
 				j.Env[fmt.Sprint("V", i)] = "x"
 			}
-		}, []api.FieldError{{"env", "33; send at most 32"}}},
+		}, []api.FieldError{{Field: "env", Detail: "33; send at most 32"}}},
 		{"limits of a test", func(j *api.Job) { j.Tests[0].Limits = api.Limits{CPUTimeMS: 60001, Memory: 1} },
-			[]api.FieldError{{"tests[0].limits.cpu_time_ms", "the bound of limits.max.cpu_time"},
-				{"tests[0].limits.memory_bytes", "1 is out of range"}}},
+			[]api.FieldError{{Field: "tests[0].limits.cpu_time_ms", Detail: "the bound of limits.max.cpu_time"},
+				{Field: "tests[0].limits.memory_bytes", Detail: "1 is out of range"}}},
 		{"tolerance", func(j *api.Job) { j.Checker = &api.Checker{Kind: "float:nan"} },
-			[]api.FieldError{{"checker.kind", "float:nan"}}},
+			[]api.FieldError{{Field: "checker.kind", Detail: "float:nan"}}},
 		{"checker arguments", func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Args: []string{"x"}} },
-			[]api.FieldError{{"checker.args", "no arguments"}}},
+			[]api.FieldError{{Field: "checker.args", Detail: "no arguments"}}},
 		{"negative limits", func(j *api.Job) {
 			j.Limits = api.Limits{CPUTimeMS: -1, WallTimeMS: -1, Memory: -1, Output: -1, Stack: -1, Processes: -1}
 		}, []api.FieldError{
-			{"limits.cpu_time_ms", "-1 is out of range; send 1 to 60000, the bound of limits.max.cpu_time"},
-			{"limits.wall_time_ms", "limits.max.wall_time"},
-			{"limits.memory_bytes", "limits.max.memory"}, {"limits.output_bytes", "limits.max.output"},
-			{"limits.stack_bytes", "limits.max.memory"},
-			{"limits.processes", "limits.max.processes"},
+			{Field: "limits.cpu_time_ms",
+				Detail: "-1 is out of range; send 1 to 60000, the bound of limits.max.cpu_time"},
+			{Field: "limits.wall_time_ms", Detail: "limits.max.wall_time"},
+			{Field: "limits.memory_bytes", Detail: "limits.max.memory"}, {Field: "limits.output_bytes",
+				Detail: "limits.max.output"},
+			{Field: "limits.stack_bytes", Detail: "limits.max.memory"},
+			{Field: "limits.processes", Detail: "limits.max.processes"},
 		}},
 		{"limits above the maximum", func(j *api.Job) {
 			j.Limits = api.Limits{CPUTimeMS: 1 << 62, Memory: 4<<30 + 1, Output: 256<<20 + 1, Processes: 1025}
 		}, []api.FieldError{
-			{"limits.cpu_time_ms", "out of range"}, {"limits.memory_bytes", "to 4294967296"},
-			{"limits.output_bytes", ""}, {"limits.processes", "1024"},
+			{Field: "limits.cpu_time_ms", Detail: "out of range"}, {Field: "limits.memory_bytes",
+				Detail: "to 4294967296"},
+			{Field: "limits.output_bytes", Detail: ""}, {Field: "limits.processes", Detail: "1024"},
 		}},
 		{"cpus", func(j *api.Job) { j.CPUs = 2 },
-			[]api.FieldError{{"cpus", "slots here have 1, the value of slots.width"}}},
-		{"negative cpus", func(j *api.Job) { j.CPUs = -1 }, []api.FieldError{{"cpus", "-1"}}},
+			[]api.FieldError{{Field: "cpus", Detail: "slots here have 1, the value of slots.width"}}},
+		{"negative cpus", func(j *api.Job) { j.CPUs = -1 }, []api.FieldError{{Field: "cpus", Detail: "-1"}}},
 		{"repeats", func(j *api.Job) { j.Repeats = api.Repeats{Min: 3, Max: 2, Policy: "best"} },
-			[]api.FieldError{{"repeats", "min 3 is above max 2"},
-				{"repeats.policy", `"best" is unknown; send one of confirm, single, min`}}},
+			[]api.FieldError{{Field: "repeats", Detail: "min 3 is above max 2"},
+				{Field: "repeats.policy", Detail: `"best" is unknown; send one of confirm, single, min`}}},
 		{"too many repeats", func(j *api.Job) { j.Repeats.Max = 101 },
-			[]api.FieldError{{"repeats.max", "to 100, the bound of limits.max.repeats"}}},
+			[]api.FieldError{{Field: "repeats.max", Detail: "to 100, the bound of limits.max.repeats"}}},
 		{"words", func(j *api.Job) { j.Stop, j.Priority, j.Pool = "later", "urgent", "two words" }, []api.FieldError{
-			{"stop", `"later" is unknown; send one of first-failure, never`}, {"priority", "contest, practice"},
-			{"pool", `"two words" is not the name of a pool`},
+			{Field: "stop", Detail: `"later" is unknown; send one of first-failure, never`}, {Field: "priority",
+				Detail: "contest, practice"},
+			{Field: "pool", Detail: `"two words" is not the name of a pool`},
 		}},
 		{"head", func(j *api.Job) { j.Head = 64<<10 + 1 },
-			[]api.FieldError{{"head_bytes", "to 65536, the bound of limits.max.head"}}},
+			[]api.FieldError{{Field: "head_bytes", Detail: "to 65536, the bound of limits.max.head"}}},
 		{"heads of many tests", func(j *api.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) },
-			[]api.FieldError{{"head_bytes", "1000 tests do not fit into a report; send at most 6291"}}},
+			[]api.FieldError{{Field: "head_bytes", Detail: "1000 tests do not fit into a report; send at most 6291"}}},
 		{"stack", func(j *api.Job) { j.Limits.Stack = 128<<10 - 1 },
-			[]api.FieldError{{"limits.stack_bytes", "131071 is out of range; send 131072 to"}}},
+			[]api.FieldError{{Field: "limits.stack_bytes", Detail: "131071 is out of range; send 131072 to"}}},
 		{"labels", func(j *api.Job) {
 			j.Labels = map[string]string{"": "x", "a b": "x", "ok": long, "z": "a\nb"}
-		}, []api.FieldError{{`labels[""]`, "key"}, {`labels["a b"]`, "key"}, {`labels["ok"]`, "256 bytes"},
-			{`labels["z"]`, "printable"}}},
+		}, []api.FieldError{{Field: `labels[""]`, Detail: "key"}, {Field: `labels["a b"]`,
+			Detail: "key"}, {Field: `labels["ok"]`, Detail: "256 bytes"},
+			{Field: `labels["z"]`, Detail: "printable"}}},
 		{"too many labels", func(j *api.Job) {
 			j.Labels = map[string]string{}
 			for i := range 33 {
 				j.Labels[fmt.Sprint(i)] = ""
 			}
-		}, []api.FieldError{{"labels", "33; send at most 32"}}},
+		}, []api.FieldError{{Field: "labels", Detail: "33; send at most 32"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

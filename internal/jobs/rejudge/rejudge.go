@@ -102,7 +102,7 @@ func (f *Filler) Step(ctx context.Context) (busy bool, err error) {
 	for _, u := range all {
 		done, err := f.part(ctx, u)
 		busy = busy || done
-		if err != nil && !errors.Is(err, jobs.ErrFinal) { // cancelled meanwhile, or filled by another process
+		if err != nil && !errors.Is(err, api.ErrFinal) { // cancelled meanwhile, or filled by another process
 			errs = append(errs, fmt.Errorf("fill rejudging %q: %w", u.ID, err))
 		}
 	}
@@ -208,7 +208,7 @@ func (f *Filler) read(ctx context.Context, id string) (rec jobs.Record, one jobs
 	one.ID = id
 	rec, err = f.o.Store.GetShort(ctx, id)
 	switch {
-	case errors.Is(err, jobs.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		one.Skipped = "no such job"
 	case passing(ctx, err):
 		return rec, one, err
@@ -226,7 +226,7 @@ func (f *Filler) read(ctx context.Context, id string) (rec jobs.Record, one jobs
 
 // passing reports whether the same call may succeed later. Other errors are of what is stored.
 func passing(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.Is(err, jobs.ErrUnavailable))
+	return err != nil && (ctx.Err() != nil || errors.Is(err, api.ErrUnavailable))
 }
 
 // unfit says why a job cannot be judged again, or "".

@@ -89,7 +89,7 @@ func (r ring) judge(verdict api.Verdict) (ids []string) {
 		if !left {
 			return ids
 		}
-		w, err := r.Take(r.t.Context(), jobs.Want{})
+		w, err := r.Take(r.t.Context(), api.Want{})
 		if err == nil {
 			err = r.Finish(r.t.Context(), w.Lease, api.Report{Verdict: verdict})
 		}
@@ -261,9 +261,9 @@ func TestErrors(t *testing.T) {
 		t.Fatal(busy, err)
 	}
 	r.set(api.RejudgingRequest{ID: "b", Jobs: []string{"j003"}})
-	store.broken["j001"] = fmt.Errorf("read job: %w", jobs.ErrUnavailable)
+	store.broken["j001"] = fmt.Errorf("read job: %w", api.ErrUnavailable)
 	for range 3 {
-		if _, err := f.Step(t.Context()); !errors.Is(err, jobs.ErrUnavailable) {
+		if _, err := f.Step(t.Context()); !errors.Is(err, api.ErrUnavailable) {
 			t.Errorf("got %v, want that the database is unavailable", err)
 		}
 	}
@@ -276,7 +276,7 @@ func TestErrors(t *testing.T) {
 	}
 	store.broken["list WA"] = errors.New("unknown encoding 9")
 	r.set(api.RejudgingRequest{ID: "c", Filter: &api.RejudgingFilter{Verdict: api.WrongAnswer}})
-	if _, err := f.Step(t.Context()); !errors.Is(err, jobs.ErrUnavailable) {
+	if _, err := f.Step(t.Context()); !errors.Is(err, api.ErrUnavailable) {
 		t.Error(err)
 	}
 	if v := r.view("c"); v.State != api.RejudgingFailed || !strings.Contains(v.Error, "unknown encoding 9") {
@@ -299,7 +299,7 @@ func child(value string) int {
 	}
 	go func() {
 		for {
-			w, err := s.Take(context.Background(), jobs.Want{Host: "child" + number})
+			w, err := s.Take(context.Background(), api.Want{Host: "child" + number})
 			if err == nil {
 				err = s.Finish(context.Background(), w.Lease, api.Report{Verdict: api.Accepted})
 			}

@@ -16,7 +16,7 @@ import (
 // Store is where jobs and ratios are; *jobs.Store is one.
 type Store interface {
 	Get(ctx context.Context, id string) (jobs.Record, error)
-	Finish(ctx context.Context, l jobs.Lease, rep api.Report) error
+	Finish(ctx context.Context, l api.Lease, rep api.Report) error
 	Forward(ctx context.Context, rec jobs.Record, rep api.Report, pool string, link api.Screening) error
 	Move(ctx context.Context, from, to string) (int, error)
 	Ratios(ctx context.Context, pool string, stage jobs.AuditStage, since time.Time) ([]jobs.Ratios, error)
@@ -88,8 +88,8 @@ func (s *Screen) Route(ctx context.Context, j api.Job) (string, error) {
 	return decider, nil
 }
 
-// Finish ends a job with a report, or forwards it to the deciding pool. Its errors are those of jobs.Source.
-func (s *Screen) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
+// Finish ends a job with a report, or forwards it to the deciding pool. Its errors are those of dispatch.Queue.
+func (s *Screen) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	if len(s.deciders) == 0 {
 		return s.o.Store.Finish(ctx, l, rep)
 	}

@@ -63,10 +63,10 @@ func TestAdmission(t *testing.T) {
 
 	node.drain()
 	front.submit("job", front.sum(1, false))
-	take := func(wait time.Duration) (jobs.Work, error) {
+	take := func(wait time.Duration) (api.Work, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		defer cancel()
-		return source.Take(ctx, jobs.Want{Pool: "default", Width: 1, CPUs: "1"})
+		return source.Take(ctx, api.Want{Pool: "default", Width: 1, CPUs: "1"})
 	}
 	// Longer than a front may take to notice, shorter than the test's patience.
 	if w, err := take(2 * time.Second); !errors.Is(err, context.DeadlineExceeded) {

@@ -75,7 +75,7 @@ func prefill(b *testing.B, c config.Config) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		w, err := s.Take(ctx, jobs.Want{})
+		w, err := s.Take(ctx, api.Want{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
@@ -30,7 +29,7 @@ func TestContestSlots(t *testing.T) {
 	take := func(cpus string, wait time.Duration) (string, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		defer cancel()
-		work, err := source.Take(ctx, jobs.Want{Pool: "default", Width: 1, CPUs: cpus})
+		work, err := source.Take(ctx, api.Want{Pool: "default", Width: 1, CPUs: cpus})
 		return work.ID, err
 	}
 	submit := func(id string, p api.Priority) {

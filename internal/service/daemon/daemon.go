@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"judged/internal/api"
+
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
 
@@ -293,8 +295,8 @@ func (d *daemon) openJudging(ctx context.Context) error {
 		return err
 	}
 	d.dispatcher = dispatch.New(dispatch.Options{
-		Engine: d.eng, Health: d.monitor, Pool: d.pool, Source: d.source(), BlobPath: d.blobPath(),
-		Want:   jobs.Want{Pool: d.o.Config.Slots.Pool, Width: d.o.Config.Slots.Width, Host: d.owner()},
+		Engine: d.eng, Health: d.monitor, Pool: d.pool, Queue: d.queue(), BlobPath: d.blobPath(),
+		Want:   api.Want{Pool: d.o.Config.Slots.Pool, Width: d.o.Config.Slots.Width, Host: d.owner()},
 		Doctor: d.health.report, Observer: observer{measured}, Heartbeat: heartbeat, Log: d.o.Log,
 	})
 	return nil

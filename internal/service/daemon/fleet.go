@@ -13,12 +13,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"judged/internal/service/dispatch"
+
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/engine"
-	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/crosscheck"
 	"judged/internal/jobs/fleet"
@@ -96,23 +97,23 @@ func nodeName(f config.Fleet) (string, error) {
 	return name, nil
 }
 
-// source is where the dispatcher takes jobs from.
-func (d *daemon) source() jobs.Source {
+// queue is where the dispatcher takes jobs from.
+func (d *daemon) queue() dispatch.Queue {
 	if d.front != nil {
 		return d.front.source
 	}
-	return &ownSource{d.store, d.node, d.registry}
+	return &ownQueue{d.store, d.node, d.registry}
 }
 
-// ownSource is the store for the slots of the same daemon.
-type ownSource struct {
+// ownQueue is the store for the slots of the same daemon.
+type ownQueue struct {
 	*storage
 	node     string
 	registry *fleet.Registry
 }
 
 // Take waits while this node is drained or differs from its pool.
-func (s *ownSource) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
+func (s *ownQueue) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	w.Node = s.node
 	for ctx.Err() == nil {
 		// While the database is unavailable, Take says so.
@@ -127,15 +128,15 @@ func (s *ownSource) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 			return work, err
 		}
 	}
-	return jobs.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
+	return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
 
 // takeReserved takes a job of a contest for a slot that is reserved for them. It waits for a limited time: other slots
 // may be reserved by then.
-func (s *ownSource) takeReserved(ctx context.Context, w jobs.Want) (jobs.Work, error) {
+func (s *ownQueue) takeReserved(ctx context.Context, w api.Want) (api.Work, error) {
 	var err error
 	if w.Contests, err = s.registry.Reserved(ctx, w.Pool, s.node, w.CPUs); err != nil {
-		return jobs.Work{}, err
+		return api.Work{}, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, fleet.MaxWait)
 	defer cancel()
@@ -143,7 +144,7 @@ func (s *ownSource) takeReserved(ctx context.Context, w jobs.Want) (jobs.Work, e
 }
 
 // Finish names this node in the report.
-func (s *ownSource) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
+func (s *ownQueue) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	if rep.Host != nil {
 		host := *rep.Host
 		host.Node = s.node

@@ -41,12 +41,12 @@ func (h simulatedHost) run(ctx context.Context, t *testing.T, front client.Clien
 			continue
 		}
 		for n := 0; n < 100 && ctx.Err() == nil; n++ {
-			work, err := source.Take(ctx, jobs.Want{Pool: h.pool, Width: 1, CPUs: "1"})
+			work, err := source.Take(ctx, api.Want{Pool: h.pool, Width: 1, CPUs: "1"})
 			if err != nil {
 				break
 			}
 			err = source.Finish(context.WithoutCancel(ctx), work.Lease, h.judge(work.Job))
-			if errors.Is(err, jobs.ErrUnavailable) {
+			if errors.Is(err, api.ErrUnavailable) {
 				break // the front starts again; the report is in the spool
 			}
 			if err != nil {

@@ -19,7 +19,7 @@ import (
 // nearly full.
 type storage struct {
 	*jobs.Store
-	finish    func(context.Context, jobs.Lease, api.Report) error
+	finish    func(context.Context, api.Lease, api.Report) error
 	screen    *screen.Screen // nil before the fleet is open, and on a judge node
 	space     space
 	failed    func(operation string)
@@ -52,14 +52,14 @@ func (s *storage) route(ctx context.Context, n *jobs.Submission) (err error) {
 }
 
 // Finish has another pool decide where the times of this one do not, and another host judge what is near the limit.
-func (s *storage) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
+func (s *storage) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	return s.finish(ctx, l, rep)
 }
 
 // Take starts no job whose report might not fit.
-func (s *storage) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
+func (s *storage) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	if err := s.room("take", floorBytes); err != nil {
-		return jobs.Work{}, err
+		return api.Work{}, err
 	}
 	return s.Store.Take(ctx, w)
 }
@@ -79,7 +79,7 @@ func (s *storage) room(operation string, least units.Bytes) error {
 		return nil
 	}
 	s.failed(operation)
-	return fmt.Errorf("%s job: %w: %w", operation, jobs.ErrUnavailable, err)
+	return fmt.Errorf("%s job: %w: %w", operation, api.ErrUnavailable, err)
 }
 
 // blobStore has the blobs of a daemon with a database; *blobs.Store and *blobs.Bucket are.

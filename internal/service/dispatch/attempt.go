@@ -11,7 +11,6 @@ import (
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
-	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/timing/stats"
@@ -20,7 +19,7 @@ import (
 // attempt is one try at a job.
 type attempt struct {
 	*Dispatcher
-	work  jobs.Work
+	work  api.Work
 	slot  *slots.Lease
 	abort context.Context // is done when judged is to end at once
 
@@ -31,7 +30,7 @@ type attempt struct {
 
 // newAttempt holds a job that was taken: it extends the lease until release, and
 // ends the run when the lease is lost.
-func (d *Dispatcher) newAttempt(abort context.Context, w jobs.Work) *attempt {
+func (d *Dispatcher) newAttempt(abort context.Context, w api.Work) *attempt {
 	ctx, end := context.WithCancelCause(abort)
 	a := &attempt{Dispatcher: d, work: w, abort: abort, ctx: ctx}
 	holding, stop := context.WithCancel(context.WithoutCancel(abort))
@@ -57,7 +56,7 @@ func (a *attempt) extend(ctx context.Context, end context.CancelCauseFunc) {
 			return
 		case <-tick.C:
 		}
-		_, err := a.o.Source.Extend(ctx, a.work.Lease)
+		_, err := a.o.Queue.Extend(ctx, a.work.Lease)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -74,7 +73,7 @@ func (a *attempt) extend(ctx context.Context, end context.CancelCauseFunc) {
 // watch ends the run as soon as the lease is lost.
 func (a *attempt) watch(ctx context.Context, end context.CancelCauseFunc) {
 	for pause := retryDelay; ctx.Err() == nil; pause = longer(pause) {
-		if err := a.o.Source.Lost(ctx, a.work.Lease); lost(err) {
+		if err := a.o.Queue.Lost(ctx, a.work.Lease); lost(err) {
 			end(err)
 			return
 		}
@@ -115,14 +114,14 @@ func (a *attempt) attempt() Outcome {
 	report, err := a.judge()
 	cause := context.Cause(a.ctx)
 	switch {
-	case errors.Is(cause, jobs.ErrStale):
+	case errors.Is(cause, api.ErrStale):
 		return Stale
 	case lost(cause):
 		return Cancelled
 	case err == nil:
 		return a.finish(report, Judged)
 	case cause != nil: // judged is ending
-		return a.giveBack(jobs.Returned{Excused: true})
+		return a.giveBack(api.Returned{Excused: true})
 	case errors.As(err, new(startError)) || !a.work.Last:
 		return a.failed(err)
 	}
@@ -155,7 +154,7 @@ func (a *attempt) judge() (api.Report, error) {
 		if n == len(task.Tests) || t.Verdict.Failed() && task.Stop != api.StopNever {
 			return // the report, which has the last test, follows at once
 		}
-		if err := a.o.Source.Emit(a.work.Lease, n, t); err != nil {
+		if err := a.o.Queue.Emit(a.work.Lease, n, t); err != nil {
 			a.o.Log.Warn("cannot report a test; the report will have it", "job", a.work.ID, "error", err)
 		}
 	})
@@ -171,9 +170,9 @@ func (a *attempt) finish(report api.Report, outcome Outcome) Outcome {
 	a.unwatch()      // a cancel is noticed by Finish
 	a.slot.Release() // the next job need not wait until this report is stored
 	err := a.persist("cannot store a report",
-		func(ctx context.Context) error { return a.o.Source.Finish(ctx, a.work.Lease, report) })
+		func(ctx context.Context) error { return a.o.Queue.Finish(ctx, a.work.Lease, report) })
 	switch {
-	case errors.Is(err, jobs.ErrStale):
+	case errors.Is(err, api.ErrStale):
 		return Stale
 	case lost(err):
 		return Cancelled
@@ -194,7 +193,7 @@ func (a *attempt) failed(err error) Outcome {
 	delay := retryDelay << min(a.work.Attempt-1, 10)
 	a.o.Log.Error("an attempt at a job failed; it will be repeated", "job", a.work.ID, "attempt", a.work.Attempt,
 		"error", err)
-	outcome := a.giveBack(jobs.Returned{Delay: min(delay, maxReturnDelay), Excused: errors.As(err, new(startError)),
+	outcome := a.giveBack(api.Returned{Delay: min(delay, maxReturnDelay), Excused: errors.As(err, new(startError)),
 		Reason: missing(err)})
 	rest(a.abort, retryDelay)
 	return outcome
@@ -209,9 +208,9 @@ func missing(err error) string {
 }
 
 // giveBack returns the job to be attempted again.
-func (a *attempt) giveBack(back jobs.Returned) Outcome {
+func (a *attempt) giveBack(back api.Returned) Outcome {
 	err := a.persist("cannot return a job",
-		func(ctx context.Context) error { return a.o.Source.Return(ctx, a.work.Lease, back) })
+		func(ctx context.Context) error { return a.o.Queue.Return(ctx, a.work.Lease, back) })
 	if err != nil && !lost(err) {
 		a.o.Log.Warn("cannot return a job; it will be attempted again when its lease expires", "job", a.work.ID,
 			"error", err)
@@ -220,12 +219,12 @@ func (a *attempt) giveBack(back jobs.Returned) Outcome {
 	return Returned
 }
 
-// persist repeats f while the Source is unavailable, ever more rarely. It gives up when judged is
+// persist repeats f while the queue is unavailable, ever more rarely. It gives up when judged is
 // to end at once, and when the lease is lost.
 func (a *attempt) persist(trouble string, f func(context.Context) error) error {
 	for pause := retryDelay; ; pause = longer(pause) {
 		err := f(context.WithoutCancel(a.abort))
-		if !errors.Is(err, jobs.ErrUnavailable) || a.abort.Err() != nil {
+		if !errors.Is(err, api.ErrUnavailable) || a.abort.Err() != nil {
 			if pause > retryDelay && err == nil {
 				a.o.Log.Info("the source of jobs is available again", "job", a.work.ID)
 			}

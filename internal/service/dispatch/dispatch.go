@@ -14,7 +14,6 @@ import (
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
-	"judged/internal/jobs"
 	"judged/internal/timing/stats"
 )
 
@@ -71,8 +70,8 @@ type Options struct {
 	Engine    Engine
 	Health    Health
 	Pool      *slots.Pool
-	Source    jobs.Source
-	Want      jobs.Want // of every Take; its CPUs are those of the slot
+	Queue     Queue
+	Want      api.Want // of every Take; its CPUs are those of the slot
 	BlobPath  func(digest string) (string, error)
 	Doctor    func() api.DoctorReport // its last report
 	Observer  Observer
@@ -100,7 +99,7 @@ const (
 )
 
 // Run dispatches until drain is done, waits for what runs, and returns. When
-// abort is done it returns what runs to the Source.
+// abort is done it returns what runs to the queue.
 func (d *Dispatcher) Run(drain, abort context.Context) {
 	var attempts sync.WaitGroup
 	defer attempts.Wait()
@@ -126,16 +125,16 @@ func (d *Dispatcher) next(ctx, abort context.Context) *attempt {
 	}
 	a := d.newAttempt(abort, work)
 	if a.slot = d.lease(ctx, slot); a.slot == nil {
-		a.end(a.giveBack(jobs.Returned{Excused: true}))
+		a.end(a.giveBack(api.Returned{Excused: true}))
 		return nil
 	}
 	return a
 }
 
-// take takes a job. While the Source fails it tries again, ever more rarely.
-func (d *Dispatcher) take(ctx context.Context, want jobs.Want) (jobs.Work, bool) {
+// take takes a job. While the queue fails it tries again, ever more rarely.
+func (d *Dispatcher) take(ctx context.Context, want api.Want) (api.Work, bool) {
 	for pause := retryDelay; ; pause = longer(pause) {
-		work, err := d.o.Source.Take(ctx, want)
+		work, err := d.o.Queue.Take(ctx, want)
 		switch {
 		case err == nil && pause > retryDelay:
 			d.o.Log.Info("jobs are taken again")
@@ -143,7 +142,7 @@ func (d *Dispatcher) take(ctx context.Context, want jobs.Want) (jobs.Work, bool)
 		case err == nil:
 			return work, true
 		case ctx.Err() != nil:
-			return jobs.Work{}, false
+			return api.Work{}, false
 		case pause == retryDelay:
 			d.o.Log.Error("cannot take jobs; retrying", "error", err)
 		}
@@ -168,10 +167,10 @@ func (d *Dispatcher) lease(ctx context.Context, slot slots.Slot) *slots.Lease {
 	return lease
 }
 
-// lost reports whether an error of the Source says that the attempt no longer
+// lost reports whether an error of the queue says that the attempt no longer
 // has its job.
 func lost(err error) bool {
-	return errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrStale) || errors.Is(err, jobs.ErrNotFound)
+	return errors.Is(err, api.ErrFinal) || errors.Is(err, api.ErrStale) || errors.Is(err, api.ErrNotFound)
 }
 
 // longer is the pause after one.

@@ -66,9 +66,9 @@ func (f *fixture) openStore(now func() time.Time) *jobs.Store {
 // special about it.
 func (f *fixture) dispatcher(o Options, planned ...slots.Slot) {
 	f.pool = slots.NewPool(planned, time.Now)
-	o.Engine, o.Pool, o.Want = f.eng, f.pool, jobs.Want{Host: "test"}
-	if o.Source == nil {
-		o.Source = f.store
+	o.Engine, o.Pool, o.Want = f.eng, f.pool, api.Want{Host: "test"}
+	if o.Queue == nil {
+		o.Queue = f.store
 	}
 	o.Health = f.monitor()
 	o.BlobPath = func(digest string) (string, error) { return f.blob(digest) }
@@ -226,7 +226,7 @@ func TestLateReport(t *testing.T) {
 	good := sample(t, "measure/tiny.c")
 	other := f.openStore(func() time.Time { return time.Now().Add(time.Hour) })
 	f.blob = func(digest string) (string, error) {
-		if _, err := other.Take(t.Context(), jobs.Want{Host: "other"}); err != nil {
+		if _, err := other.Take(t.Context(), api.Want{Host: "other"}); err != nil {
 			t.Error(err)
 		}
 		return good(digest)

@@ -21,7 +21,6 @@ import (
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
-	"judged/internal/jobs"
 	"judged/internal/timing/stats"
 )
 
@@ -39,8 +38,8 @@ type world struct {
 
 	mu     sync.Mutex // guards calls and the lists
 	calls  []string
-	works  []jobs.Work        // that Take returns, in order
-	fails  map[string][]error // by method of Source: of the next calls
+	works  []api.Work         // that Take returns, in order
+	fails  map[string][]error // by method of Queue: of the next calls
 	onTake func()
 	extend func(ctx context.Context) error // unless nil
 	finish func(id string) error           // unless nil
@@ -72,7 +71,7 @@ func bubble(t *testing.T, planned []slots.Slot, f func(w *world)) {
 			}
 			return a
 		}})
-		w.d = New(Options{Engine: w, Health: w, Pool: w.pool, Source: w, Want: jobs.Want{Pool: "pool"}, Observer: w,
+		w.d = New(Options{Engine: w, Health: w, Pool: w.pool, Queue: w, Want: api.Want{Pool: "pool"}, Observer: w,
 			BlobPath:  func(digest string) (string, error) { return "/blobs/" + digest, w.fail("blob") },
 			Doctor:    func() api.DoctorReport { return api.DoctorReport{Ready: true} },
 			Heartbeat: heartbeat, Log: slog.New(text)})
@@ -81,9 +80,9 @@ func bubble(t *testing.T, planned []slots.Slot, f func(w *world)) {
 }
 
 // work makes a job that Take returns.
-func (w *world) work(id string, change func(*jobs.Work)) {
+func (w *world) work(id string, change func(*api.Work)) {
 	now := time.Now()
-	x := jobs.Work{Lease: jobs.Lease{ID: id, Attempt: 1},
+	x := api.Work{Lease: api.Lease{ID: id, Attempt: 1},
 		Report: api.Report{CreatedAt: now, StartedAt: now, Attempt: 1, Priority: api.Contest},
 		Job: api.Job{Program: api.File{Blob: id}, Checker: &api.Checker{Kind: "tokens"},
 			Tests: []api.Test{{Name: "1"}, {Name: "2"}, {Name: "3"}}}}
@@ -197,13 +196,13 @@ func (w *world) failNext(method string, errs ...error) {
 	w.fails[method] = append(w.fails[method], errs...)
 }
 
-var errAway = fmt.Errorf("connection refused: %w", jobs.ErrUnavailable)
+var errAway = fmt.Errorf("connection refused: %w", api.ErrUnavailable)
 
-// The Source.
+// The queue.
 
-func (w *world) Take(ctx context.Context, want jobs.Want) (jobs.Work, error) {
+func (w *world) Take(ctx context.Context, want api.Want) (api.Work, error) {
 	if err := w.fail("take"); err != nil {
-		return jobs.Work{}, err
+		return api.Work{}, err
 	}
 	for {
 		w.mu.Lock()
@@ -220,13 +219,13 @@ func (w *world) Take(ctx context.Context, want jobs.Want) (jobs.Work, error) {
 		w.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return jobs.Work{}, ctx.Err()
+			return api.Work{}, ctx.Err()
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-func (w *world) Extend(ctx context.Context, l jobs.Lease) (time.Time, error) {
+func (w *world) Extend(ctx context.Context, l api.Lease) (time.Time, error) {
 	w.note("extend %s", l.ID)
 	if w.extend != nil {
 		return time.Time{}, w.extend(ctx)
@@ -234,7 +233,7 @@ func (w *world) Extend(ctx context.Context, l jobs.Lease) (time.Time, error) {
 	return time.Time{}, w.fail("extend")
 }
 
-func (w *world) Lost(ctx context.Context, l jobs.Lease) error {
+func (w *world) Lost(ctx context.Context, l api.Lease) error {
 	if err := w.fail("lost"); err != nil {
 		w.note("lost %s: %v", l.ID, err)
 		return err
@@ -247,12 +246,12 @@ func (w *world) Lost(ctx context.Context, l jobs.Lease) error {
 	}
 }
 
-func (w *world) Emit(l jobs.Lease, n int, t api.TestReport) error {
+func (w *world) Emit(l api.Lease, n int, t api.TestReport) error {
 	w.note("emit %s %d %s", l.ID, n, t.Verdict)
 	return w.fail("emit")
 }
 
-func (w *world) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
+func (w *world) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	w.note("finish %s %s on %s %v", l.ID, rep.Verdict, rep.Host.Name, rep.Host.Doctor.Ready)
 	if p := rep.Problem; p != nil {
 		w.note("with problem %s %s", p.ID, p.Version)
@@ -263,7 +262,7 @@ func (w *world) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error 
 	return errors.Join(ctx.Err(), w.fail("finish"))
 }
 
-func (w *world) Return(ctx context.Context, l jobs.Lease, back jobs.Returned) error {
+func (w *world) Return(ctx context.Context, l api.Lease, back api.Returned) error {
 	w.note("return %s for %v, excused %v", l.ID, back.Delay, back.Excused)
 	if back.Reason != "" {
 		w.note("because it %s", back.Reason)

@@ -13,7 +13,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/host/slots"
-	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/timing/stats"
 )
@@ -39,7 +38,7 @@ func failing(err error) func(context.Context, func(api.TestReport)) (api.Report,
 // stored, and no lease is extended afterwards.
 func TestLifeOfAJob(t *testing.T) {
 	bubble(t, one, func(w *world) {
-		w.work("a", func(x *jobs.Work) { x.Report.StartedAt = x.Report.CreatedAt.Add(time.Minute) })
+		w.work("a", func(x *api.Work) { x.Report.StartedAt = x.Report.CreatedAt.Add(time.Minute) })
 		w.judge = lasting(9 * time.Second)
 		w.run()
 		w.pass(time.Minute)
@@ -54,7 +53,7 @@ func TestLifeOfAJob(t *testing.T) {
 // TestReportNamesTheProblem holds that a report has the version that judged.
 func TestReportNamesTheProblem(t *testing.T) {
 	bubble(t, one, func(w *world) {
-		w.work("a", func(x *jobs.Work) { x.Job.Problem, x.Job.ProblemVersion = "sum", "v1" })
+		w.work("a", func(x *api.Work) { x.Job.Problem, x.Job.ProblemVersion = "sum", "v1" })
 		w.judge = lasting(time.Second)
 		w.run()
 		w.pass(time.Minute)
@@ -98,7 +97,7 @@ func TestEmit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, one, func(w *world) {
-				w.work("a", func(x *jobs.Work) { x.Job.Stop = tt.stop })
+				w.work("a", func(x *api.Work) { x.Job.Stop = tt.stop })
 				w.judge = func(_ context.Context, decided func(api.TestReport)) (api.Report, error) {
 					for _, v := range tt.verdicts {
 						decided(api.TestReport{Verdict: v})
@@ -118,7 +117,7 @@ func TestEmit(t *testing.T) {
 				}
 				w.logged(
 					`level=WARN msg="cannot report a test; the report will have it" job=a error="connection refused: ` +
-						jobs.ErrUnavailable.Error() + `"`)
+						api.ErrUnavailable.Error() + `"`)
 			})
 		})
 	}
@@ -129,72 +128,72 @@ func TestEmit(t *testing.T) {
 func TestFailures(t *testing.T) {
 	broken := errors.New("no memory")
 	for name, tt := range map[string]struct {
-		change func(w *world, x *jobs.Work)
+		change func(w *world, x *api.Work)
 		want   []string // without the second job
 	}{
-		"an error of judged": {func(w *world, _ *jobs.Work) { w.judge = failing(broken) },
+		"an error of judged": {func(w *world, _ *api.Work) { w.judge = failing(broken) },
 			[]string{"0 judge /blobs/a on 0", "0 return a for 1s, excused false", "1 tidy 0", "1 attempt returned",
 				"1 leave 0"}},
-		"again": {func(w *world, x *jobs.Work) { w.judge, x.Attempt = failing(broken), 3 },
+		"again": {func(w *world, x *api.Work) { w.judge, x.Attempt = failing(broken), 3 },
 			[]string{"0 judge /blobs/a on 0", "0 return a for 4s, excused false", "1 tidy 0", "1 attempt returned",
 				"1 leave 0"}},
-		"often": {func(w *world, x *jobs.Work) { w.judge, x.Attempt = failing(broken), 1000 },
+		"often": {func(w *world, x *api.Work) { w.judge, x.Attempt = failing(broken), 1000 },
 			[]string{"0 judge /blobs/a on 0", "0 return a for 1m0s, excused false", "1 tidy 0", "1 attempt returned",
 				"1 leave 0"}},
-		"in the last attempt": {func(w *world, x *jobs.Work) { w.judge, x.Last = failing(broken), true },
+		"in the last attempt": {func(w *world, x *api.Work) { w.judge, x.Last = failing(broken), true },
 			[]string{"0 judge /blobs/a on 0", "0 finish a IE on host 0 true", "0 observe IE",
 				"0 done a done IE contest, waited 0s", "0 tidy 0",
 				"0 attempt exhausted", "0 leave 0"}},
-		"one attempt too many": {func(w *world, x *jobs.Work) { x.Last, x.Exhausted = true, true },
+		"one attempt too many": {func(w *world, x *api.Work) { x.Last, x.Exhausted = true, true },
 			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
 				"0 attempt exhausted", "0 leave 0"}},
-		"its files are not here": {func(w *world, x *jobs.Work) { x.Last = true; w.failNext("blob", broken) },
+		"its files are not here": {func(w *world, x *api.Work) { x.Last = true; w.failNext("blob", broken) },
 			[]string{"0 return a for 1s, excused true", "1 tidy 0", "1 attempt returned", "1 leave 0"}},
-		"a file is nowhere": {func(w *world, x *jobs.Work) { x.Last = true; w.failNext("blob", blobs.ErrNotFound) },
+		"a file is nowhere": {func(w *world, x *api.Work) { x.Last = true; w.failNext("blob", blobs.ErrNotFound) },
 			[]string{"0 return a for 1s, excused true",
 				`0 because it waits for a file: find file "program": no such blob`, "1 tidy 0", "1 attempt returned",
 				"1 leave 0"}},
-		"no host can judge it: unknown checker": {func(_ *world, x *jobs.Work) {
+		"no host can judge it: unknown checker": {func(_ *world, x *api.Work) {
 			x.Job.Checker = &api.Checker{Kind: "frob"}
 		},
 			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
 				"0 attempt done", "0 leave 0"}},
-		"no host can judge it: no tests": {func(_ *world, x *jobs.Work) { x.Job.Tests = nil },
+		"no host can judge it: no tests": {func(_ *world, x *api.Work) { x.Job.Tests = nil },
 			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
 				"0 attempt done", "0 leave 0"}},
-		"no host can judge it: a group without a test": {func(_ *world, x *jobs.Work) {
+		"no host can judge it: a group without a test": {func(_ *world, x *api.Work) {
 			x.Job.Scheme = &api.Scheme{Root: &api.Group{}}
 		},
 			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
 				"0 attempt done", "0 leave 0"}},
-		"the slot is not fit": {func(w *world, _ *jobs.Work) { w.unfit = broken },
+		"the slot is not fit": {func(w *world, _ *api.Work) { w.unfit = broken },
 			[]string{"0 return a for 1s, excused true", "1 attempt returned"}},
-		"the report is refused": {func(w *world, _ *jobs.Work) { w.failNext("finish", broken) },
+		"the report is refused": {func(w *world, _ *api.Work) { w.failNext("finish", broken) },
 			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "0 return a for 1s, excused false",
 				"1 tidy 0", "1 attempt returned", "1 leave 0"}},
-		"the database is away": {func(w *world, _ *jobs.Work) { w.failNext("finish", errAway, errAway) },
+		"the database is away": {func(w *world, _ *api.Work) { w.failNext("finish", errAway, errAway) },
 			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "1 finish a AC on host 0 true",
 				"3 finish a AC on host 0 true", "3 observe AC",
 				"3 done a done AC contest, waited 0s", "3 tidy 0", "3 attempt done", "3 leave 0"}},
-		"also to return it": {func(w *world, _ *jobs.Work) {
+		"also to return it": {func(w *world, _ *api.Work) {
 			w.judge = failing(broken)
 			w.failNext("return", errAway)
 		},
 			[]string{"0 judge /blobs/a on 0", "0 return a for 1s, excused false", "1 return a for 1s, excused false",
 				"2 tidy 0", "2 attempt returned", "2 leave 0"}},
-		"another attempt has it": {func(w *world, _ *jobs.Work) { w.failNext("finish", jobs.ErrStale) },
+		"another attempt has it": {func(w *world, _ *api.Work) { w.failNext("finish", api.ErrStale) },
 			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "0 tidy 0", "0 attempt stale",
 				"0 leave 0"}},
-		"it was cancelled": {func(w *world, _ *jobs.Work) { w.failNext("finish", jobs.ErrFinal) },
+		"it was cancelled": {func(w *world, _ *api.Work) { w.failNext("finish", api.ErrFinal) },
 			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "0 tidy 0", "0 attempt cancelled",
 				"0 leave 0"}},
-		"it was deleted": {func(w *world, _ *jobs.Work) { w.failNext("finish", jobs.ErrNotFound) },
+		"it was deleted": {func(w *world, _ *api.Work) { w.failNext("finish", api.ErrNotFound) },
 			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "0 tidy 0", "0 attempt cancelled",
 				"0 leave 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, one, func(w *world) {
-				w.work("a", func(x *jobs.Work) { tt.change(w, x) })
+				w.work("a", func(x *api.Work) { tt.change(w, x) })
 				w.run()
 				w.pass(3 * time.Second)
 				w.saw(append([]string{"0 take a for 0 of pool"}, tt.want...)...)
@@ -250,12 +249,12 @@ func TestMessages(t *testing.T) {
 		w.logged(`level=ERROR msg="an attempt at a job failed; it will be repeated" job=b attempt=1 error="no memory"`,
 			`level=WARN msg="cannot return a job; it will be attempted again when its lease expires" job=b error="no disk"`)
 
-		w.failNext("return", jobs.ErrStale) // another attempt has it: nothing is wrong
+		w.failNext("return", api.ErrStale) // another attempt has it: nothing is wrong
 		w.work("c", nil)
 		w.pass(10 * time.Second)
 		w.logged(`level=ERROR msg="an attempt at a job failed; it will be repeated" job=c attempt=1 error="no memory"`)
 
-		w.work("d", func(x *jobs.Work) { x.Last, x.Report.Attempt = true, 3 })
+		w.work("d", func(x *api.Work) { x.Last, x.Report.Attempt = true, 3 })
 		w.pass(10 * time.Second)
 		w.logged(`level=ERROR msg="giving up a job" job=d attempts=3 error="no memory"`)
 		if got := w.reports()[len(w.reports())-1].Message; got != "no memory" {
@@ -264,9 +263,9 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// TestTakeIsRetried: ever more rarely, while the Source fails, whatever the reason.
+// TestTakeIsRetried: ever more rarely, while the queue fails, whatever the reason.
 func TestTakeIsRetried(t *testing.T) {
-	for name, err := range map[string]error{"away": errAway, "refused": jobs.ErrRefused} {
+	for name, err := range map[string]error{"away": errAway, "refused": api.ErrRefused} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, one, func(w *world) {
 				w.failNext("take", err, err, err, err, err)
@@ -290,7 +289,7 @@ func TestUndeliverable(t *testing.T) {
 		err  error
 		want string
 	}{
-		"cancelled": {jobs.ErrFinal, "attempt cancelled"}, "taken by another attempt": {jobs.ErrStale, "attempt stale"},
+		"cancelled": {api.ErrFinal, "attempt cancelled"}, "taken by another attempt": {api.ErrStale, "attempt stale"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, one, func(w *world) {
@@ -325,7 +324,7 @@ func TestUndeliverable(t *testing.T) {
 // TestExhausted: a job in which judged itself ended says so.
 func TestExhausted(t *testing.T) {
 	bubble(t, one, func(w *world) {
-		w.work("a", func(x *jobs.Work) { x.Last, x.Exhausted, x.Report.Attempt = true, true, 4 })
+		w.work("a", func(x *api.Work) { x.Last, x.Exhausted, x.Report.Attempt = true, true, 4 })
 		w.run()
 		const want = "judged ended 3 times in the middle of this job; look into its log, and submit the job again"
 		if r := w.reports(); len(r) != 1 || r[0].Message != want || r[0].Fault != api.JudgedFault {
@@ -341,13 +340,13 @@ func TestLeaseLost(t *testing.T) {
 		lose func(w *world)
 		want []string
 	}{
-		"to another attempt": {func(w *world) { w.lost["a"] <- jobs.ErrStale },
+		"to another attempt": {func(w *world) { w.lost["a"] <- api.ErrStale },
 			[]string{"3 tidy 0", "3 attempt stale", "3 leave 0"}},
-		"cancelled": {func(w *world) { w.lost["a"] <- jobs.ErrFinal },
+		"cancelled": {func(w *world) { w.lost["a"] <- api.ErrFinal },
 			[]string{"3 tidy 0", "3 attempt cancelled", "3 leave 0"}},
-		"deleted": {func(w *world) { w.lost["a"] <- jobs.ErrNotFound },
+		"deleted": {func(w *world) { w.lost["a"] <- api.ErrNotFound },
 			[]string{"3 tidy 0", "3 attempt cancelled", "3 leave 0"}},
-		"found when extending": {func(w *world) { w.failNext("extend", jobs.ErrStale) },
+		"found when extending": {func(w *world) { w.failNext("extend", api.ErrStale) },
 			[]string{"5 extend a", "5 tidy 0", "5 attempt stale", "5 leave 0"}},
 		"nobody knows for a while": {func(w *world) { w.failNext("extend", errAway); w.lost["a"] <- errAway },
 			[]string{"5 extend a", "10 extend a", "15 extend a", "18 finish a AC on host 0 true", "18 observe AC",
@@ -355,7 +354,7 @@ func TestLeaseLost(t *testing.T) {
 				"18 tidy 0", "18 attempt done", "18 leave 0"}},
 		"and then": {func(w *world) {
 			w.lost["a"] <- errAway
-			go func() { w.lost["a"] <- jobs.ErrStale }()
+			go func() { w.lost["a"] <- api.ErrStale }()
 		}, []string{"4 tidy 0", "4 attempt stale", "4 leave 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -633,8 +632,8 @@ func TestPlace(t *testing.T) {
 		lease.Release()
 		neighbour.Release()
 		ended, end := context.WithCancelCause(w.Context())
-		end(jobs.ErrStale)
-		if _, err := w.d.place(ended, lease, stats.Placement{}); !errors.Is(err, jobs.ErrStale) {
+		end(api.ErrStale)
+		if _, err := w.d.place(ended, lease, stats.Placement{}); !errors.Is(err, api.ErrStale) {
 			t.Errorf("placed after the end: %v", err)
 		}
 	})

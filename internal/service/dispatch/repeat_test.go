@@ -6,7 +6,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/slots"
-	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
 
@@ -23,7 +22,7 @@ func TestRepeatsAreQuiet(t *testing.T) {
 	f.must(err)
 	f.must(f.pool.Lift(slot.CPUs))
 	f.submit("x", "p")
-	work, err := f.store.Take(t.Context(), jobs.Want{})
+	work, err := f.store.Take(t.Context(), api.Want{})
 	f.must(err)
 	work.Job.Limits.CPUTimeMS, work.Job.Repeats = 20, api.Repeats{Policy: api.Confirm, Min: 2, Max: 5}
 	lease, err := f.pool.Lease(t.Context())

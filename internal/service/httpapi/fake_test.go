@@ -107,7 +107,7 @@ func (f *fakeJobs) Get(_ context.Context, id string) (jobs.Record, error) {
 	defer f.mu.Unlock()
 	r, ok := f.records[id]
 	if !ok {
-		return r, jobs.ErrNotFound
+		return r, api.ErrNotFound
 	}
 	return r, nil
 }
@@ -118,7 +118,7 @@ func (f *fakeJobs) Cancel(ctx context.Context, id string) (api.Report, error) {
 		return api.Report{}, err
 	}
 	if r.Report.State.Final() {
-		return r.Report, jobs.ErrFinal
+		return r.Report, api.ErrFinal
 	}
 	f.tell(id, api.CancelledState, api.Event{Type: api.EventCancelled})
 	r, err = f.Get(ctx, id)
@@ -176,7 +176,7 @@ func (f *fakeJobs) Wait(ctx context.Context, id string) (api.Report, error) {
 		report, changed := record.Report, f.changed
 		f.mu.Unlock()
 		if !ok {
-			return report, jobs.ErrNotFound
+			return report, api.ErrNotFound
 		}
 		if report.State.Final() {
 			return report, nil

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/jobs"
 )
 
 // getJob answers with the report, with wait= once the job has ended or the time is over.
@@ -90,7 +89,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	report, err := s.jobs.Cancel(r.Context(), id)
-	if errors.Is(err, jobs.ErrFinal) && report.State == api.CancelledState {
+	if errors.Is(err, api.ErrFinal) && report.State == api.CancelledState {
 		record, err := s.jobs.Get(r.Context(), id)
 		if err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"judged/internal/api"
-	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
@@ -19,7 +18,7 @@ type leasedJob struct {
 // changes, nor does its pool during an attempt.
 type leases struct {
 	mu    sync.Mutex // guards the rest
-	all   map[jobs.Lease]leasedJob
+	all   map[api.Lease]leasedJob
 	tests int // of all jobs: most of their size
 }
 
@@ -29,7 +28,7 @@ const (
 	maxLeasedTests = 100_000
 )
 
-func (c *leases) note(l jobs.Lease, j leasedJob) {
+func (c *leases) note(l api.Lease, j leasedJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(l)
@@ -44,26 +43,26 @@ func (c *leases) note(l jobs.Lease, j leasedJob) {
 }
 
 // drop is called with the lock.
-func (c *leases) drop(l jobs.Lease) {
+func (c *leases) drop(l api.Lease) {
 	c.tests -= len(c.all[l].job.Tests)
 	delete(c.all, l)
 }
 
-func (c *leases) find(l jobs.Lease) (j leasedJob, found bool) {
+func (c *leases) find(l api.Lease) (j leasedJob, found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j, found = c.all[l]
 	return j, found
 }
 
-func (c *leases) forget(l jobs.Lease) {
+func (c *leases) forget(l api.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(l)
 }
 
 // leasedJob finds a job that another front may have given to its node.
-func (s *Server) leasedJob(ctx context.Context, l jobs.Lease) (leasedJob, error) {
+func (s *Server) leasedJob(ctx context.Context, l api.Lease) (leasedJob, error) {
 	if j, found := s.leases.find(l); found {
 		return j, nil
 	}

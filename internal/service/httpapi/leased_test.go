@@ -5,17 +5,16 @@ import (
 	"testing"
 
 	"judged/internal/api"
-	"judged/internal/jobs"
 )
 
 // TestLeases: the cache is bounded by jobs and by their tests, and counts each job once.
 func TestLeases(t *testing.T) {
 	for _, tests := range []int{0, 1, 1000, maxLeasedTests} {
-		c := &leases{all: map[jobs.Lease]leasedJob{}}
+		c := &leases{all: map[api.Lease]leasedJob{}}
 		j := leasedJob{job: api.Job{Tests: make([]api.Test, tests)}}
 		most := 0
 		for n := range 2 * maxLeases {
-			l := jobs.Lease{ID: fmt.Sprint(n), Attempt: 1}
+			l := api.Lease{ID: fmt.Sprint(n), Attempt: 1}
 			c.note(l, j)
 			c.note(l, j) // as after an answer that was lost
 			if _, found := c.find(l); !found {

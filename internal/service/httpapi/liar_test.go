@@ -59,7 +59,7 @@ func TestReportOfALiar(t *testing.T) {
 			if _, _, err := store.Put(t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
 				t.Fatal(err)
 			}
-			w, err := node.Take(t.Context(), jobs.Want{Pool: "default", Width: 1, CPUs: "2"})
+			w, err := node.Take(t.Context(), api.Want{Pool: "default", Width: 1, CPUs: "2"})
 			if err != nil {
 				t.Fatal(err)
 			}

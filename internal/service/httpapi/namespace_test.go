@@ -26,7 +26,7 @@ func oldID(kind, format string, args ...any) string {
 // TestNamespaceOfJudged: a caller can send no ID and no label of judged's own, in no way that makes a job or a set.
 func TestNamespaceOfJudged(t *testing.T) {
 	f := newRejudgeFixture(t)
-	lease := jobs.Lease{ID: "a", Attempt: 1}
+	lease := api.Lease{ID: "a", Attempt: 1}
 	for _, id := range []string{jobs.RecheckID(lease), jobs.ScreeningID(lease), jobs.RejudgeID("r", "a"),
 		jobs.OwnID("audit", "a"), keyedID("", "key")} {
 		if jobs.ValidID(id) || !jobs.ValidStoredID(id) {
@@ -50,7 +50,7 @@ func TestNamespaceOfJudged(t *testing.T) {
 // nothing from anybody.
 func TestNamesThatJudgedHadBefore(t *testing.T) {
 	f := newRejudgeFixture(t)
-	lease := jobs.Lease{ID: "d", Attempt: 1}
+	lease := api.Lease{ID: "d", Attempt: 1}
 	squatted := []string{oldKeyedID("", "mine"),
 		oldID("crosscheck", "%q %d", lease.ID, lease.Attempt),
 		oldID("screening", "%q %d", lease.ID, lease.Attempt),
@@ -78,7 +78,7 @@ func TestNamesThatJudgedHadBefore(t *testing.T) {
 	}
 
 	// The job can be kept for a cross-check and for a screening pool, audited, and judged again.
-	taken, err := f.store.Take(t.Context(), jobs.Want{CPUs: "2-3"})
+	taken, err := f.store.Take(t.Context(), api.Want{CPUs: "2-3"})
 	if err != nil || taken.ID != "d" {
 		t.Fatalf("took %q: %v", taken.ID, err)
 	}

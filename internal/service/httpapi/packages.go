@@ -238,7 +238,7 @@ func (s *Server) problemFor(ctx context.Context, jobID string, j api.Job) (api.P
 	}
 	old, errOld := s.jobs.Get(ctx, jobID)
 	switch {
-	case errOld != nil && !errors.Is(errOld, jobs.ErrNotFound):
+	case errOld != nil && !errors.Is(errOld, api.ErrNotFound):
 		return api.Problem{}, errOld
 	case errOld == nil && named(old.Job.Problem, old.Job.ProblemVersion):
 		return api.ProblemOf(old.Job), nil

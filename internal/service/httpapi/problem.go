@@ -120,7 +120,7 @@ func problemOf(err error) *Problem {
 		p = problem("temporary-failure", "send it again", "the blobs are unavailable").retryAfter(retryNotReady)
 		p.cause = err
 		return p
-	case errors.Is(err, jobs.ErrUnavailable):
+	case errors.Is(err, api.ErrUnavailable):
 		p = problem(
 			"temporary-failure",
 			"send it again; GET /readyz says why",
@@ -141,7 +141,7 @@ func problemOf(err error) *Problem {
 			"the data directory cannot be written").retryAfter(retryNotReady)
 		p.cause = err
 		return p
-	case errors.Is(err, jobs.ErrNotFound):
+	case errors.Is(err, api.ErrNotFound):
 		return problem(
 			"not-found",
 			"check the id; finished jobs are deleted after retention.max_age",
@@ -154,11 +154,11 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, jobs.ErrNotOwner):
 		return problem("forbidden", "choose another id, or use the token that stored it or one with the scope admin",
 			"another token stored the problem")
-	case errors.Is(err, jobs.ErrFinal):
+	case errors.Is(err, api.ErrFinal):
 		return problem("final", "read its report with GET", "the job is done and cannot be cancelled")
 	case errors.Is(err, jobs.ErrBadCursor):
 		return problem("bad-request", "send what the page before had in next", "parameter after is not a cursor")
-	case errors.Is(err, jobs.ErrStale):
+	case errors.Is(err, api.ErrStale):
 		return problem("stale", "stop the run", "another attempt has the job, or it is queued again")
 	case errors.Is(err, fleet.ErrUnknownNode):
 		return problem("not-found", "see GET /v1/nodes", "no such node")

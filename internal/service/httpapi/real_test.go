@@ -100,7 +100,7 @@ func TestLifeOfAJob(t *testing.T) {
 }
 
 func playJudge(ctx context.Context, store *jobs.Store) error {
-	w, err := store.Take(ctx, jobs.Want{CPUs: "2-3"})
+	w, err := store.Take(ctx, api.Want{CPUs: "2-3"})
 	if err != nil {
 		return err
 	}

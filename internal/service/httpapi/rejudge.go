@@ -129,7 +129,7 @@ func rejudgingProblem(id string, err error) error {
 	switch {
 	case errors.Is(err, jobs.ErrConflict):
 		return problem("conflict", "use another id for another set", "rejudging %q exists with another body", id)
-	case errors.Is(err, jobs.ErrFinal):
+	case errors.Is(err, api.ErrFinal):
 		return problem("final", "GET /v1/rejudgings/{id} shows its state", "%s", err)
 	}
 	return err

@@ -66,9 +66,9 @@ func (f *rejudgeFixture) problem(version, answer string) {
 }
 
 // judge judges the most urgent job.
-func (f *rejudgeFixture) judge(v api.Verdict) jobs.Work {
+func (f *rejudgeFixture) judge(v api.Verdict) api.Work {
 	f.t.Helper()
-	w, err := f.store.Take(f.t.Context(), jobs.Want{CPUs: "2-3"})
+	w, err := f.store.Take(f.t.Context(), api.Want{CPUs: "2-3"})
 	if err == nil {
 		err = f.store.Finish(f.t.Context(), w.Lease, api.Report{Verdict: v})
 	}

@@ -123,7 +123,7 @@ func New(o Options) *Server {
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
 		work: o.Work, nodes: o.Nodes, protocols: o.Protocols,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
-		leases: &leases{all: map[jobs.Lease]leasedJob{}},
+		leases: &leases{all: map[api.Lease]leasedJob{}},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

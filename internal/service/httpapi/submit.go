@@ -48,7 +48,7 @@ func (s *Server) jobBefore(ctx context.Context, id, old string) (jobs.Record, er
 			return jobs.Record{}, nil
 		}
 	}
-	if !errors.Is(err, jobs.ErrNotFound) {
+	if !errors.Is(err, api.ErrNotFound) {
 		return jobs.Record{}, err
 	}
 	return before, nil
@@ -113,7 +113,7 @@ func (s *Server) checkRoom(ctx context.Context, id string) error {
 	if !errors.Is(err, jobs.ErrFull) {
 		return err
 	}
-	if _, err = s.jobs.Get(ctx, id); errors.Is(err, jobs.ErrNotFound) {
+	if _, err = s.jobs.Get(ctx, id); errors.Is(err, api.ErrNotFound) {
 		return s.full()
 	}
 	return err

@@ -125,7 +125,7 @@ func TestIdempotencyKeysOfTwoCallersDiffer(t *testing.T) {
 // and then accepted under the same id.
 func TestSubmitWhileTheDatabaseIsAway(t *testing.T) {
 	f := newFixture(t)
-	f.jobs.fail = fmt.Errorf("put job: %w: no space left on device", jobs.ErrUnavailable)
+	f.jobs.fail = fmt.Errorf("put job: %w: no space left on device", api.ErrUnavailable)
 	w := f.submit("PUT", "/v1/jobs/a", small)
 	wantProblem(t, w, "temporary-failure")
 	if w.Header().Get("Retry-After") == "" || strings.Contains(w.Body.String(), "device") {

@@ -55,7 +55,7 @@ func TestReportThatDoesNotFit(t *testing.T) {
 		return s
 	}
 	const tests = 24
-	take := func(id string) jobs.Work {
+	take := func(id string) api.Work {
 		j := api.Job{CPUs: 1, Head: 64 << 10}
 		for i := range tests {
 			j.Tests = append(j.Tests, api.Test{Name: string(rune('a' + i))})
@@ -63,7 +63,7 @@ func TestReportThatDoesNotFit(t *testing.T) {
 		if _, _, err := store.Put(t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
 			t.Fatal(err)
 		}
-		w, err := node().Take(t.Context(), jobs.Want{Pool: "default", Width: 1, CPUs: "2"})
+		w, err := node().Take(t.Context(), api.Want{Pool: "default", Width: 1, CPUs: "2"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	if _, err := store.Cancel(t.Context(), "cancelled"); err != nil {
 		t.Fatal(err)
 	}
-	if err := node().Finish(t.Context(), w.Lease, rep); !errors.Is(err, jobs.ErrFinal) {
+	if err := node().Finish(t.Context(), w.Lease, rep); !errors.Is(err, api.ErrFinal) {
 		t.Errorf("finish a cancelled job: %v", err)
 	}
 
@@ -102,7 +102,7 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := away.Finish(t.Context(), w.Lease, rep); !errors.Is(err, jobs.ErrUnavailable) {
+	if err := away.Finish(t.Context(), w.Lease, rep); !errors.Is(err, api.ErrUnavailable) {
 		t.Fatal(err)
 	}
 	restarted := node()

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/base/config"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -16,9 +18,14 @@ import (
 
 // Work is the store as judge nodes use it; *jobs.Store is one.
 type Work interface {
-	jobs.Source
+	Take(ctx context.Context, w api.Want) (api.Work, error)
+	Extend(ctx context.Context, l api.Lease) (until time.Time, err error)
+	Lost(ctx context.Context, l api.Lease) error
+	Emit(l api.Lease, n int, t api.TestReport) error
+	Finish(ctx context.Context, l api.Lease, rep api.Report) error
+	Return(ctx context.Context, l api.Lease, r api.Returned) error
 	Reclaim(ctx context.Context, host string) (int, error)
-	Holder(ctx context.Context, l jobs.Lease) (host string, err error)
+	Holder(ctx context.Context, l api.Lease) (host string, err error)
 }
 
 // Nodes are the judge nodes of a fleet; *fleet.Registry has them.
@@ -118,7 +125,7 @@ func (s *Server) held(ctx context.Context, h fleet.Hold) error {
 		return err
 	}
 	if host != nodeOwner(h.Node) {
-		return jobs.ErrStale
+		return api.ErrStale
 	}
 	return nil
 }
@@ -233,7 +240,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	work, err := s.work.Take(ctx, jobs.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), Node: q.Node,
+	work, err := s.work.Take(ctx, api.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), Node: q.Node,
 		CPUs: q.CPUs, Contests: contests, Key: q.Key, Repeated: q.Repeated})
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -241,7 +248,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case r.Context().Err() != nil:
-		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, jobs.Returned{Excused: true})
+		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, api.Returned{Excused: true})
 	}
 	s.leases.note(work.Lease, leasedJob{work.Job, cmp.Or(q.Pool, config.Default().Slots.Pool)})
 	return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{Work: fleet.WorkOf(work)})
@@ -331,7 +338,7 @@ func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
 		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid return: %s", err)
 	}
 	s.leases.forget(q.Lease())
-	back := jobs.Returned{Delay: delay, Excused: q.Excused, Reason: q.Reason}
+	back := api.Returned{Delay: delay, Excused: q.Excused, Reason: q.Reason}
 	if err := s.work.Return(r.Context(), q.Lease(), back); err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/client"
-	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
@@ -30,7 +29,7 @@ type Judge struct {
 	// TestTime is how long a test takes.
 	TestTime time.Duration
 	// Report returns the report of a job; nil accepts all jobs.
-	Report func(jobs.Work) api.Report
+	Report func(api.Work) api.Report
 	// Finished counts the jobs, and Failed the requests that no front has answered, which a judge repeats.
 	Finished, Failed *atomic.Int64
 
@@ -128,7 +127,7 @@ func (j *Judge) keepUp(ctx context.Context) {
 
 func (j *Judge) judge(ctx context.Context) error {
 	for ctx.Err() == nil {
-		w, err := j.source.Take(ctx, jobs.Want{Pool: "default", Width: 1, CPUs: "1"})
+		w, err := j.source.Take(ctx, api.Want{Pool: "default", Width: 1, CPUs: "1"})
 		if err == nil {
 			j.busy.Store(true)
 			err = j.attempt(ctx, w)
@@ -136,7 +135,7 @@ func (j *Judge) judge(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
-		case errors.Is(err, jobs.ErrUnavailable):
+		case errors.Is(err, api.ErrUnavailable):
 			j.count(j.Failed)
 			rest(ctx, again)
 		case err != nil:
@@ -147,7 +146,7 @@ func (j *Judge) judge(ctx context.Context) error {
 }
 
 // attempt judges a job as long as it has the lease. One that ends before its report is there gives the job back.
-func (j *Judge) attempt(ctx context.Context, w jobs.Work) error {
+func (j *Judge) attempt(ctx context.Context, w api.Work) error {
 	held, lose := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	tasks.Go(func() { j.extend(held, lose, w.Lease) })
@@ -168,17 +167,17 @@ func (j *Judge) attempt(ctx context.Context, w jobs.Work) error {
 	tasks.Wait()
 	switch {
 	case ctx.Err() != nil && lost:
-		return j.source.Return(context.WithoutCancel(ctx), w.Lease, jobs.Returned{Excused: true})
+		return j.source.Return(context.WithoutCancel(ctx), w.Lease, api.Returned{Excused: true})
 	case lost:
 		return nil
 	}
 	return j.finish(ctx, w, report)
 }
 
-func isLost(err error) bool { return errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrStale) }
+func isLost(err error) bool { return errors.Is(err, api.ErrFinal) || errors.Is(err, api.ErrStale) }
 
 // extend extends a lease until it is lost.
-func (j *Judge) extend(ctx context.Context, lose func(), l jobs.Lease) {
+func (j *Judge) extend(ctx context.Context, lose func(), l api.Lease) {
 	for {
 		if rest(ctx, heartbeat); ctx.Err() != nil {
 			return
@@ -194,7 +193,7 @@ func (j *Judge) extend(ctx context.Context, lose func(), l jobs.Lease) {
 }
 
 // watch waits until a lease is lost.
-func (j *Judge) watch(ctx context.Context, lose func(), l jobs.Lease) {
+func (j *Judge) watch(ctx context.Context, lose func(), l api.Lease) {
 	for ctx.Err() == nil {
 		if err := j.source.Lost(ctx, l); isLost(err) {
 			lose()
@@ -205,9 +204,9 @@ func (j *Judge) watch(ctx context.Context, lose func(), l jobs.Lease) {
 }
 
 // finish hands in a report, also while the judge ends. One that no front receives is repeated.
-func (j *Judge) finish(ctx context.Context, w jobs.Work, report api.Report) error {
+func (j *Judge) finish(ctx context.Context, w api.Work, report api.Report) error {
 	err := j.source.Finish(context.WithoutCancel(ctx), w.Lease, report)
-	for errors.Is(err, jobs.ErrUnavailable) && ctx.Err() == nil {
+	for errors.Is(err, api.ErrUnavailable) && ctx.Err() == nil {
 		j.count(j.Failed)
 		rest(ctx, again)
 		err = j.source.HandIn(ctx)
@@ -251,7 +250,7 @@ const (
 )
 
 // reportOf accepts each test of a job.
-func reportOf(w jobs.Work, accepted api.TestReport) api.Report {
+func reportOf(w api.Work, accepted api.TestReport) api.Report {
 	rep := api.Report{Verdict: api.Accepted, Host: &api.HostReport{Name: "simulated", Fingerprint: fingerprintOfAll,
 		Kernel: "6", CPUModel: "simulated", Isolation: "none", Turbo: "off"}}
 	for _, name := range w.Job.TestOrder() {
@@ -263,9 +262,9 @@ func reportOf(w jobs.Work, accepted api.TestReport) api.Report {
 
 // Times returns a Judge.Report whose tests have one run, whose CPU time is drawn. slow is by which part it is longer than on
 // other judges. seed makes it the same each time.
-func Times(slow float64, seed uint64) func(jobs.Work) api.Report {
+func Times(slow float64, seed uint64) func(api.Work) api.Report {
 	r := rand.New(rand.NewPCG(7, seed))
-	return func(w jobs.Work) api.Report {
+	return func(w api.Work) api.Report {
 		cpu := time.Duration(float64(usual) * (1 + slow) * math.Exp(noise*r.NormFloat64()))
 		return reportOf(w, api.TestReport{Runs: []api.Run{{CPUTime: cpu, CPUs: "1", Kept: true,
 			Disturbed: []api.Cause{}}}})
