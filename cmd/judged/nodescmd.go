@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"judged/internal/api"
+
 	"github.com/spf13/cobra"
 
 	"judged/internal/client"
@@ -25,7 +27,7 @@ its times deviate from those of its pool, with an interval of 95 %.
 
 Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`,
 		Args: exactly(0, "no arguments"),
-	}, func(ctx context.Context, cl client.Client, _ []string) ([]fleet.Node, error) {
+	}, func(ctx context.Context, cl client.Client, _ []string) ([]api.Node, error) {
 		list, err := fleet.List(ctx, cl)
 		if err == nil && picture != "" {
 			return list, writeFile(picture, nodeChart(list).WriteSVG)
@@ -76,7 +78,7 @@ its times, 3 the front cannot be reached.`,
 	return cmd
 }
 
-func (a *app) printRejudgingSet(s fleet.RejudgingSet) error {
+func (a *app) printRejudgingSet(s api.RejudgingSet) error {
 	rows := make([]render.Row, len(s.Jobs))
 	for i, j := range s.Jobs {
 		rows[i].Cells = []string{j.ID, string(j.Verdict), render.Printable(j.Test), j.CPUTime.String(), j.Limit.String()}
@@ -102,7 +104,7 @@ func (a *app) drainNodeCommand(verb string, drained bool) *cobra.Command {
 
 Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached.`,
 		Args: exactly(1, "the name of a node"),
-	}, func(ctx context.Context, cl client.Client, args []string) ([]fleet.Node, error) {
+	}, func(ctx context.Context, cl client.Client, args []string) ([]api.Node, error) {
 		if args[0] == "" {
 			return nil, usagef("read NODE: empty; see judged nodes")
 		}
@@ -122,7 +124,7 @@ is for the host as it is now: when its fingerprint changes, it is compared again
 
 Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached.`,
 		Args: exactly(1, "the name of a node"),
-	}, func(ctx context.Context, cl client.Client, args []string) ([]fleet.Node, error) {
+	}, func(ctx context.Context, cl client.Client, args []string) ([]api.Node, error) {
 		if args[0] == "" {
 			return nil, usagef("read NODE: empty; see judged nodes")
 		}
@@ -131,9 +133,9 @@ Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached
 	})
 }
 
-func (a *app) printNodes(list []fleet.Node, asJSON bool) error {
+func (a *app) printNodes(list []api.Node, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(fleet.NodeList{Nodes: list})
+		return a.printJSON(api.NodeList{Nodes: list})
 	}
 	rows := make([]render.Row, len(list))
 	for i, n := range list {
@@ -152,7 +154,7 @@ func (a *app) printNodes(list []fleet.Node, asJSON bool) error {
 	return render.Grid(a.out, []string{"NODE", "POOL", "STATE", "SLOTS", "DEVIATION", "CLOCK", "VERSION", "SEEN"}, rows)
 }
 
-func nodeState(n fleet.Node) string {
+func nodeState(n api.Node) string {
 	switch {
 	case !n.Up:
 		return "down"
@@ -167,7 +169,7 @@ func nodeState(n fleet.Node) string {
 }
 
 // slotStates is such as "2 idle, 3 busy".
-func slotStates(all []fleet.Slot) string {
+func slotStates(all []api.NodeSlot) string {
 	var parts []string
 	for _, s := range all {
 		parts = append(parts, s.CPUs+" "+s.State)
@@ -176,7 +178,7 @@ func slotStates(all []fleet.Slot) string {
 }
 
 // deviationText is such as "+3.1 % (2.8 to 3.4)", with ! where it is more than chance.
-func deviationText(d *fleet.Deviation) string {
+func deviationText(d *api.Deviation) string {
 	if d == nil {
 		return ""
 	}
@@ -188,7 +190,7 @@ func deviationText(d *fleet.Deviation) string {
 }
 
 // nodeChart has a lane for each node that was compared: its deviations of a month, and the last one with its interval.
-func nodeChart(list []fleet.Node) plot.Chart {
+func nodeChart(list []api.Node) plot.Chart {
 	c := plot.Chart{Title: "Judge nodes against their pool",
 		Subtitle: "deviation of their times, by jobs that two nodes have judged",
 		Axis:     "slower than the median node, %", Solid: "earlier", Hollow: "deviated", Tick: "now, 95 %"}

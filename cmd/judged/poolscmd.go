@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"judged/internal/api"
+
 	"github.com/spf13/cobra"
 
 	"judged/internal/client"
@@ -25,7 +27,7 @@ the ratio of times is known; see deploy/FLEET.md.
 
 Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`,
 		Args: exactly(0, "no arguments"),
-	}, func(ctx context.Context, cl client.Client, _ []string) ([]fleet.Pool, error) {
+	}, func(ctx context.Context, cl client.Client, _ []string) ([]api.Pool, error) {
 		list, err := fleet.ListPools(ctx, cl)
 		return list, wrap("list pools", err)
 	})
@@ -41,7 +43,7 @@ pools. Its ratios of times are learned again; until then the deciding pool judge
 Exit codes: 0 done, 2 wrong usage or no such screening pool, 3 the front cannot
 be reached.`,
 		Args: exactly(1, "the name of a screening pool"),
-	}, func(ctx context.Context, cl client.Client, args []string) ([]fleet.Pool, error) {
+	}, func(ctx context.Context, cl client.Client, args []string) ([]api.Pool, error) {
 		if args[0] == "" {
 			return nil, usagef("read POOL: empty; see judged nodes pools")
 		}
@@ -50,9 +52,9 @@ be reached.`,
 	})
 }
 
-func (a *app) printPools(list []fleet.Pool, asJSON bool) error {
+func (a *app) printPools(list []api.Pool, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(fleet.PoolList{Pools: list})
+		return a.printJSON(api.PoolList{Pools: list})
 	}
 	rows := make([]render.Row, len(list))
 	for i, p := range list {
@@ -76,7 +78,7 @@ func (a *app) printPools(list []fleet.Pool, asJSON bool) error {
 }
 
 // knownRatios is such as "2 of 3 known".
-func knownRatios(all []fleet.ScreenRatio) string {
+func knownRatios(all []api.ScreenRatio) string {
 	known := 0
 	for _, r := range all {
 		if r.Known {

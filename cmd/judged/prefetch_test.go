@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"judged/internal/api"
 
-	"judged/internal/jobs/fleet"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestPrintPrefetch(t *testing.T) {
 	var out bytes.Buffer
 	at := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	status := fleet.PrefetchStatus{Pool: "default", At: at, Blobs: 3, Size: 3 << 20, Nodes: []fleet.PrefetchedNode{
+	status := api.PrefetchStatus{Pool: "default", At: at, Blobs: 3, Size: 3 << 20, Nodes: []api.PrefetchedNode{
 		{Node: "judge-1", Up: true, Done: true, Blobs: 3}, {Node: "judge-2", Up: true, Blobs: 1},
 		{Node: "judge-3", Blobs: 2}, {Node: "judge-4", Up: true, Error: "the disk\nis full"}}}
 	if err := (&app{out: &out}).printPrefetch(status); err != nil {

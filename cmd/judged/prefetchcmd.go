@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"judged/internal/api"
+
 	"github.com/spf13/cobra"
 
 	"judged/internal/base/units"
@@ -13,7 +15,7 @@ import (
 
 func (a *app) prefetchCommand() *cobra.Command {
 	var r remote
-	var q fleet.PrefetchRequest
+	var q api.PrefetchRequest
 	var asJSON, stop bool
 	cmd := &cobra.Command{
 		Use:   "prefetch [flags] POOL",
@@ -37,7 +39,7 @@ Exit codes: 0 done, 2 wrong usage, no front, no such pool, problem or blob,
 			if err != nil {
 				return err
 			}
-			var status fleet.PrefetchStatus
+			var status api.PrefetchStatus
 			if named || stop {
 				status, err = fleet.RequestPrefetch(cmd.Context(), cl, args[0], q)
 			} else {
@@ -60,7 +62,7 @@ Exit codes: 0 done, 2 wrong usage, no front, no such pool, problem or blob,
 	return cmd
 }
 
-func (a *app) printPrefetch(s fleet.PrefetchStatus) error {
+func (a *app) printPrefetch(s api.PrefetchStatus) error {
 	rows := make([]render.Row, len(s.Nodes))
 	for i, n := range s.Nodes {
 		state := "fetching"

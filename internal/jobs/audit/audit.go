@@ -12,7 +12,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 // Store is where jobs and audits are; *jobs.Store is one.
@@ -35,10 +34,10 @@ type Store interface {
 
 // Nodes are the judge nodes; *fleet.Registry has them.
 type Nodes interface {
-	Nodes(ctx context.Context) ([]fleet.Node, error)
+	Nodes(ctx context.Context) ([]api.Node, error)
 	SetDrained(ctx context.Context, name string, drained bool) error
-	SetDeviation(ctx context.Context, name string, d fleet.Deviation) error
-	SetRejudgingSet(ctx context.Context, s fleet.RejudgingSet) error
+	SetDeviation(ctx context.Context, name string, d api.Deviation) error
+	SetRejudgingSet(ctx context.Context, s api.RejudgingSet) error
 }
 
 // Observer counts audits, and nodes that were drained. usable is false if the reports of an audit cannot be compared.
@@ -160,7 +159,7 @@ type pool struct {
 	drained map[string]bool
 }
 
-func poolsOf(nodes []fleet.Node) map[string]pool {
+func poolsOf(nodes []api.Node) map[string]pool {
 	all := map[string]pool{}
 	for _, n := range nodes {
 		p, known := all[n.Pool]

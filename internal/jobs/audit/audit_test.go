@@ -89,7 +89,7 @@ func (c *cluster) NodeRetired(_, node string) { c.retired = append(c.retired, no
 func (c *cluster) register() {
 	c.t.Helper()
 	for _, n := range c.names {
-		_, err := c.registry.Seen(c.t.Context(), fleet.Registration{Caller: fleet.Caller{Node: n}, Pool: "default",
+		_, err := c.registry.Seen(c.t.Context(), api.Registration{Caller: api.Caller{Node: n}, Pool: "default",
 			Ready: true, Time: c.now()})
 		if err != nil {
 			c.t.Fatal(err)

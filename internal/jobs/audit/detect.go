@@ -10,7 +10,6 @@ import (
 	"judged/internal/api"
 
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 	"judged/internal/timing/deviation"
 )
 
@@ -123,7 +122,7 @@ func (a *Auditor) confirm(ctx context.Context, p pool, s *State, now time.Time) 
 // publish stores the state, and in the registry the deviation of each node.
 func (a *Auditor) publish(ctx context.Context, s *State) error {
 	for _, h := range s.Result.Fit.Hosts {
-		d := fleet.Deviation{At: s.Result.At, Ratio: ratio(h.Effect), Low: ratio(h.Effect - normal95*h.StandardError),
+		d := api.Deviation{At: s.Result.At, Ratio: ratio(h.Effect), Low: ratio(h.Effect - normal95*h.StandardError),
 			High: ratio(h.Effect + normal95*h.StandardError), Threshold: ratio(s.Result.Threshold), Pairs: h.Pairs,
 			Deviates: slices.Contains(s.Result.Deviating, h.Name)}
 		if c, found := s.Changes[h.Name]; found {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/jobs/fleet"
 )
 
 const (
@@ -18,9 +17,9 @@ const (
 )
 
 // rejudgingSet finds the jobs of a retired node with a test near its limit, on either side.
-func (a *Auditor) rejudgingSet(ctx context.Context, r Retirement) (fleet.RejudgingSet, error) {
-	s := fleet.RejudgingSet{Node: r.Node, Since: r.Since, Until: r.At, Deviation: ratio(r.Effect),
-		Window: rejudgeFactor * math.Abs(ratio(r.Effect)), Jobs: []fleet.RejudgedJob{}}
+func (a *Auditor) rejudgingSet(ctx context.Context, r Retirement) (api.RejudgingSet, error) {
+	s := api.RejudgingSet{Node: r.Node, Since: r.Since, Until: r.At, Deviation: ratio(r.Effect),
+		Window: rejudgeFactor * math.Abs(ratio(r.Effect)), Jobs: []api.RejudgedJob{}}
 	err := a.o.Store.JudgedSince(ctx, r.Since, func(rep api.Report) error {
 		if rep.Host == nil || rep.Host.Node != r.Node {
 			return nil
@@ -31,7 +30,7 @@ func (a *Auditor) rejudgingSet(ctx context.Context, r Retirement) (fleet.Rejudgi
 		case len(s.Jobs) == mostRejudged:
 			s.Truncated = true
 		default:
-			s.Jobs = append(s.Jobs, fleet.RejudgedJob{ID: rep.ID, Verdict: rep.Verdict, Test: t.Name, CPUTime: *t.CPUTime,
+			s.Jobs = append(s.Jobs, api.RejudgedJob{ID: rep.ID, Verdict: rep.Verdict, Test: t.Name, CPUTime: *t.CPUTime,
 				Limit: t.Timing.Limit})
 		}
 		return nil
@@ -39,7 +38,7 @@ func (a *Auditor) rejudgingSet(ctx context.Context, r Retirement) (fleet.Rejudgi
 	return s, err
 }
 
-func (a *Auditor) storeRejudgingSet(ctx context.Context, r Retirement) (fleet.RejudgingSet, error) {
+func (a *Auditor) storeRejudgingSet(ctx context.Context, r Retirement) (api.RejudgingSet, error) {
 	set, err := a.rejudgingSet(ctx, r)
 	if err == nil {
 		err = a.o.Nodes.SetRejudgingSet(ctx, set)

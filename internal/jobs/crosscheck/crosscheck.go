@@ -11,7 +11,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 const (
@@ -34,7 +33,7 @@ type Store interface {
 // Options configure a Checker. All members are required.
 type Options struct {
 	Store Store
-	Nodes func(context.Context) ([]fleet.Node, error)
+	Nodes func(context.Context) ([]api.Node, error)
 	// Screened reports whether another pool decides the jobs of a pool.
 	Screened func(pool string) bool
 	// Decided is called for each job that several hosts have judged.
@@ -158,15 +157,15 @@ func same(a, b api.CrossCheckedHost) bool {
 // hasOther reports whether a node that has not judged the job can do so.
 func (c *Checker) hasOther(ctx context.Context, rec jobs.Record, hosts []api.CrossCheckedHost) (bool, error) {
 	nodes, err := c.o.Nodes(ctx)
-	return slices.ContainsFunc(nodes, func(n fleet.Node) bool {
+	return slices.ContainsFunc(nodes, func(n api.Node) bool {
 		return n.Pool == rec.Pool && n.Judging() && canJudge(n, rec.Job) &&
 			!slices.ContainsFunc(hosts, func(h api.CrossCheckedHost) bool { return h.Node == n.Name })
 	}), err
 }
 
 // canJudge reports whether a node has a slot and the language for a job.
-func canJudge(n fleet.Node, j api.Job) bool {
-	wide := slices.ContainsFunc(n.Slots, func(s fleet.Slot) bool {
+func canJudge(n api.Node, j api.Job) bool {
+	wide := slices.ContainsFunc(n.Slots, func(s api.NodeSlot) bool {
 		cpus, err := cpuset.Parse(s.CPUs)
 		return err == nil && len(cpus) >= j.CPUs
 	})

@@ -11,7 +11,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 // oneJob is a store with one job, and what is kept of it.
@@ -53,10 +52,10 @@ func by(node string, ms int, v api.Verdict) api.Report {
 func TestFinish(t *testing.T) {
 	const ac, tle = api.Accepted, api.TimeLimit
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	pool := func(names ...string) (nodes []fleet.Node) {
+	pool := func(names ...string) (nodes []api.Node) {
 		for _, n := range append([]string{"down", "drained", "other pool"}, names...) {
-			nodes = append(nodes, fleet.Node{Name: n, Pool: map[bool]string{true: "q", false: "p"}[n == "other pool"],
-				Up: n != "down", Ready: true, Drained: n == "drained", Slots: []fleet.Slot{{CPUs: "2-3"}},
+			nodes = append(nodes, api.Node{Name: n, Pool: map[bool]string{true: "q", false: "p"}[n == "other pool"],
+				Up: n != "down", Ready: true, Drained: n == "drained", Slots: []api.NodeSlot{{CPUs: "2-3"}},
 				Languages: []api.LanguageStatus{{ID: "c", Available: true}, {ID: "go"}}})
 		}
 		return nodes
@@ -66,7 +65,7 @@ func TestFinish(t *testing.T) {
 		name     string
 		priority api.Priority
 		pool     string
-		nodes    []fleet.Node
+		nodes    []api.Node
 		reports  []api.Report // of one host after the other
 		node     string       // whose report stands
 		decision string       // "" is one that was not checked
@@ -111,7 +110,7 @@ func TestFinish(t *testing.T) {
 			if tt.decision != "" {
 				wantCounted = []string{tt.pool + " " + tt.decision}
 			}
-			c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return tt.nodes, nil },
+			c := New(Options{Store: s, Nodes: func(context.Context) ([]api.Node, error) { return tt.nodes, nil },
 				Screened: func(pool string) bool { return pool == "s" }, Now: func() time.Time { return now },
 				Decided: func(pool, decision string) { counted = append(counted, pool+" "+decision) },
 				Finish: func(_ context.Context, l api.Lease, rep api.Report) error {
@@ -169,7 +168,7 @@ func TestFinish(t *testing.T) {
 }
 
 func TestCanJudge(t *testing.T) {
-	n := fleet.Node{Slots: []fleet.Slot{{CPUs: "1"}, {CPUs: "2-3"}}, Languages: []api.LanguageStatus{
+	n := api.Node{Slots: []api.NodeSlot{{CPUs: "1"}, {CPUs: "2-3"}}, Languages: []api.LanguageStatus{
 		{ID: "c", Available: true}, {ID: "go"}}}
 	for _, tt := range []struct {
 		j    api.Job
@@ -182,7 +181,7 @@ func TestCanJudge(t *testing.T) {
 			t.Errorf("%+v: %v", tt.j, got)
 		}
 	}
-	if canJudge(fleet.Node{}, api.Job{}) {
+	if canJudge(api.Node{}, api.Job{}) {
 		t.Error("a node without slots judges")
 	}
 }
@@ -193,7 +192,7 @@ func TestFinishErrors(t *testing.T) {
 		Attempt: 2},
 		Report: api.Report{Priority: api.Contest}}}
 	broken := errors.New("no nodes")
-	c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return nil, broken },
+	c := New(Options{Store: s, Nodes: func(context.Context) ([]api.Node, error) { return nil, broken },
 		Screened: func(string) bool { return false }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Finish: func(context.Context, api.Lease, api.Report) error { return api.ErrStale }})
 	old := api.Lease{ID: "1", Attempt: 1}

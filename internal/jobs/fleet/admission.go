@@ -22,22 +22,8 @@ const (
 	admittedValue = "node-admitted" // by an operator: the fingerprint that was admitted
 )
 
-// Difference is something that times depend on, or a time, that a node does not have in common with its pool.
-type Difference struct {
-	Member string `json:"member"` // of the fingerprint, such as kernel
-	Node   string `json:"node"`   // its value there; "" if it is missing
-	Pool   string `json:"pool"`   // the value of the node of the pool that is most alike; of a time the median
-}
-
-// maxShown bounds the values in a message, in bytes.
-const maxShown = 60
-
-func (d Difference) String() string {
-	return fmt.Sprintf("%s: %.*q, in the pool %.*q", d.Member, maxShown, d.Node, maxShown, d.Pool)
-}
-
 // keptOut is why a node with differences gets no jobs.
-func keptOut(pool string, all []Difference) string {
+func keptOut(pool string, all []api.NodeDifference) string {
 	switch {
 	case len(all) == 0:
 		return ""
@@ -54,12 +40,12 @@ func keptOut(pool string, all []Difference) string {
 }
 
 // measuring is the difference of a node that is to be compared by times that it does not have yet.
-func measuring() []Difference {
-	return []Difference{{Member: "reference kernels", Node: "being measured", Pool: "measured"}}
+func measuring() []api.NodeDifference {
+	return []api.NodeDifference{{Member: "reference kernels", Node: "being measured", Pool: "measured"}}
 }
 
 // apart compares the times of a node with the medians of others. Those of another program count no more than missing ones.
-func apart(node *api.KernelTimes, others []*api.KernelTimes, virtual bool) []Difference {
+func apart(node *api.KernelTimes, others []*api.KernelTimes, virtual bool) []api.NodeDifference {
 	if node == nil {
 		return nil
 	}
@@ -75,10 +61,10 @@ func apart(node *api.KernelTimes, others []*api.KernelTimes, virtual bool) []Dif
 	return differencesOf(fingerprint.Apart(node, fingerprint.Median(others), fingerprint.BoundsOf(virtual).Fail))
 }
 
-func differencesOf(found []fingerprint.Difference) []Difference {
-	var all []Difference
+func differencesOf(found []fingerprint.Difference) []api.NodeDifference {
+	var all []api.NodeDifference
 	for _, d := range found {
-		all = append(all, Difference{Member: d.Name, Node: d.Here, Pool: d.Pool})
+		all = append(all, api.NodeDifference{Member: d.Name, Node: d.Here, Pool: d.Pool})
 	}
 	return all
 }
@@ -96,7 +82,7 @@ func (r *Registry) Admit(ctx context.Context, name string) error {
 	if err := r.values.SetValue(ctx, n.Fingerprint, jobs.OperatorValues, admittedValue, name); err != nil {
 		return err
 	}
-	if err := r.values.SetValue(ctx, []Difference(nil), keptOutValue, name); err != nil {
+	if err := r.values.SetValue(ctx, []api.NodeDifference(nil), keptOutValue, name); err != nil {
 		return err
 	}
 	r.states.Forget()
@@ -117,14 +103,14 @@ func (r *Registry) Admitted(ctx context.Context, name, sum string) (bool, error)
 }
 
 // node finds a node that is listed.
-func (r *Registry) node(ctx context.Context, name string) (Node, error) {
+func (r *Registry) node(ctx context.Context, name string) (api.Node, error) {
 	nodes, err := r.Nodes(ctx)
 	if err != nil {
-		return Node{}, err
+		return api.Node{}, err
 	}
-	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == name })
+	i := slices.IndexFunc(nodes, func(n api.Node) bool { return n.Name == name })
 	if i < 0 {
-		return Node{}, fmt.Errorf("node %q: %w", name, ErrUnknownNode)
+		return api.Node{}, fmt.Errorf("node %q: %w", name, ErrUnknownNode)
 	}
 	return nodes[i], nil
 }
@@ -132,8 +118,8 @@ func (r *Registry) node(ctx context.Context, name string) (Node, error) {
 // nodeStates are what keeps nodes from judging, and what lets them.
 type nodeStates struct {
 	drained  map[string]bool
-	keptOut  map[string][]Difference // none are empty
-	admitted map[string]string       // fingerprints
+	keptOut  map[string][]api.NodeDifference // none are empty
+	admitted map[string]string               // fingerprints
 
 	decided *sync.Map // decision by node, of this front
 	read    int64     // number of the read that they are of
@@ -141,12 +127,12 @@ type nodeStates struct {
 
 // decision is how a node differs from its pool, as this front has decided.
 type decision struct {
-	differs []Difference
+	differs []api.NodeDifference
 	reads   int64 // of states that had begun
 }
 
 // differs is how a node differs from its pool. A read that began before a decision may not have it.
-func (s *nodeStates) differs(node string) []Difference {
+func (s *nodeStates) differs(node string) []api.NodeDifference {
 	if found, ok := s.decided.Load(node); ok {
 		if d, ok := found.(decision); ok && s.read <= d.reads {
 			return d.differs
@@ -161,8 +147,9 @@ func (r *Registry) nodeStates(ctx context.Context) (*nodeStates, error) {
 }
 
 func (r *Registry) readStates(ctx context.Context) (*nodeStates, error) {
-	s := &nodeStates{drained: map[string]bool{}, keptOut: map[string][]Difference{}, admitted: map[string]string{},
-		decided: &r.decided, read: r.reads.Add(1)}
+	s := &nodeStates{drained: map[string]bool{}, keptOut: map[string][]api.NodeDifference{},
+		admitted: map[string]string{},
+		decided:  &r.decided, read: r.reads.Add(1)}
 	err := readValues(ctx, r.values, s.drained, jobs.OperatorValues, drainValue)
 	if err == nil {
 		err = readValues(ctx, r.values, s.keptOut, keptOutValue)

@@ -22,13 +22,13 @@ func TestAdmission(t *testing.T) {
 	fronts := []*Registry{NewRegistry(values, clock), NewRegistry(values, clock)}
 	old := hardware{"kernel": "6.1", "model": "85", "slots": "1"}
 	next := hardware{"kernel": "6.2", "model": "85", "slots": "2"}
-	kernel := []Difference{{"kernel", "6.2", "6.1"}}
-	model := []Difference{{"model", "86", "85"}}
+	kernel := []api.NodeDifference{{Member: "kernel", Node: "6.2", Pool: "6.1"}}
+	model := []api.NodeDifference{{Member: "model", Node: "86", Pool: "85"}}
 	for i, tt := range []struct {
 		name, node, pool, sum string
 		hardware              hardware
 		after                 time.Duration // since the registration before
-		differs               []Difference
+		differs               []api.NodeDifference
 		admitted              bool
 		admit                 bool // by an operator, after it has registered
 	}{
@@ -48,7 +48,7 @@ func TestAdmission(t *testing.T) {
 		{name: "as a member is now", node: "e"},
 		{name: "a judge that sends no hardware", node: "f"},
 		{name: "a member changes its pool", node: "c", hardware: hardware{"kernel": "5", "model": "85"},
-			differs: []Difference{{"kernel", "5", "6.2"}}},
+			differs: []api.NodeDifference{{Member: "kernel", Node: "5", Pool: "6.2"}}},
 		{name: "no other is left", node: "c", after: forgetAfter},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAdmission(t *testing.T) {
 			if pool == "" {
 				pool = "p"
 			}
-			c, err := front.Seen(t.Context(), Registration{Caller: Caller{Node: tt.node}, Pool: pool, Ready: true,
+			c, err := front.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: tt.node}, Pool: pool, Ready: true,
 				Fingerprint: tt.sum, Hardware: tt.hardware, Time: now})
 			if err != nil || !c.HardwareKnown || c.Drained || c.KeptOut != keptOut(pool, tt.differs) {
 				t.Errorf("commands %+v, %v", c, err)
@@ -82,7 +82,7 @@ func TestAdmission(t *testing.T) {
 			}
 		})
 	}
-	again := Registration{Caller: Caller{Node: "x"}, Pool: "p", Hardware: hardware{"kernel": "7"}, Time: now}
+	again := api.Registration{Caller: api.Caller{Node: "x"}, Pool: "p", Hardware: hardware{"kernel": "7"}, Time: now}
 	for range 2 { // the second time the value is there, and is stored again so that it is not deleted as old
 		_, err := fronts[0].Seen(t.Context(), again)
 		if value := string(values.all[keptOutValue+" x"]); err != nil || value == "" || strings.HasSuffix(value, " ") {
@@ -114,7 +114,7 @@ func TestEquivalence(t *testing.T) {
 		name, node, pool string
 		hardware         map[string]string
 		kernels          *api.KernelTimes
-		differs          []Difference
+		differs          []api.NodeDifference
 		admit            bool // by an operator, after it has registered
 	}{
 		{name: "the first of a pool", node: "a", pool: "p", hardware: metal, kernels: unmeasured},
@@ -126,15 +126,16 @@ func TestEquivalence(t *testing.T) {
 		{name: "not yet measured", node: "d", pool: "p", differs: measuring()},
 		{name: "as the median", node: "d", pool: "p", kernels: times("v1", 102*ms-3, 50*ms)},
 		{name: "a new node is slower", node: "e", pool: "p", hardware: metal, kernels: times("v1", 102*ms, 51*ms),
-			differs: []Difference{{"reference kernel sort", "51.00 ms, +2.0 %", "50.00 ms"}}},
+			differs: []api.NodeDifference{{Member: "reference kernel sort", Node: "51.00 ms, +2.0 %", Pool: "50.00 ms"}}},
 		{name: "still", node: "e", pool: "p",
-			differs: []Difference{{"reference kernel sort", "51.00 ms, +2.0 %", "50.00 ms"}}},
+			differs: []api.NodeDifference{{Member: "reference kernel sort", Node: "51.00 ms, +2.0 %", Pool: "50.00 ms"}}},
 		{name: "measured again, fixed", node: "e", pool: "p", kernels: times("v1", 101*ms, 50*ms)},
 		{name: "a member changes", node: "e", pool: "p", hardware: metal, kernels: times("v1", 150*ms, 50*ms)},
 		{name: "a member measures again", node: "e", pool: "p", kernels: unmeasured},
 		{name: "and has changed", node: "e", pool: "p", kernels: times("v1", 80*ms, 50*ms)},
 		{name: "a member whose first times are apart", node: "c", pool: "p", kernels: times("v1", 90*ms, 50*ms),
-			differs: []Difference{{"reference kernel alu", "90.00 ms, -10.9 %", "101.00 ms"}}, admit: true},
+			differs: []api.NodeDifference{{Member: "reference kernel alu", Node: "90.00 ms, -10.9 %",
+				Pool: "101.00 ms"}}, admit: true},
 		{name: "admitted", node: "c", pool: "p"},
 		{name: "another member without times", node: "k", pool: "p", hardware: metal},
 		{name: "has another kernel", node: "k", pool: "p", hardware: map[string]string{"kernel": "6.2"}},
@@ -143,13 +144,15 @@ func TestEquivalence(t *testing.T) {
 		{name: "virtual machines", node: "g", pool: "q", hardware: virtual, kernels: times("v1", 100*ms, 50*ms)},
 		{name: "vary more", node: "h", pool: "q", hardware: virtual, kernels: times("v1", 104*ms, 50*ms)},
 		{name: "but not that much", node: "i", pool: "q", hardware: virtual, kernels: times("v1", 110*ms, 50*ms),
-			differs: []Difference{{"reference kernel alu", "110.00 ms, +5.8 %", "104.00 ms"}}},
+			differs: []api.NodeDifference{{Member: "reference kernel alu", Node: "110.00 ms, +5.8 %",
+				Pool: "104.00 ms"}}},
 		{name: "other hardware matters first", node: "j", pool: "p", hardware: virtual, kernels: times("v1", 1, 1),
-			differs: []Difference{{"hypervisor", "true", "false"}}},
+			differs: []api.NodeDifference{{Member: "hypervisor", Node: "true", Pool: "false"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			now = now.Add(2 * drainedFor)
-			c, err := front.Seen(t.Context(), Registration{Caller: Caller{Node: tt.node}, Pool: tt.pool, Ready: true,
+			c, err := front.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: tt.node}, Pool: tt.pool,
+				Ready:       true,
 				Fingerprint: "f", Hardware: tt.hardware, Kernels: tt.kernels, Time: now})
 			if err != nil || !c.KernelsKnown || c.KeptOut != keptOut(tt.pool, tt.differs) {
 				t.Errorf("commands %+v, %v", c, err)
@@ -168,8 +171,8 @@ func TestEquivalence(t *testing.T) {
 }
 
 func TestKeptOut(t *testing.T) {
-	all := []Difference{{"kernel", "6.2", "6.1"}, {"model", "86", ""}}
-	for want, differs := range map[string][]Difference{
+	all := []api.NodeDifference{{Member: "kernel", Node: "6.2", Pool: "6.1"}, {Member: "model", Node: "86", Pool: ""}}
+	for want, differs := range map[string][]api.NodeDifference{
 		"": nil,
 		`it differs from pool "p" (kernel: "6.2", in the pool "6.1"); make it like the others, or admit it by judged nodes ` +
 			`admit`: all[:1],

@@ -14,7 +14,7 @@ import (
 // Verify has the front read a blob that reached this node damaged. The error is
 // blobs.ErrNotFound when it was damaged there, too.
 func (s *Source) Verify(ctx context.Context, digest string) error {
-	answer, err := post[VerifyAnswer](ctx, s, "verify", &VerifyRequest{Blob: digest}, 0)
+	answer, err := post[api.VerifyAnswer](ctx, s, "verify", &api.VerifyRequest{Blob: digest}, 0)
 	if err == nil && !answer.Stored {
 		err = fmt.Errorf("%w on the front: it was damaged there and is deleted; upload it again", blobs.ErrNotFound)
 	}

@@ -261,7 +261,7 @@ func TestRegistryLanguages(t *testing.T) {
 		"b": {{ID: "c", Available: true, Version: "13"}, {ID: "java", Available: true, Version: "17"}},
 	} {
 		pool := map[string]string{"a": "p", "b": "q"}[node]
-		if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: node}, Pool: pool,
+		if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: node}, Pool: pool,
 			Languages: list}); err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,8 @@ func TestRegistryKeepsLanguages(t *testing.T) {
 		{"not listed after none", one, nil, false},
 	} {
 		now = now.Add(time.Minute)
-		_, err := step.at.Seen(t.Context(), Registration{Caller: Caller{Node: "n"}, Pool: "p", Languages: step.list})
+		_, err := step.at.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: "n"}, Pool: "p",
+			Languages: step.list})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,10 +319,11 @@ func TestRegistry(t *testing.T) {
 	clock := func() time.Time { return now }
 	values := &shared{all: map[string][]byte{}}
 	one, two := NewRegistry(values, clock), NewRegistry(values, clock)
-	see := func(r *Registry, name, pool string, ready bool) Commands {
+	see := func(r *Registry, name, pool string, ready bool) api.NodeCommands {
 		t.Helper()
-		c, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: name}, Pool: pool, Ready: ready, Version: "1",
-			Slots: []Slot{{"1", "idle"}}, Time: now.Add(time.Second)})
+		c, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: name}, Pool: pool, Ready: ready,
+			Version: "1",
+			Slots:   []api.NodeSlot{{CPUs: "1", State: "idle"}}, Time: now.Add(time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +347,7 @@ func TestRegistry(t *testing.T) {
 	see(one, "a", "p", true)
 	see(two, "b", "p", false)
 	for range 2 { // nothing has changed: one write each
-		now = now.Add(RegisterEvery)
+		now = now.Add(api.RegisterEvery)
 		see(one, "a", "p", true)
 		see(two, "b", "p", false)
 	}
@@ -393,11 +395,11 @@ func TestDeviations(t *testing.T) {
 	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
 	for range 40 * 24 {
 		now = now.Add(time.Hour)
-		if err := r.SetDeviation(t.Context(), "a", Deviation{At: now, Ratio: now.Sub(start).Hours()}); err != nil {
+		if err := r.SetDeviation(t.Context(), "a", api.Deviation{At: now, Ratio: now.Sub(start).Hours()}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: "a"}, Pool: "p"}); err != nil {
+	if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: "a"}, Pool: "p"}); err != nil {
 		t.Fatal(err)
 	}
 	nodes, err := r.Nodes(t.Context())
@@ -416,20 +418,24 @@ func TestDeviations(t *testing.T) {
 func TestProtocols(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
-		node, front Protocols
+		node, front api.Protocols
 		want        []int // versions of a registration, a return, a return and a registration
 		fails       bool
 	}{
-		{"same", Protocols{1, 1}, Protocols{1, 1}, []int{1, 1, 1, 1}, false},
-		{"newer node", Protocols{1, 2}, Protocols{1, 1}, []int{2, 1, 1, 1, 2, 1}, false},
-		{"newer front", Protocols{1, 1}, Protocols{1, 2}, []int{1, 1, 1, 1}, false},
-		{"both newer", Protocols{1, 2}, Protocols{1, 2}, []int{2, 2, 2, 2}, false},
-		{"too far apart", Protocols{2, 3}, Protocols{1, 1}, []int{3, 2, 3, 2, 3, 2, 3, 2}, true},
+		{"same", api.Protocols{Oldest: 1, Newest: 1}, api.Protocols{Oldest: 1, Newest: 1}, []int{1, 1, 1, 1}, false},
+		{"newer node", api.Protocols{Oldest: 1, Newest: 2}, api.Protocols{Oldest: 1, Newest: 1}, []int{2, 1, 1, 1, 2,
+			1}, false},
+		{"newer front", api.Protocols{Oldest: 1, Newest: 1}, api.Protocols{Oldest: 1, Newest: 2}, []int{1, 1, 1, 1},
+			false},
+		{"both newer", api.Protocols{Oldest: 1, Newest: 2}, api.Protocols{Oldest: 1, Newest: 2}, []int{2, 2, 2, 2},
+			false},
+		{"too far apart", api.Protocols{Oldest: 2, Newest: 3}, api.Protocols{Oldest: 1, Newest: 1}, []int{3, 2, 3, 2,
+			3, 2, 3, 2}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var versions []int
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				var c Caller
+				var c api.Caller
 				if err := json.NewDecoder(r.Body).Decode(&c); err != nil || c.Node != "n" {
 					t.Errorf("caller %+v: %v", c, err)
 				}
@@ -448,7 +454,7 @@ func TestProtocols(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			register := func() error { _, err := s.Register(t.Context(), Registration{}); return err }
+			register := func() error { _, err := s.Register(t.Context(), api.Registration{}); return err }
 			giveBack := func() error {
 				return s.Return(t.Context(), api.Lease{ID: "1", Attempt: 1}, api.Returned{Excused: true})
 			}

@@ -15,7 +15,7 @@ import (
 // the spool, from where Run hands it in, also after a restart. One that no front takes
 // is replaced by a smaller one, in the end by IE with the reason.
 func (s *Source) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
-	q := FinishRequest{Hold: hold(l), Report: rep}
+	q := api.FinishRequest{Hold: hold(l), Report: rep}
 	err := s.send(ctx, q)
 	if errors.Is(err, api.ErrUnavailable) {
 		return errors.Join(err, s.spool.keep(q))
@@ -58,7 +58,7 @@ func (s *Source) setAside(name string, reason error) {
 }
 
 // handInOne returns an error if no front answers.
-func (s *Source) handInOne(ctx context.Context, q FinishRequest) error {
+func (s *Source) handInOne(ctx context.Context, q api.FinishRequest) error {
 	err := s.send(ctx, q)
 	if errors.Is(err, api.ErrUnavailable) && ctx.Err() == nil {
 		// A small request about the same job says whether it is the front or this report, and whether the report is
@@ -86,7 +86,7 @@ func (s *Source) handInOne(ctx context.Context, q FinishRequest) error {
 }
 
 // send hands in a report, in the largest form that a front takes. All forms have the fence of the attempt: one is stored.
-func (s *Source) send(ctx context.Context, q FinishRequest) error {
+func (s *Source) send(ctx context.Context, q api.FinishRequest) error {
 	whole := q.Report
 	var refused error
 	for _, form := range forms {
@@ -94,7 +94,7 @@ func (s *Source) send(ctx context.Context, q FinishRequest) error {
 			continue
 		}
 		q.Report = form.of(whole, q.Node, refused)
-		_, err := post[Nothing](ctx, s, "finish", &q, 0)
+		_, err := post[api.Nothing](ctx, s, "finish", &q, 0)
 		if !s.isHopeless(q.Lease(), err) {
 			if err == nil && refused != nil {
 				s.o.Log.Error("the front has not taken a report, but a smaller one in its place", "job", q.ID,
@@ -135,7 +135,7 @@ func (s *Source) isStuck(l api.Lease) bool {
 }
 
 // settled forgets a report that need not be sent again.
-func (s *Source) settled(h Hold) error {
+func (s *Source) settled(h api.Hold) error {
 	s.mu.Lock()
 	delete(s.trouble, h.Lease())
 	s.mu.Unlock()

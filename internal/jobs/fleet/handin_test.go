@@ -29,14 +29,14 @@ type strict struct {
 	*testing.T
 	server *httptest.Server
 	// refuse answers a request, unless it returns 0.
-	refuse func(verb string, size int, q FinishRequest) (status int, kind string)
+	refuse func(verb string, size int, q api.FinishRequest) (status int, kind string)
 
 	mu     sync.Mutex // guards the rest
 	stored map[string]api.Report
 	asked  map[string]int // by verb and job
 }
 
-func newStrict(t *testing.T, refuse func(verb string, size int, q FinishRequest) (status int, kind string)) *strict {
+func newStrict(t *testing.T, refuse func(verb string, size int, q api.FinishRequest) (status int, kind string)) *strict {
 	f := &strict{T: t, refuse: refuse, stored: map[string]api.Report{}, asked: map[string]int{}}
 	f.server = httptest.NewServer(f)
 	t.Cleanup(f.server.Close)
@@ -46,7 +46,7 @@ func newStrict(t *testing.T, refuse func(verb string, size int, q FinishRequest)
 func (f *strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	verb := strings.TrimPrefix(r.URL.Path, "/v1/work/")
 	body, err := io.ReadAll(r.Body)
-	var q FinishRequest
+	var q api.FinishRequest
 	if err = errors.Join(err, json.Unmarshal(body, &q)); err != nil {
 		f.Errorf("%s: %v", verb, err)
 	}
@@ -89,7 +89,7 @@ func (f *strict) source(spool string) *Source {
 }
 
 // bulky is a report most of which is what the program wrote, and then its runs.
-func bulky(id string) FinishRequest {
+func bulky(id string) api.FinishRequest {
 	head := strings.Repeat("\x01", 4000)
 	rep := api.Report{Verdict: api.Accepted, Message: strings.Repeat("é", 3000), Host: &api.HostReport{Name: "h"},
 		Compilation: &api.Compilation{Language: "c", Output: head}}
@@ -99,14 +99,14 @@ func bulky(id string) FinishRequest {
 			Checker: &api.CheckReport{Verdict: api.Accepted, Message: head, Stderr: head, TeamMessage: head},
 			Runs:    make([]api.Run, 200)})
 	}
-	return FinishRequest{Hold: Hold{ID: id, Attempt: 1}, Report: rep}
+	return api.FinishRequest{Hold: api.Hold{ID: id, Attempt: 1}, Report: rep}
 }
 
 // TestReportOfEveryJobEnds: whatever a front does to a report, the job ends once, with as much of it as the front takes;
 // and other jobs of the node end, too. The report is sent at once, or handed in from the spool after a restart.
 func TestReportOfEveryJobEnds(t *testing.T) {
-	within := func(limit int) func(string, int, FinishRequest) (int, string) {
-		return func(_ string, size int, _ FinishRequest) (int, string) {
+	within := func(limit int) func(string, int, api.FinishRequest) (int, string) {
+		return func(_ string, size int, _ api.FinishRequest) (int, string) {
 			if size > limit {
 				return http.StatusRequestEntityTooLarge, "too-large"
 			}
@@ -114,7 +114,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct {
-		refuse  func(verb string, size int, q FinishRequest) (int, string)
+		refuse  func(verb string, size int, q api.FinishRequest) (int, string)
 		verdict api.Verdict
 		heads   bool
 		runs    int
@@ -123,31 +123,31 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 		"without heads":     {within(300_000), api.Accepted, false, 200},
 		"without runs":      {within(100_000), api.Accepted, false, 0},
 		"nothing but an IE": {within(3_000), api.InternalError, false, 0},
-		"refused for its content": {func(_ string, _ int, q FinishRequest) (int, string) {
+		"refused for its content": {func(_ string, _ int, q api.FinishRequest) (int, string) {
 			if q.Report.Verdict != api.InternalError && q.ID == "bulky" {
 				return http.StatusUnprocessableEntity, "invalid-report"
 			}
 			return 0, ""
 		}, api.InternalError, false, 0},
-		"cannot be read": {func(_ string, _ int, q FinishRequest) (int, string) {
+		"cannot be read": {func(_ string, _ int, q api.FinishRequest) (int, string) {
 			if q.Report.Verdict != api.InternalError && q.ID == "bulky" {
 				return http.StatusBadRequest, "bad-request"
 			}
 			return 0, ""
 		}, api.InternalError, false, 0},
-		"a proxy's limit": {func(_ string, size int, _ FinishRequest) (int, string) {
+		"a proxy's limit": {func(_ string, size int, _ api.FinishRequest) (int, string) {
 			if size > 300_000 {
 				return http.StatusRequestEntityTooLarge, proxy
 			}
 			return 0, ""
 		}, api.Accepted, false, 200},
-		"a proxy hangs up": {func(_ string, size int, _ FinishRequest) (int, string) {
+		"a proxy hangs up": {func(_ string, size int, _ api.FinishRequest) (int, string) {
 			if size > 300_000 {
 				return hangUp, ""
 			}
 			return 0, ""
 		}, api.Accepted, false, 200},
-		"fails for its content": {func(_ string, _ int, q FinishRequest) (int, string) {
+		"fails for its content": {func(_ string, _ int, q api.FinishRequest) (int, string) {
 			if len(q.Report.Tests) > 0 && q.ID == "bulky" {
 				return http.StatusInternalServerError, "internal"
 			}
@@ -158,7 +158,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, spooled %v", name, spooled), func(t *testing.T) {
 				f := newStrict(t, tt.refuse)
 				s := f.source(filepath.Join(t.TempDir(), "spool"))
-				q, small := bulky("bulky"), FinishRequest{Hold: Hold{ID: "small", Attempt: 1},
+				q, small := bulky("bulky"), api.FinishRequest{Hold: api.Hold{ID: "small", Attempt: 1},
 					Report: api.Report{Verdict: api.WrongAnswer}}
 				before, err := json.Marshal(q.Report)
 				if err != nil {
@@ -181,7 +181,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 					if err := s.HandIn(t.Context()); err != nil {
 						t.Fatalf("a node that restarts would not register: %v", err)
 					}
-					if _, err := s.Register(t.Context(), Registration{}); err != nil {
+					if _, err := s.Register(t.Context(), api.Registration{}); err != nil {
 						t.Fatal(err)
 					}
 					if f.stored["small"].Verdict != api.WrongAnswer {
@@ -214,7 +214,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 
 // TestReportWithoutJSON: a report that cannot be encoded will never be.
 func TestReportWithoutJSON(t *testing.T) {
-	f := newStrict(t, func(string, int, FinishRequest) (int, string) { return 0, "" })
+	f := newStrict(t, func(string, int, api.FinishRequest) (int, string) { return 0, "" })
 	s := f.source(filepath.Join(t.TempDir(), "spool"))
 	inf := math.Inf(1)
 	err := s.Finish(t.Context(), api.Lease{ID: "a", Attempt: 1}, api.Report{Verdict: api.Accepted, Score: &inf})
@@ -228,13 +228,13 @@ func TestFrontAway(t *testing.T) {
 	for _, status := range []int{hangUp, http.StatusServiceUnavailable, http.StatusUnauthorized, http.StatusForbidden,
 		http.StatusInternalServerError, http.StatusTooManyRequests} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			f := newStrict(t, func(string, int, FinishRequest) (int, string) {
+			f := newStrict(t, func(string, int, api.FinishRequest) (int, string) {
 				return status, cmp.Or(map[int]string{401: "unauthorized", 403: "forbidden"}[status], "other")
 			})
 			s := f.source(filepath.Join(t.TempDir(), "spool"))
 			head := "written"
 			for _, id := range []string{"a", "b", "c"} {
-				q := FinishRequest{Hold: Hold{ID: id, Attempt: 1}, Report: api.Report{Verdict: api.Accepted,
+				q := api.FinishRequest{Hold: api.Hold{ID: id, Attempt: 1}, Report: api.Report{Verdict: api.Accepted,
 					Tests: []api.TestReport{{StdoutHead: &head}}}}
 				if err := s.spool.keep(q); err != nil {
 					t.Fatal(err)
@@ -248,7 +248,7 @@ func TestFrontAway(t *testing.T) {
 			if f.asked["finish a"] != 3*maxTrouble || f.asked["finish b"] != 0 || len(f.stored) != 0 {
 				t.Errorf("asked %v, stored %d", f.asked, len(f.stored))
 			}
-			f.refuse = func(string, int, FinishRequest) (int, string) { return 0, "" }
+			f.refuse = func(string, int, api.FinishRequest) (int, string) { return 0, "" }
 			if err := s.HandIn(t.Context()); err != nil || len(f.stored) != 3 || f.stored["a"].Verdict != api.Accepted ||
 				f.stored["a"].Tests[0].StdoutHead == nil {
 				t.Errorf("after that: %v, stored %d", err, len(f.stored))
@@ -260,7 +260,7 @@ func TestFrontAway(t *testing.T) {
 // TestStuckReportIsNotWanted: a report that does not get through is dropped as soon as its job is lost.
 func TestStuckReportIsNotWanted(t *testing.T) {
 	for _, kind := range []string{"stale", "final"} {
-		f := newStrict(t, func(verb string, _ int, _ FinishRequest) (int, string) {
+		f := newStrict(t, func(verb string, _ int, _ api.FinishRequest) (int, string) {
 			if verb == "finish" {
 				return hangUp, ""
 			}
@@ -284,7 +284,7 @@ func TestUnusableSpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	future := bulky("future")
-	future.Protocol = KnownProtocols().Newest + 1
+	future.Protocol = api.FleetProtocols().Newest + 1
 	foreign, _ := json.Marshal(bulky("../../other"))
 	newer, _ := json.Marshal(future)
 	other, _ := json.Marshal(bulky("z"))
@@ -295,7 +295,7 @@ func TestUnusableSpool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := newStrict(t, func(string, int, FinishRequest) (int, string) { return 0, "" })
+	f := newStrict(t, func(string, int, api.FinishRequest) (int, string) { return 0, "" })
 	s := f.source(dir)
 	for _, id := range []string{"b", "z", "new-1"} {
 		if err := s.spool.keep(bulky(id)); err != nil {

@@ -24,10 +24,10 @@ const mostAlike = 9
 // storedNode is what the values say about a node.
 type storedNode struct {
 	name     string
-	node     *Node // nil before it has registered
+	node     *api.Node // nil before it has registered
 	hardware map[string]string
 	kernels  *api.KernelTimes
-	differs  []Difference
+	differs  []api.NodeDifference
 	admitted *string // by an operator: its fingerprint then
 }
 
@@ -93,7 +93,7 @@ func alike(a, b storedNode) bool {
 //
 // It reads and writes in one transaction under a lock of the pool, so that of nodes that join together each one is
 // compared with those before it.
-func (r *Registry) join(ctx context.Context, g Registration, n Node) (stored bool, err error) {
+func (r *Registry) join(ctx context.Context, g api.Registration, n api.Node) (stored bool, err error) {
 	states, err := r.nodeStates(ctx)
 	if err != nil || g.Hardware == nil && g.Kernels == nil && len(states.differs(g.Node)) == 0 {
 		return false, err
@@ -105,7 +105,7 @@ func (r *Registry) join(ctx context.Context, g Registration, n Node) (stored boo
 	case <-ctx.Done():
 		return false, fmt.Errorf("join pool %q: %w", g.Pool, ctx.Err())
 	}
-	var differs []Difference
+	var differs []api.NodeDifference
 	err = r.values.ChangeValues(ctx, membersValue+" "+g.Pool, func(ctx context.Context, tx jobs.ValuesTx) (err error) {
 		differs, err = r.joinTx(ctx, tx, g, n)
 		return err
@@ -117,7 +117,8 @@ func (r *Registry) join(ctx context.Context, g Registration, n Node) (stored boo
 	return true, nil
 }
 
-func (r *Registry) joinTx(ctx context.Context, tx jobs.ValuesTx, g Registration, n Node) ([]Difference, error) {
+func (r *Registry) joinTx(ctx context.Context, tx jobs.ValuesTx, g api.Registration, n api.Node) ([]api.NodeDifference,
+	error) {
 	var names []string
 	all, err := readNodes(ctx, tx, []string{g.Node}, &names, membersValue, g.Pool)
 	if err != nil {
@@ -157,7 +158,7 @@ func (r *Registry) joinTx(ctx context.Context, tx jobs.ValuesTx, g Registration,
 
 // keep stores what a node has sent to be compared by, and returns what is known of it then. firstTimes is true for the
 // first times of reference kernels that it sends. While it measures them again, those of before stay.
-func keep(ctx context.Context, tx jobs.ValuesTx, g Registration, before storedNode) (
+func keep(ctx context.Context, tx jobs.ValuesTx, g api.Registration, before storedNode) (
 	now storedNode, firstTimes bool, err error) {
 	now = before
 	if g.Hardware != nil {
@@ -207,8 +208,8 @@ func (r *Registry) examples(ctx context.Context, tx jobs.ValuesTx, before, self 
 
 // allExamples chooses examples among all nodes.
 func (r *Registry) allExamples(ctx context.Context, self storedNode) (examples []storedNode, err error) {
-	nodes, hardware := map[string]*Node{}, map[string]map[string]string{}
-	kernels, differs := map[string]*api.KernelTimes{}, map[string][]Difference{}
+	nodes, hardware := map[string]*api.Node{}, map[string]map[string]string{}
+	kernels, differs := map[string]*api.KernelTimes{}, map[string][]api.NodeDifference{}
 	admitted := map[string]*string{}
 	for _, read := range []func() error{
 		func() error { return readValues(ctx, r.values, nodes, nodeValue) },
@@ -265,8 +266,8 @@ func (r *Registry) choose(examples []storedNode, self storedNode) (names []strin
 
 // differences compares a node with the example whose hardware is most alike. Where others have the same hardware, it
 // compares it by times with them, and that is all that it compares a member by.
-func differences(self storedNode, examples []storedNode, member bool) []Difference {
-	var closest []Difference
+func differences(self storedNode, examples []storedNode, member bool) []api.NodeDifference {
+	var closest []api.NodeDifference
 	var timed []*api.KernelTimes // of nodes with equal hardware
 	equal := false
 	for _, e := range examples {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/jobs"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
@@ -69,7 +71,7 @@ func TestExamples(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	values := &counted{shared: shared{all: map[string][]byte{}}}
 	r := NewRegistry(values, func() time.Time { return now })
-	seen := func(i, kind int) Commands {
+	seen := func(i, kind int) api.NodeCommands {
 		t.Helper()
 		c, err := r.Seen(t.Context(), registrationOf(i, kind))
 		if err != nil {
@@ -126,10 +128,10 @@ func (c *counted) Values(ctx context.Context, f func(string, []byte) error, pref
 	return c.shared.Values(ctx, f, prefix...)
 }
 
-func registrationOf(i, kind int) Registration {
-	return Registration{Caller: Caller{Node: fmt.Sprint("n", i)}, Pool: "p", Ready: true, Fingerprint: "f",
+func registrationOf(i, kind int) api.Registration {
+	return api.Registration{Caller: api.Caller{Node: fmt.Sprint("n", i)}, Pool: "p", Ready: true, Fingerprint: "f",
 		Time:  time.Now(),
-		Slots: []Slot{{CPUs: "1"}}, Hardware: map[string]string{"kernel": fmt.Sprint("6.", kind), "model": "85"}}
+		Slots: []api.NodeSlot{{CPUs: "1"}}, Hardware: map[string]string{"kernel": fmt.Sprint("6.", kind), "model": "85"}}
 }
 
 func fronts(t *testing.T, o jobs.Options) (all []*Registry) {

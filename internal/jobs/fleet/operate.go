@@ -4,32 +4,29 @@ import (
 	"context"
 	"net/url"
 
+	"judged/internal/api"
+
 	"judged/internal/client"
 )
 
-// NodeList is the answer of GET /v1/nodes.
-type NodeList struct {
-	Nodes []Node `json:"nodes"`
-}
-
 // List asks a front for its nodes.
-func List(ctx context.Context, front client.Client) ([]Node, error) {
-	list, err := client.Get[NodeList](ctx, front, "/v1/nodes")
+func List(ctx context.Context, front client.Client) ([]api.Node, error) {
+	list, err := client.Get[api.NodeList](ctx, front, "/v1/nodes")
 	return list.Nodes, err
 }
 
 // SetDrained asks a front to take a node out of use or back, and returns all nodes.
-func SetDrained(ctx context.Context, front client.Client, name string, drained bool) ([]Node, error) {
+func SetDrained(ctx context.Context, front client.Client, name string, drained bool) ([]api.Node, error) {
 	verb := "/undrain"
 	if drained {
 		verb = "/drain"
 	}
-	list, err := client.Post[NodeList](ctx, front, "/v1/nodes/"+url.PathEscape(name)+verb, Nothing{}, 0)
+	list, err := client.Post[api.NodeList](ctx, front, "/v1/nodes/"+url.PathEscape(name)+verb, api.Nothing{}, 0)
 	return list.Nodes, err
 }
 
 // Admit asks a front to give jobs to a node that differs from its pool, and returns all nodes.
-func Admit(ctx context.Context, front client.Client, name string) ([]Node, error) {
-	list, err := client.Post[NodeList](ctx, front, "/v1/nodes/"+url.PathEscape(name)+"/admit", Nothing{}, 0)
+func Admit(ctx context.Context, front client.Client, name string) ([]api.Node, error) {
+	list, err := client.Post[api.NodeList](ctx, front, "/v1/nodes/"+url.PathEscape(name)+"/admit", api.Nothing{}, 0)
 	return list.Nodes, err
 }

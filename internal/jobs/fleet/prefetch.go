@@ -9,76 +9,26 @@ import (
 	"sync"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/base/units"
 	"judged/internal/client"
 )
 
-// PrefetchRequest names what the nodes of a pool are to fetch before a job needs it. It
-// replaces the one before.
-type PrefetchRequest struct {
-	Problems []string `json:"problems,omitempty"`
-	Blobs    []string `json:"blobs,omitempty"`
-}
-
-// Prefetch is a request as fronts store it and nodes get it.
-type Prefetch struct {
-	ID    string    `json:"id"` // of the request
-	At    time.Time `json:"at"`
-	Blobs []Blob    `json:"blobs"`
-}
-
-// Blob is the digest of a blob and its size.
-type Blob struct {
-	SHA256 string `json:"sha256"`
-	Size   int64  `json:"size_bytes"`
-}
-
-func (p Prefetch) size() (total int64) {
-	for _, b := range p.Blobs {
-		total += b.Size
-	}
-	return total
-}
-
-// PrefetchProgress is what a node says about the last request that it knows.
-type PrefetchProgress struct {
-	ID    string `json:"id"`
-	Blobs int    `json:"blobs"`           // how many of them it has
-	Error string `json:"error,omitempty"` // of the last attempt; the node tries again
-}
-
-// PrefetchStatus is how far a pool is. It is zero without a request.
-type PrefetchStatus struct {
-	Pool  string           `json:"pool"`
-	At    time.Time        `json:"at,omitzero"` // of the request
-	Blobs int              `json:"blobs"`
-	Size  int64            `json:"size_bytes"`
-	Nodes []PrefetchedNode `json:"nodes"`
-}
-
-// PrefetchedNode is how far a node of a pool is.
-type PrefetchedNode struct {
-	Node  string `json:"node"`
-	Up    bool   `json:"up"`
-	Done  bool   `json:"done"`
-	Blobs int    `json:"blobs"`
-	Error string `json:"error,omitempty"`
-}
-
 const (
 	prefetchValue = "prefetch"
 	// prefetchFor is how old the copy of the requests may be.
-	prefetchFor = RegisterEvery
+	prefetchFor = api.RegisterEvery
 )
 
 // SetPrefetch has the nodes of a pool fetch blobs. Without blobs it ends the request before.
-func (r *Registry) SetPrefetch(ctx context.Context, pool string, blobs []Blob) error {
+func (r *Registry) SetPrefetch(ctx context.Context, pool string, blobs []api.Blob) error {
 	r.prefetches.Forget() // another front may have stored a request since they were read
 	last, err := r.PrefetchStatus(ctx, pool)
 	if err != nil {
 		return err
 	}
-	p := Prefetch{ID: rand.Text(), At: r.now().UTC(), Blobs: blobs}
+	p := api.Prefetch{ID: rand.Text(), At: r.now().UTC(), Blobs: blobs}
 	if !p.At.After(last.At) { // the clock of the front that stored it is ahead
 		p.At = last.At.Add(time.Nanosecond)
 	}
@@ -87,21 +37,21 @@ func (r *Registry) SetPrefetch(ctx context.Context, pool string, blobs []Blob) e
 }
 
 // PrefetchStatus returns how far the nodes of a pool are.
-func (r *Registry) PrefetchStatus(ctx context.Context, pool string) (PrefetchStatus, error) {
+func (r *Registry) PrefetchStatus(ctx context.Context, pool string) (api.PrefetchStatus, error) {
 	nodes, err := r.Nodes(ctx)
 	if err != nil {
-		return PrefetchStatus{}, err
+		return api.PrefetchStatus{}, err
 	}
 	p, err := r.prefetch(ctx, pool)
 	if err != nil {
-		return PrefetchStatus{}, err
+		return api.PrefetchStatus{}, err
 	}
-	status := PrefetchStatus{Pool: pool, At: p.At, Blobs: len(p.Blobs), Size: p.size(), Nodes: []PrefetchedNode{}}
+	status := api.PrefetchStatus{Pool: pool, At: p.At, Blobs: len(p.Blobs), Size: p.Size(), Nodes: []api.PrefetchedNode{}}
 	for _, n := range nodes {
 		if n.Pool != pool {
 			continue
 		}
-		one := PrefetchedNode{Node: n.Name, Up: n.Up}
+		one := api.PrefetchedNode{Node: n.Name, Up: n.Up}
 		if n.Prefetch != nil && n.Prefetch.ID == p.ID {
 			one.Blobs, one.Error = n.Prefetch.Blobs, n.Prefetch.Error
 		}
@@ -115,7 +65,7 @@ func (r *Registry) PrefetchStatus(ctx context.Context, pool string) (PrefetchSta
 }
 
 // news is the request of a pool that a node does not know yet, or nil.
-func (r *Registry) news(ctx context.Context, g Registration) (*Prefetch, error) {
+func (r *Registry) news(ctx context.Context, g api.Registration) (*api.Prefetch, error) {
 	p, err := r.prefetch(ctx, g.Pool)
 	if err != nil || p.ID == "" || g.Prefetch != nil && g.Prefetch.ID == p.ID {
 		return nil, err
@@ -123,9 +73,9 @@ func (r *Registry) news(ctx context.Context, g Registration) (*Prefetch, error) 
 	return &p, nil
 }
 
-func (r *Registry) prefetch(ctx context.Context, pool string) (Prefetch, error) {
-	all, err := r.prefetches.Get(ctx, r.now, prefetchFor, func(ctx context.Context) (map[string]Prefetch, error) {
-		all := map[string]Prefetch{}
+func (r *Registry) prefetch(ctx context.Context, pool string) (api.Prefetch, error) {
+	all, err := r.prefetches.Get(ctx, r.now, prefetchFor, func(ctx context.Context) (map[string]api.Prefetch, error) {
+		all := map[string]api.Prefetch{}
 		return all, readValues(ctx, r.values, all, prefetchValue)
 	})
 	return all[pool], err
@@ -137,10 +87,10 @@ type Prefetcher struct {
 	fetch  func(digest string) (path string, err error)
 	fits   func(total, next units.Bytes) error
 	log    *slog.Logger
-	wanted chan Prefetch
+	wanted chan api.Prefetch
 
 	mu       sync.Mutex // guards the rest
-	progress *PrefetchProgress
+	progress *api.PrefetchProgress
 	at       time.Time // of the request
 }
 
@@ -148,11 +98,11 @@ type Prefetcher struct {
 // ones with a total size, is not to be fetched, or nil.
 func NewPrefetcher(fetch func(digest string) (path string, err error), fits func(total, next units.Bytes) error,
 	log *slog.Logger) *Prefetcher {
-	return &Prefetcher{fetch: fetch, fits: fits, log: log, wanted: make(chan Prefetch, 1)}
+	return &Prefetcher{fetch: fetch, fits: fits, log: log, wanted: make(chan api.Prefetch, 1)}
 }
 
 // Progress is what the node reports to its front; nil before the first request.
-func (p *Prefetcher) Progress() *PrefetchProgress {
+func (p *Prefetcher) Progress() *api.PrefetchProgress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.progress
@@ -160,13 +110,13 @@ func (p *Prefetcher) Progress() *PrefetchProgress {
 
 // Want replaces what is to be fetched; nil changes nothing, nor does a request from
 // before the last one, which a front may have kept for prefetchFor.
-func (p *Prefetcher) Want(w *Prefetch) {
+func (p *Prefetcher) Want(w *api.Prefetch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w == nil || w.At.Before(p.at) {
 		return
 	}
-	p.progress, p.at = &PrefetchProgress{ID: w.ID}, w.At
+	p.progress, p.at = &api.PrefetchProgress{ID: w.ID}, w.At
 	select {
 	case <-p.wanted: // replaced before Run has seen it
 	default:
@@ -174,27 +124,27 @@ func (p *Prefetcher) Want(w *Prefetch) {
 	p.wanted <- *w // has room: only Want sends, with the lock
 }
 
-// Run fetches until ctx is done. What has failed is repeated every RegisterEvery.
+// Run fetches until ctx is done. What has failed is repeated every api.RegisterEvery.
 func (p *Prefetcher) Run(ctx context.Context) {
-	var now Prefetch
+	var now api.Prefetch
 	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now = <-p.wanted:
-			p.log.Info("fetching blobs before jobs need them", "blobs", len(now.Blobs), "size_bytes", now.size())
+			p.log.Info("fetching blobs before jobs need them", "blobs", len(now.Blobs), "size_bytes", now.Size())
 		case <-again:
 		}
 		if again = nil; !p.fetchAll(ctx, now) {
-			again = time.After(RegisterEvery)
+			again = time.After(api.RegisterEvery)
 		}
 	}
 }
 
 // fetchAll reports whether the node has all blobs, or is to fetch others.
-func (p *Prefetcher) fetchAll(ctx context.Context, w Prefetch) bool {
-	state := PrefetchProgress{ID: w.ID}
+func (p *Prefetcher) fetchAll(ctx context.Context, w api.Prefetch) bool {
+	state := api.PrefetchProgress{ID: w.ID}
 	var failed error
 	for _, b := range w.Blobs {
 		if ctx.Err() != nil || len(p.wanted) > 0 {
@@ -220,7 +170,7 @@ func (p *Prefetcher) fetchAll(ctx context.Context, w Prefetch) bool {
 }
 
 // report drops the progress of a request that was replaced.
-func (p *Prefetcher) report(state PrefetchProgress) {
+func (p *Prefetcher) report(state api.PrefetchProgress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.progress.ID == state.ID {
@@ -229,8 +179,8 @@ func (p *Prefetcher) report(state PrefetchProgress) {
 }
 
 // fetchOne does not wait for a fetch beyond ctx. The fetch ends with the cache.
-func (p *Prefetcher) fetchOne(ctx context.Context, w Prefetch, b Blob) error {
-	if err := p.fits(units.Bytes(w.size()), units.Bytes(b.Size)); err != nil {
+func (p *Prefetcher) fetchOne(ctx context.Context, w api.Prefetch, b api.Blob) error {
+	if err := p.fits(units.Bytes(w.Size()), units.Bytes(b.Size)); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
@@ -247,13 +197,14 @@ func (p *Prefetcher) fetchOne(ctx context.Context, w Prefetch, b Blob) error {
 }
 
 // RequestPrefetch asks a front to have the nodes of a pool fetch blobs.
-func RequestPrefetch(ctx context.Context, front client.Client, pool string, q PrefetchRequest) (PrefetchStatus, error) {
-	return client.Post[PrefetchStatus](ctx, front, prefetchPath(pool), q, 0)
+func RequestPrefetch(ctx context.Context, front client.Client, pool string, q api.PrefetchRequest) (api.PrefetchStatus,
+	error) {
+	return client.Post[api.PrefetchStatus](ctx, front, prefetchPath(pool), q, 0)
 }
 
 // GetPrefetch asks a front how far the nodes of a pool are.
-func GetPrefetch(ctx context.Context, front client.Client, pool string) (PrefetchStatus, error) {
-	return client.Get[PrefetchStatus](ctx, front, prefetchPath(pool))
+func GetPrefetch(ctx context.Context, front client.Client, pool string) (api.PrefetchStatus, error) {
+	return client.Get[api.PrefetchStatus](ctx, front, prefetchPath(pool))
 }
 
 func prefetchPath(pool string) string { return "/v1/pools/" + url.PathEscape(pool) + "/prefetch" }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/units"
@@ -20,15 +22,16 @@ func TestPrefetchRegistry(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	values := &shared{all: map[string][]byte{}}
 	one, two := NewRegistry(values, func() time.Time { return now }), NewRegistry(values, func() time.Time { return now })
-	see := func(r *Registry, name, pool string, progress *PrefetchProgress) *Prefetch {
+	see := func(r *Registry, name, pool string, progress *api.PrefetchProgress) *api.Prefetch {
 		t.Helper()
-		c, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: name}, Pool: pool, Time: now, Prefetch: progress})
+		c, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: name}, Pool: pool, Time: now,
+			Prefetch: progress})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c.Prefetch
 	}
-	status := func() PrefetchStatus {
+	status := func() api.PrefetchStatus {
 		t.Helper()
 		s, err := one.PrefetchStatus(t.Context(), "p")
 		if err != nil {
@@ -45,7 +48,7 @@ func TestPrefetchRegistry(t *testing.T) {
 	if err := one.SetPrefetch(t.Context(), "nowhere", nil); !errors.Is(err, ErrUnknownPool) {
 		t.Errorf("request to an unknown pool: %v", err)
 	}
-	list := []Blob{{"x", 3}, {"y", 4}}
+	list := []api.Blob{{SHA256: "x", Size: 3}, {SHA256: "y", Size: 4}}
 	if err := one.SetPrefetch(t.Context(), "p", list); err != nil {
 		t.Fatal(err)
 	}
@@ -61,25 +64,25 @@ func TestPrefetchRegistry(t *testing.T) {
 		t.Errorf("a node of another pool gets %+v", p)
 	}
 	requested := now.Add(-prefetchFor)
-	want := PrefetchStatus{Pool: "p", At: requested, Blobs: 2, Size: 7,
-		Nodes: []PrefetchedNode{{Node: "a", Up: true}, {Node: "b", Up: true}}}
+	want := api.PrefetchStatus{Pool: "p", At: requested, Blobs: 2, Size: 7,
+		Nodes: []api.PrefetchedNode{{Node: "a", Up: true}, {Node: "b", Up: true}}}
 	if diff := cmp.Diff(want, status()); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if p := see(two, "a", "p", &PrefetchProgress{ID: sent.ID, Blobs: 2}); p != nil {
+	if p := see(two, "a", "p", &api.PrefetchProgress{ID: sent.ID, Blobs: 2}); p != nil {
 		t.Errorf("a node gets the request again: %+v", p)
 	}
-	see(two, "b", "p", &PrefetchProgress{ID: sent.ID, Blobs: 1, Error: "full"})
-	want.Nodes = []PrefetchedNode{{Node: "a", Up: true, Done: true, Blobs: 2},
+	see(two, "b", "p", &api.PrefetchProgress{ID: sent.ID, Blobs: 1, Error: "full"})
+	want.Nodes = []api.PrefetchedNode{{Node: "a", Up: true, Done: true, Blobs: 2},
 		{Node: "b", Up: true, Blobs: 1, Error: "full"}}
 	if diff := cmp.Diff(want, status()); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if err := one.SetPrefetch(t.Context(), "p", []Blob{}); err != nil { // ends it
+	if err := one.SetPrefetch(t.Context(), "p", []api.Blob{}); err != nil { // ends it
 		t.Fatal(err)
 	}
-	want = PrefetchStatus{Pool: "p", At: now,
-		Nodes: []PrefetchedNode{{Node: "a", Up: true, Done: true}, {Node: "b", Up: true, Done: true}}}
+	want = api.PrefetchStatus{Pool: "p", At: now,
+		Nodes: []api.PrefetchedNode{{Node: "a", Up: true, Done: true}, {Node: "b", Up: true, Done: true}}}
 	if diff := cmp.Diff(want, status()); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
@@ -91,9 +94,9 @@ func TestPrefetchBehind(t *testing.T) {
 	values := &shared{all: map[string][]byte{}}
 	one := NewRegistry(values, func() time.Time { return ahead })
 	two := NewRegistry(values, func() time.Time { return ahead.Add(-time.Second) })
-	see := func(r *Registry) *Prefetch {
+	see := func(r *Registry) *api.Prefetch {
 		t.Helper()
-		c, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: "a"}, Pool: "p", Time: ahead})
+		c, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: "a"}, Pool: "p", Time: ahead})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +105,7 @@ func TestPrefetchBehind(t *testing.T) {
 	see(two) // which keeps what it has read for a while
 	var last time.Time
 	for i, front := range []*Registry{one, two, one} {
-		if err := front.SetPrefetch(t.Context(), "p", []Blob{{"x", int64(i)}}); err != nil {
+		if err := front.SetPrefetch(t.Context(), "p", []api.Blob{{SHA256: "x", Size: int64(i)}}); err != nil {
 			t.Fatal(err)
 		}
 		got := see(front)
@@ -152,10 +155,10 @@ func TestPrefetcher(t *testing.T) {
 		t.Errorf("progress before a request: %+v", got)
 	}
 	start := time.Now()
-	ask := func(id string, after time.Duration, blobs ...Blob) {
-		p.Want(&Prefetch{ID: id, At: start.Add(after), Blobs: blobs})
+	ask := func(id string, after time.Duration, blobs ...api.Blob) {
+		p.Want(&api.Prefetch{ID: id, At: start.Add(after), Blobs: blobs})
 	}
-	reach := func(want PrefetchProgress) {
+	reach := func(want api.PrefetchProgress) {
 		t.Helper()
 		testkit.WaitFor(t, time.Minute, "progress", func() bool {
 			got := *p.Progress()
@@ -165,25 +168,25 @@ func TestPrefetcher(t *testing.T) {
 			return got == want
 		})
 	}
-	ask("1", 0, Blob{"a", 1}, Blob{"broken", 1}, Blob{"b", 1})
-	reach(PrefetchProgress{ID: "1", Blobs: 2, Error: "no such blob"})
-	ask("2", time.Second, Blob{"c", 6}, Blob{"d", 5})
-	reach(PrefetchProgress{ID: "2", Error: "larger than the cache"})
-	ask("1", 0, Blob{"old", 1})
+	ask("1", 0, api.Blob{SHA256: "a", Size: 1}, api.Blob{SHA256: "broken", Size: 1}, api.Blob{SHA256: "b", Size: 1})
+	reach(api.PrefetchProgress{ID: "1", Blobs: 2, Error: "no such blob"})
+	ask("2", time.Second, api.Blob{SHA256: "c", Size: 6}, api.Blob{SHA256: "d", Size: 5})
+	reach(api.PrefetchProgress{ID: "2", Error: "larger than the cache"})
+	ask("1", 0, api.Blob{SHA256: "old", Size: 1})
 	p.Want(nil)
 	if got := p.Progress().ID; got != "2" {
 		t.Errorf("the progress is that of request %s, want 2", got)
 	}
-	ask("3", 2*time.Second, Blob{"e", 1}, Blob{"hangs", 1})
-	reach(PrefetchProgress{ID: "3", Blobs: 1})
+	ask("3", 2*time.Second, api.Blob{SHA256: "e", Size: 1}, api.Blob{SHA256: "hangs", Size: 1})
+	reach(api.PrefetchProgress{ID: "3", Blobs: 1})
 	testkit.WaitFor(t, time.Minute, "the last fetch", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(fetched) == 5
 	})
-	ask("4", 3*time.Second, Blob{"last", 1})
+	ask("4", 3*time.Second, api.Blob{SHA256: "last", Size: 1})
 	close(hang)
-	reach(PrefetchProgress{ID: "4", Blobs: 1})
+	reach(api.PrefetchProgress{ID: "4", Blobs: 1})
 	mu.Lock()
 	defer mu.Unlock()
 	if diff := cmp.Diff([]string{"a", "broken", "b", "e", "hangs", "last"}, fetched); diff != "" {

@@ -18,46 +18,6 @@ import (
 	"judged/internal/jobs"
 )
 
-// Node is a judge node as fronts know it.
-type Node struct {
-	Name        string               `json:"name"`
-	Pool        string               `json:"pool"`
-	Up          bool                 `json:"up"`
-	Drained     bool                 `json:"drained"`
-	Ready       bool                 `json:"ready"`
-	Reason      string               `json:"reason,omitempty"` // why it is not ready
-	Version     string               `json:"version"`
-	Fingerprint string               `json:"fingerprint"`
-	Slots       []Slot               `json:"slots"`
-	Languages   []api.LanguageStatus `json:"languages"`
-	ClockOffset int64                `json:"clock_offset_ns"` // node minus database, within one way of the request
-	SeenAt      time.Time            `json:"seen_at"`
-	Deviation   *Deviation           `json:"deviation,omitempty"` // nil before it was compared with others
-	// Differs is how it differs from its pool; such a node gets no jobs.
-	Differs  []Difference      `json:"differs,omitempty"`
-	Admitted bool              `json:"admitted,omitempty"` // by an operator, although it differs
-	Prefetch *PrefetchProgress `json:"prefetch,omitempty"` // nil before the first request to its pool
-}
-
-// Deviation is by how much the times of a node differ from those of its pool, by audits.
-type Deviation struct {
-	At        time.Time  `json:"at"`
-	Ratio     float64    `json:"ratio"` // 0.02 is 2 % slower than the median node
-	Low       float64    `json:"low_ratio"`
-	High      float64    `json:"high_ratio"`      // with Low an interval of 95 %
-	Threshold float64    `json:"threshold_ratio"` // equal hosts differ by less
-	Pairs     int        `json:"pairs"`           // audits
-	Deviates  bool       `json:"deviates"`
-	ChangedAt time.Time  `json:"changed_at,omitzero"` // since when it is slower or faster than it was
-	History   []Estimate `json:"history"`             // of the last month, a few a day, oldest first
-}
-
-// Estimate is the deviation of a node at one time.
-type Estimate struct {
-	At    time.Time `json:"at"`
-	Ratio float64   `json:"ratio"`
-}
-
 // Values is where nodes are stored; *jobs.Store is one. All fronts share it.
 type Values interface {
 	ChangeValues(ctx context.Context, lock string, f func(context.Context, jobs.ValuesTx) error) error
@@ -79,7 +39,7 @@ const (
 	// A thousand nodes cost 33 writes a second.
 	writeEvery = 30 * time.Second
 	// downAfter is how long a node may be silent.
-	downAfter = writeEvery + 3*RegisterEvery
+	downAfter = writeEvery + 3*api.RegisterEvery
 	// forgetAfter is when a silent node is no longer listed.
 	forgetAfter = 24 * time.Hour
 	// Of a deviation that changes slowly these show a month.
@@ -103,47 +63,44 @@ type Registry struct {
 	contestPercent map[string]int
 	joining        chan struct{} // holds a token while a node joins
 
-	states     recent.Value[*nodeStates]           // what operators want and what admissions have decided
-	known      recent.Value[map[string]*Deviation] // what audits say about nodes
-	reserved   recent.Value[map[slotName]bool]     // slots for contests only
-	prefetches recent.Value[map[string]Prefetch]   // what pools are to have
+	states     recent.Value[*nodeStates]               // what operators want and what admissions have decided
+	known      recent.Value[map[string]*api.Deviation] // what audits say about nodes
+	reserved   recent.Value[map[slotName]bool]         // slots for contests only
+	prefetches recent.Value[map[string]api.Prefetch]   // what pools are to have
 	view       recent.Value[*nodesView]
 	decided    sync.Map     // decision by node
 	reads      atomic.Int64 // of states
 
 	mu     sync.Mutex // guards stored
-	stored map[string]Node
+	stored map[string]api.Node
 }
 
 // NewRegistry returns a Registry over the shared store, whose clock all fronts have in common. There are the pools of the
 // configuration and those of nodes.
 func NewRegistry(v Values, now func() time.Time, pools ...string) *Registry {
-	return &Registry{values: v, now: now, pools: pools, stored: map[string]Node{}, joining: make(chan struct{}, 1)}
+	return &Registry{values: v, now: now, pools: pools, stored: map[string]api.Node{}, joining: make(chan struct{}, 1)}
 }
 
-// Judging reports whether a node takes jobs.
-func (n Node) Judging() bool { return n.Up && n.Ready && !n.Drained && len(n.Differs) == 0 }
-
 // Seen records a registration.
-func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
+func (r *Registry) Seen(ctx context.Context, g api.Registration) (api.NodeCommands, error) {
 	now := r.now()
-	n := Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version,
+	n := api.Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version,
 		Fingerprint: g.Fingerprint,
 		Slots:       g.Slots, Languages: g.Languages, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now,
 		Prefetch: g.Prefetch}
 	if n.Languages == nil {
 		var err error
 		if n.Languages, err = r.languagesOf(ctx, n.Name); err != nil {
-			return Commands{}, err
+			return api.NodeCommands{}, err
 		}
 	}
 	stored, err := r.join(ctx, g, n)
 	if err != nil {
-		return Commands{}, err
+		return api.NodeCommands{}, err
 	}
 	if !stored && r.changed(n) {
 		if err := r.values.SetValue(ctx, n, nodeValue, n.Name); err != nil {
-			return Commands{}, err
+			return api.NodeCommands{}, err
 		}
 		stored = true
 	}
@@ -152,22 +109,22 @@ func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 	}
 	states, err := r.nodeStates(ctx)
 	if err != nil {
-		return Commands{}, err
+		return api.NodeCommands{}, err
 	}
 	prefetch, err := r.news(ctx, g)
-	return Commands{Drained: states.drained[g.Node], KeptOut: keptOut(g.Pool, states.differs(g.Node)),
+	return api.NodeCommands{Drained: states.drained[g.Node], KeptOut: keptOut(g.Pool, states.differs(g.Node)),
 		HardwareKnown: true, KernelsKnown: true, Prefetch: prefetch}, err
 }
 
 // languagesOf are those that a node had when it was stored last, by any front.
 func (r *Registry) languagesOf(ctx context.Context, name string) ([]api.LanguageStatus, error) {
-	var old Node
+	var old api.Node
 	_, err := r.values.Value(ctx, &old, nodeValue, name)
 	return old.Languages, err
 }
 
 // remember notes that a node was stored.
-func (r *Registry) remember(n Node) {
+func (r *Registry) remember(n api.Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old, known := r.stored[n.Name]
@@ -178,7 +135,7 @@ func (r *Registry) remember(n Node) {
 }
 
 // changed reports whether a node is to be stored.
-func (r *Registry) changed(n Node) bool {
+func (r *Registry) changed(n api.Node) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old, known := r.stored[n.Name]
@@ -230,7 +187,7 @@ func (r *Registry) SetDrained(ctx context.Context, name string, drained bool) er
 }
 
 // Nodes lists the nodes by pool and name.
-func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
+func (r *Registry) Nodes(ctx context.Context) ([]api.Node, error) {
 	states, err := r.nodeStates(ctx)
 	if err != nil {
 		return nil, err
@@ -239,9 +196,9 @@ func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes := []Node{}
+	nodes := []api.Node{}
 	err = r.values.Values(ctx, func(_ string, value []byte) error {
-		var n Node
+		var n api.Node
 		if err := json.Unmarshal(value, &n); err != nil {
 			return fmt.Errorf("decode a node: %w", err)
 		}
@@ -254,7 +211,7 @@ func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
 		}
 		return nil
 	}, nodeValue)
-	slices.SortFunc(nodes, func(a, b Node) int {
+	slices.SortFunc(nodes, func(a, b api.Node) int {
 		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name,
 			b.Name))
 	})
@@ -270,7 +227,7 @@ func (r *Registry) FingerprintOf(ctx context.Context, name, claimed string) (str
 	if found && known.Fingerprint == claimed {
 		return claimed, nil
 	}
-	var n Node
+	var n api.Node
 	_, err := r.values.Value(ctx, &n, nodeValue, name)
 	return n.Fingerprint, err
 }
@@ -290,20 +247,20 @@ func (r *Registry) Ready(ctx context.Context) error {
 		len(nodes))
 }
 
-func (r *Registry) deviations(ctx context.Context) (map[string]*Deviation, error) {
-	return r.known.Get(ctx, r.now, deviationFor, func(ctx context.Context) (map[string]*Deviation, error) {
-		all := map[string]*Deviation{}
+func (r *Registry) deviations(ctx context.Context) (map[string]*api.Deviation, error) {
+	return r.known.Get(ctx, r.now, deviationFor, func(ctx context.Context) (map[string]*api.Deviation, error) {
+		all := map[string]*api.Deviation{}
 		return all, readValues(ctx, r.values, all, deviationValue)
 	})
 }
 
 // SetDeviation stores what audits say about a node. The history is that of the stored values.
-func (r *Registry) SetDeviation(ctx context.Context, name string, d Deviation) error {
+func (r *Registry) SetDeviation(ctx context.Context, name string, d api.Deviation) error {
 	all, err := r.deviations(ctx)
 	if err != nil {
 		return err
 	}
-	d.History = []Estimate{}
+	d.History = []api.DeviationEstimate{}
 	if before := all[name]; before != nil {
 		for _, e := range before.History {
 			if d.At.Sub(e.At) < historyFor {
@@ -312,7 +269,7 @@ func (r *Registry) SetDeviation(ctx context.Context, name string, d Deviation) e
 		}
 	}
 	if n := len(d.History); n == 0 || d.At.Sub(d.History[n-1].At) >= historyEvery {
-		d.History = append(d.History, Estimate{d.At, d.Ratio})
+		d.History = append(d.History, api.DeviationEstimate{At: d.At, Ratio: d.Ratio})
 	}
 	if err := r.values.SetValue(ctx, d, deviationValue, name); err != nil {
 		return err

@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"time"
+
+	"judged/internal/api"
 )
 
 // slotName names a slot of a fleet.
@@ -32,7 +34,7 @@ func (r *Registry) Reserved(ctx context.Context, pool, node, cpus string) (bool,
 
 // reserve chooses the slots for contests: of each pool the first ones, in the order of nodes and of their slots, so that
 // all fronts choose the same. The part is rounded up, and below 100 % one slot is left for other jobs.
-func (r *Registry) reserve(nodes []Node) map[slotName]bool {
+func (r *Registry) reserve(nodes []api.Node) map[slotName]bool {
 	inUse := map[string][]slotName{}
 	for _, n := range nodes {
 		if !n.Judging() || !r.Reserves(n.Pool) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -37,13 +39,13 @@ func TestReserve(t *testing.T) {
 			states := map[rune]string{'i': "idle", 'b': "busy", 'd': "drained", 'q': "quarantined"}
 			all := map[string]bool{}
 			for i, text := range strings.Fields(tt.nodes) {
-				node, slots := string(rune('a'+i)), []Slot{}
+				node, slots := string(rune('a'+i)), []api.NodeSlot{}
 				text, unfit := strings.CutPrefix(text, "N")
 				for k, state := range text {
-					slots = append(slots, Slot{string(rune('0' + k)), states[state]})
+					slots = append(slots, api.NodeSlot{CPUs: string(rune('0' + k)), State: states[state]})
 				}
 				for _, pool := range []string{"q", "p"} { // the other pool has none reserved
-					if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: pool + node}, Pool: pool,
+					if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: pool + node}, Pool: pool,
 						Ready: !unfit, Slots: slots, Time: now}); err != nil {
 						t.Fatal(err)
 					}
@@ -85,8 +87,9 @@ func TestReserveAgain(t *testing.T) {
 		want  string
 	}{{true, "ab"}, {false, "b"}} {
 		for _, node := range []string{"a", "b", "c"} {
-			if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: node}, Pool: "p",
-				Ready: tt.ready || node != "a", Slots: []Slot{{"1", "idle"}}, Time: now}); err != nil {
+			if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: node}, Pool: "p",
+				Ready: tt.ready || node != "a", Slots: []api.NodeSlot{{CPUs: "1",
+					State: "idle"}}, Time: now}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -23,7 +23,7 @@ type Options struct {
 	Spool   string // folder of the reports that no front has received yet
 	Log     *slog.Logger
 	// Protocols are those that the node speaks; the zero value is KnownProtocols.
-	Protocols Protocols
+	Protocols api.Protocols
 }
 
 // Source takes jobs from a front and hands in their reports. Its methods return
@@ -32,7 +32,7 @@ type Options struct {
 type Source struct {
 	o     Options
 	spool spool
-	emits chan EmitRequest
+	emits chan api.EmitRequest
 	// spoken is the version that a front has accepted last.
 	spoken atomic.Int64
 
@@ -53,10 +53,10 @@ func NewSource(o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Protocols == (Protocols{}) {
-		o.Protocols = KnownProtocols()
+	if o.Protocols == (api.Protocols{}) {
+		o.Protocols = api.FleetProtocols()
 	}
-	source := &Source{o: o, spool: s, emits: make(chan EmitRequest, maxEmits), takes: map[string]string{},
+	source := &Source{o: o, spool: s, emits: make(chan api.EmitRequest, maxEmits), takes: map[string]string{},
 		trouble: map[api.Lease]trouble{}}
 	source.spoken.Store(int64(o.Protocols.Newest))
 	return source, nil
@@ -67,7 +67,7 @@ func (s *Source) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() { s.sendTests(ctx) })
-	tick := time.NewTicker(RegisterEvery)
+	tick := time.NewTicker(api.RegisterEvery)
 	defer tick.Stop()
 	for {
 		_ = s.HandIn(ctx) // again at the next tick
@@ -86,7 +86,7 @@ func (s *Source) sendTests(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-s.emits:
-			if _, err := post[Nothing](ctx, s, "emit", &e, 0); err != nil && ctx.Err() == nil {
+			if _, err := post[api.Nothing](ctx, s, "emit", &e, 0); err != nil && ctx.Err() == nil {
 				s.o.Log.Debug("cannot send a test; the report will have it", "job", e.ID, "error", err)
 			}
 		}
@@ -94,23 +94,23 @@ func (s *Source) sendTests(ctx context.Context) {
 }
 
 // Register sends the state of the node, in the newest version that the front speaks.
-func (s *Source) Register(ctx context.Context, r Registration) (Commands, error) {
+func (s *Source) Register(ctx context.Context, r api.Registration) (api.NodeCommands, error) {
 	s.spoken.Store(int64(s.o.Protocols.Newest))
-	return post[Commands](ctx, s, "register", &r, 0)
+	return post[api.NodeCommands](ctx, s, "register", &r, 0)
 }
 
 // Take implements dispatch.Queue.
 func (s *Source) Take(ctx context.Context, w api.Want) (api.Work, error) {
-	q := TakeRequest{Pool: w.Pool, Width: w.Width, CPUs: w.CPUs, WaitMS: MaxWait.Milliseconds()}
+	q := api.TakeRequest{Pool: w.Pool, Width: w.Width, CPUs: w.CPUs, WaitMS: api.MaxWait.Milliseconds()}
 	q.Key, q.Repeated = s.takeKey(w.CPUs)
 	for {
-		answer, err := post[TakeAnswer](ctx, s, "take", &q, MaxWait)
+		answer, err := post[api.TakeAnswer](ctx, s, "take", &q, api.MaxWait)
 		switch {
 		case err != nil:
 			return api.Work{}, err
 		case answer.Work != nil:
 			s.taken(w.CPUs)
-			return answer.Work.work(), nil
+			return answer.Work.Work(), nil
 		case ctx.Err() != nil:
 			return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 		}
@@ -138,15 +138,15 @@ func (s *Source) taken(cpus string) {
 
 // Extend implements dispatch.Queue.
 func (s *Source) Extend(ctx context.Context, l api.Lease) (time.Time, error) {
-	answer, err := post[ExtendAnswer](ctx, s, "extend", &ExtendRequest{Hold: hold(l)}, 0)
+	answer, err := post[api.ExtendAnswer](ctx, s, "extend", &api.ExtendRequest{Hold: hold(l)}, 0)
 	return answer.Until, err
 }
 
 // Lost implements dispatch.Queue.
 func (s *Source) Lost(ctx context.Context, l api.Lease) error {
-	q := ExtendRequest{Hold: hold(l), WaitMS: MaxWait.Milliseconds()}
+	q := api.ExtendRequest{Hold: hold(l), WaitMS: api.MaxWait.Milliseconds()}
 	for {
-		if _, err := post[ExtendAnswer](ctx, s, "extend", &q, MaxWait); err != nil {
+		if _, err := post[api.ExtendAnswer](ctx, s, "extend", &q, api.MaxWait); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Source) Lost(ctx context.Context, l api.Lease) error {
 // Emit implements dispatch.Queue.
 func (s *Source) Emit(l api.Lease, n int, t api.TestReport) error {
 	select {
-	case s.emits <- EmitRequest{Hold: hold(l), N: n, Test: t}:
+	case s.emits <- api.EmitRequest{Hold: hold(l), N: n, Test: t}:
 		return nil
 	default:
 		return fmt.Errorf("emit test %d of job %q: %d tests wait to be sent", n, l.ID, maxEmits)
@@ -164,22 +164,23 @@ func (s *Source) Emit(l api.Lease, n int, t api.TestReport) error {
 
 // Return implements dispatch.Queue.
 func (s *Source) Return(ctx context.Context, l api.Lease, back api.Returned) error {
-	_, err := post[Nothing](ctx, s, "return",
-		&ReturnRequest{Hold: hold(l), DelayMS: back.Delay.Milliseconds(), Excused: back.Excused,
+	_, err := post[api.Nothing](ctx, s, "return",
+		&api.ReturnRequest{Hold: hold(l), DelayMS: back.Delay.Milliseconds(), Excused: back.Excused,
 			Reason: back.Reason}, 0)
 	return err
 }
 
 // hold is completed by post.
-func hold(l api.Lease) Hold { return Hold{ID: l.ID, Attempt: l.Attempt} }
+func hold(l api.Lease) api.Hold { return api.Hold{ID: l.ID, Attempt: l.Attempt} }
 
 // post sends a request and translates the errors of the front. One whose version the
 // front does not speak is repeated in an older one: during an update, fronts behind one
 // address differ.
-func post[T any](ctx context.Context, s *Source, verb string, body interface{ From() *Caller }, wait time.Duration) (T,
+func post[T any](ctx context.Context, s *Source, verb string, body interface{ From() *api.Caller },
+	wait time.Duration) (T,
 	error) {
 	for version := int(s.spoken.Load()); ; version-- {
-		*body.From() = Caller{Node: s.o.Node, Unnamed: s.o.Unnamed, Protocol: version}
+		*body.From() = api.Caller{Node: s.o.Node, Unnamed: s.o.Unnamed, Protocol: version}
 		answer, err := client.Post[T](ctx, s.o.Front, "/v1/work/"+verb, body, wait)
 		switch {
 		case err == nil:

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"judged/internal/api"
 )
 
 // spool is a folder with one file for each report that no front has received.
@@ -44,12 +46,12 @@ func (s spool) clean() error {
 }
 
 // path is the file of an attempt. The front has checked the ID: jobs.ValidID.
-func (s spool) path(h Hold) string {
+func (s spool) path(h api.Hold) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s.%d%s", h.ID, h.Attempt, spooled))
 }
 
 // keep stores a report durably, once.
-func (s spool) keep(q FinishRequest) error {
+func (s spool) keep(q api.FinishRequest) error {
 	path := s.path(q.Hold)
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -86,7 +88,7 @@ func (s spool) write(path string, data []byte) error {
 }
 
 // drop deletes a report that was handed in.
-func (s spool) drop(h Hold) error {
+func (s spool) drop(h api.Hold) error {
 	if err := os.Remove(s.path(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete a spooled report: %w", err)
 	}
@@ -105,7 +107,7 @@ func (s spool) names() (names []string, err error) {
 }
 
 // read reads a spooled report. An error other than fs.ErrNotExist is permanent.
-func (s spool) read(name string, known Protocols) (q FinishRequest, err error) {
+func (s spool) read(name string, known api.Protocols) (q api.FinishRequest, err error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, name))
 	if err != nil {
 		return q, err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/engine/languages"
 )
 
@@ -20,7 +22,7 @@ const (
 
 // nodesView is what is asked of the nodes for each job, so that a job does not cost a look at all of them.
 type nodesView struct {
-	nodes     []Node
+	nodes     []api.Node
 	languages map[string]map[string]bool // IDs that a node of the pool has, by pools that nodes have registered with
 	unlisted  map[string]bool            // pools with a new node that has not listed its languages yet
 }
@@ -46,7 +48,7 @@ func (r *Registry) look(ctx context.Context, age time.Duration) (*nodesView, err
 }
 
 // RecentNodes is Nodes as they were at most viewFor ago. The caller does not change the list.
-func (r *Registry) RecentNodes(ctx context.Context) ([]Node, error) {
+func (r *Registry) RecentNodes(ctx context.Context) ([]api.Node, error) {
 	v, err := r.look(ctx, viewFor)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func TestViewOfNodes(t *testing.T) {
 	front, other := NewRegistry(values, clock), NewRegistry(values, clock)
 	seen := func(r *Registry, node, pool, language string) {
 		t.Helper()
-		g := Registration{Caller: Caller{Node: node}, Pool: pool, Ready: true, Time: now,
+		g := api.Registration{Caller: api.Caller{Node: node}, Pool: pool, Ready: true, Time: now,
 			Languages: []api.LanguageStatus{{ID: language, Available: true}}}
 		if _, err := r.Seen(t.Context(), g); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestNobodyWaitsForAQuery(t *testing.T) {
 			"language":  func(ctx context.Context) error { return r.CheckLanguage(ctx, "p", "c") },
 			"reserved":  func(ctx context.Context) error { _, err := r.Reserved(ctx, "p", "n", "1"); return err },
 			"prefetch":  func(ctx context.Context) error { _, err := r.PrefetchStatus(ctx, "p"); return err },
-			"deviation": func(ctx context.Context) error { return r.SetDeviation(ctx, "n", Deviation{}) },
+			"deviation": func(ctx context.Context) error { return r.SetDeviation(ctx, "n", api.Deviation{}) },
 		}
 		for name, call := range calls {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -122,7 +122,7 @@ func BenchmarkChecks(b *testing.B) {
 			defer s.Close()
 			r := NewRegistry(s, time.Now)
 			for i := range n {
-				g := Registration{Caller: Caller{Node: fmt.Sprint("node", i)}, Pool: "metal", Ready: true,
+				g := api.Registration{Caller: api.Caller{Node: fmt.Sprint("node", i)}, Pool: "metal", Ready: true,
 					Time: time.Now()}
 				for l := range 13 {
 					g.Languages = append(g.Languages, api.LanguageStatus{ID: fmt.Sprint("language", l), Available: true})
@@ -148,7 +148,7 @@ func TestFingerprintOf(t *testing.T) {
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	values := &countedReads{shared: &shared{all: map[string][]byte{}}}
 	front := NewRegistry(values, func() time.Time { return now })
-	g := Registration{Caller: Caller{Node: "n1"}, Pool: "a", Ready: true, Time: now, Fingerprint: "f"}
+	g := api.Registration{Caller: api.Caller{Node: "n1"}, Pool: "a", Ready: true, Time: now, Fingerprint: "f"}
 	if _, err := front.Seen(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 // newest is how many checks of a class are compared with what was learned.
@@ -135,7 +134,7 @@ func (s *Screen) shut(ctx context.Context, name, reason string) error {
 }
 
 // Status returns what is known about a pool, nil if it decides itself.
-func (s *Screen) Status(ctx context.Context, name string) (*fleet.Screen, error) {
+func (s *Screen) Status(ctx context.Context, name string) (*api.Screen, error) {
 	decider, screened := s.deciders[name]
 	if !screened {
 		return nil, nil
@@ -145,14 +144,14 @@ func (s *Screen) Status(ctx context.Context, name string) (*fleet.Screen, error)
 		return nil, err
 	}
 	p := v.pools[name]
-	status := &fleet.Screen{DecidedBy: decider, Open: !p.gate.Closed, Reason: p.gate.Reason, ChangedAt: p.gate.At,
-		Ratios: []fleet.ScreenRatio{}}
+	status := &api.Screen{DecidedBy: decider, Open: !p.gate.Closed, Reason: p.gate.Reason, ChangedAt: p.gate.At,
+		Ratios: []api.ScreenRatio{}}
 	for c, r := range p.learned {
-		status.Ratios = append(status.Ratios, fleet.ScreenRatio{Language: c.language, Fingerprint: c.screening,
+		status.Ratios = append(status.Ratios, api.ScreenRatio{Language: c.language, Fingerprint: c.screening,
 			DecidingFingerprint: c.deciding, Pairs: r.pairs, SmallestRatio: math.Exp(r.smallest),
 			Known: r.pairs >= enough, KnownForContests: r.pairs >= enoughForContests})
 	}
-	slices.SortFunc(status.Ratios, func(a, b fleet.ScreenRatio) int {
+	slices.SortFunc(status.Ratios, func(a, b api.ScreenRatio) int {
 		return cmp.Or(cmp.Compare(a.Language, b.Language), cmp.Compare(a.Fingerprint, b.Fingerprint),
 			cmp.Compare(a.DecidingFingerprint, b.DecidingFingerprint))
 	})

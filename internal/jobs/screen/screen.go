@@ -28,7 +28,7 @@ type Store interface {
 
 // Nodes are the judge nodes; *fleet.Registry has them.
 type Nodes interface {
-	Nodes(ctx context.Context) ([]fleet.Node, error)
+	Nodes(ctx context.Context) ([]api.Node, error)
 }
 
 // Observer counts what a screening pool has decided or not, and its checks.

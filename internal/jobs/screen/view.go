@@ -9,7 +9,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 // viewFor is how old what a front knows may be.
@@ -17,7 +16,7 @@ const viewFor = 5 * time.Second
 
 // view is what the database says about all screening pools.
 type view struct {
-	nodes []fleet.Node
+	nodes []api.Node
 	pools map[string]*pool
 }
 

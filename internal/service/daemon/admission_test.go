@@ -39,10 +39,10 @@ func TestAdmission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	register := func() fleet.Commands {
+	register := func() api.NodeCommands {
 		t.Helper()
-		commands, err := source.Register(t.Context(), fleet.Registration{Pool: "default", Fingerprint: "f",
-			Ready: true, Time: time.Now(), Slots: []fleet.Slot{{CPUs: "1", State: "idle"}},
+		commands, err := source.Register(t.Context(), api.Registration{Pool: "default", Fingerprint: "f",
+			Ready: true, Time: time.Now(), Slots: []api.NodeSlot{{CPUs: "1", State: "idle"}},
 			Hardware: map[string]string{"kernel": "other"}})
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestAdmission(t *testing.T) {
 	if c := register(); c.KeptOut == "" || c.Drained {
 		t.Errorf("commands for another kernel: %+v", c)
 	}
-	want := fleet.Difference{Member: "kernel", Node: "other", Pool: strings.TrimSpace(string(release))}
+	want := api.NodeDifference{Member: "kernel", Node: "other", Pool: strings.TrimSpace(string(release))}
 	list, err := fleet.List(front.ctx, front.Client)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("nodes %+v, %v", list, err)
@@ -112,7 +112,7 @@ func TestEquivalence(t *testing.T) {
 	for _, kernel := range canary.Own() {
 		times.CPUTime[kernel] = 50 * time.Millisecond
 	}
-	commands, err := source.Register(t.Context(), fleet.Registration{Pool: "default", Ready: true, Time: time.Now(),
+	commands, err := source.Register(t.Context(), api.Registration{Pool: "default", Ready: true, Time: time.Now(),
 		Kernels: times})
 	if err != nil || !commands.KernelsKnown {
 		t.Fatalf("commands %+v, %v", commands, err)
@@ -185,12 +185,12 @@ func TestKnown(t *testing.T) {
 		{times: "b", known: true},
 	} {
 		now = now.Add(step.after)
-		r := fleet.Registration{Time: now}
+		r := api.Registration{Time: now}
 		k.add(&r, hardware, &api.KernelTimes{Program: step.times})
 		if (r.Hardware != nil) != step.hardware || (r.Kernels != nil) != step.kernels {
 			t.Errorf("step %d: sends %v and %v", i, r.Hardware, r.Kernels)
 		}
-		k.note(r, fleet.Commands{HardwareKnown: step.known, KernelsKnown: step.known})
+		k.note(r, api.NodeCommands{HardwareKnown: step.known, KernelsKnown: step.known})
 	}
 }
 

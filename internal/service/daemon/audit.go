@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 
+	"judged/internal/api"
+
 	"judged/internal/base/config"
 	"judged/internal/jobs"
 	"judged/internal/jobs/audit"
@@ -54,7 +56,7 @@ type nodes struct {
 }
 
 // Pools implements httpapi.Nodes.
-func (n nodes) Pools(ctx context.Context, waiting jobs.Depths) ([]fleet.Pool, error) {
+func (n nodes) Pools(ctx context.Context, waiting jobs.Depths) ([]api.Pool, error) {
 	pools, err := n.Registry.Pools(ctx, waiting)
 	for i := range pools {
 		if err == nil {

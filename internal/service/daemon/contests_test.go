@@ -22,8 +22,8 @@ func TestContestSlots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := source.Register(t.Context(), fleet.Registration{Pool: "default", Fingerprint: "f", Ready: true,
-		Time: time.Now(), Slots: []fleet.Slot{{CPUs: "1", State: "idle"}, {CPUs: "2", State: "idle"}}}); err != nil {
+	if _, err := source.Register(t.Context(), api.Registration{Pool: "default", Fingerprint: "f", Ready: true,
+		Time: time.Now(), Slots: []api.NodeSlot{{CPUs: "1", State: "idle"}, {CPUs: "2", State: "idle"}}}); err != nil {
 		t.Fatal(err)
 	}
 	take := func(cpus string, wait time.Duration) (string, error) {

@@ -39,7 +39,7 @@ type Options struct {
 	Version  string
 	Revision string
 	// Protocols are the versions of the node protocol; the zero value is fleet.KnownProtocols.
-	Protocols fleet.Protocols
+	Protocols api.Protocols
 	Out       io.Writer // its first line is the URL
 	Log       *slog.Logger
 	Level     *slog.LevelVar // of Log
@@ -90,8 +90,8 @@ type daemon struct {
 // abort is done it returns the running jobs to the queue instead. Errors end with
 // the next step; a *engine.UsageError is an invalid configuration.
 func Run(drain, abort context.Context, o Options) (err error) {
-	if o.Protocols == (fleet.Protocols{}) {
-		o.Protocols = fleet.KnownProtocols()
+	if o.Protocols == (api.Protocols{}) {
+		o.Protocols = api.FleetProtocols()
 	}
 	d := &daemon{o: o}
 	d.config.Store(&o.Config)

@@ -138,7 +138,7 @@ func (s *ownQueue) takeReserved(ctx context.Context, w api.Want) (api.Work, erro
 	if w.Contests, err = s.registry.Reserved(ctx, w.Pool, s.node, w.CPUs); err != nil {
 		return api.Work{}, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, fleet.MaxWait)
+	waiting, cancel := context.WithTimeout(ctx, api.MaxWait)
 	defer cancel()
 	return s.storage.Take(waiting, w)
 }
@@ -208,7 +208,7 @@ func (d *daemon) judge(drain, abort context.Context) {
 // this node: after its reports were handed in, and before this one takes a job. A report that does not get through to a
 // front that answers does not keep the node out.
 func (d *daemon) join(ctx context.Context) {
-	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, fleet.RegisterEvery) {
+	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, api.RegisterEvery) {
 		err := d.front.source.HandIn(ctx)
 		if err == nil {
 			err = d.registerOnce(ctx, true)
@@ -225,7 +225,7 @@ func (d *daemon) join(ctx context.Context) {
 func (d *daemon) register(ctx context.Context) {
 	for ctx.Err() == nil {
 		_ = d.registerOnce(ctx, false) // logged, and the node is not ready
-		rest(ctx, fleet.RegisterEvery)
+		rest(ctx, api.RegisterEvery)
 	}
 }
 
@@ -281,7 +281,7 @@ type known struct {
 const sendAgainAfter = 30 * 24 * time.Hour
 
 // add adds what is to be sent.
-func (k *known) add(r *fleet.Registration, hardware map[string]string, times *api.KernelTimes) {
+func (k *known) add(r *api.Registration, hardware map[string]string, times *api.KernelTimes) {
 	again := r.Time.Sub(k.at) > sendAgainAfter
 	if again || !k.hardware {
 		r.Hardware = hardware
@@ -292,7 +292,7 @@ func (k *known) add(r *fleet.Registration, hardware map[string]string, times *ap
 }
 
 // note learns from the answer.
-func (k *known) note(sent fleet.Registration, c fleet.Commands) {
+func (k *known) note(sent api.Registration, c api.NodeCommands) {
 	if k.hardware = c.HardwareKnown; k.hardware && sent.Hardware != nil {
 		k.at = sent.Time
 	}
@@ -312,14 +312,14 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (d *daemon) registration(ctx context.Context, started bool) fleet.Registration {
+func (d *daemon) registration(ctx context.Context, started bool) api.Registration {
 	host := d.eng.Host(d.eng.CPUs(), d.health.report())
-	r := fleet.Registration{Caller: fleet.Caller{Node: d.node}, Version: d.o.Version,
+	r := api.Registration{Caller: api.Caller{Node: d.node}, Version: d.o.Version,
 		Pool: d.o.Config.Slots.Pool, Fingerprint: host.Fingerprint,
 		Time: time.Now(), Started: started, Ready: true, Prefetch: d.prefetcher.Progress()}
 	d.known.add(&r, d.eng.Hardware(), d.monitor.Times())
 	for _, s := range d.pool.Snapshot() {
-		r.Slots = append(r.Slots, fleet.Slot{CPUs: s.CPUs, State: s.State})
+		r.Slots = append(r.Slots, api.NodeSlot{CPUs: s.CPUs, State: s.State})
 	}
 	if err := reasons(d.health.fit(), d.space.check(floorBytes), d.health.inUse()); err != nil {
 		r.Ready, r.Reason = false, err.Error()

@@ -13,7 +13,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 	"judged/internal/testkit/simjudge"
@@ -110,7 +109,7 @@ func BenchmarkFleet(b *testing.B) {
 	}
 	// measure reports the cost of a job in µs, and of a second without jobs.
 	measure := func(name string, tests int) {
-		const window = 2 * fleet.RegisterEvery
+		const window = 2 * api.RegisterEvery
 		frontBefore, databaseBefore := costs()
 		time.Sleep(window) // this is what is measured
 		frontIdle, databaseIdle := costs()
@@ -130,7 +129,7 @@ func BenchmarkFleet(b *testing.B) {
 		begin := time.Now()
 		stop := s.judges(counts[0], judges)
 		b.ReportMetric(time.Since(begin).Seconds(), fmt.Sprintf("join-%d-s", judges))
-		rest(b.Context(), fleet.RegisterEvery) // until their registrations are spread
+		rest(b.Context(), api.RegisterEvery) // until their registrations are spread
 		measure(fmt.Sprintf("%d-judges", judges), 1)
 		stop()
 	}

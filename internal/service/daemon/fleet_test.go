@@ -209,8 +209,8 @@ func TestFleetTokens(t *testing.T) {
 
 	stolen := newClient(t, front.Base)
 	stolen.Token = secrets["judge-1"]
-	as := func(name string) fleet.Caller { return fleet.Caller{Node: name, Protocol: 1} }
-	hold := fleet.Hold{Caller: as("judge-1"), ID: "held", Attempt: 1}
+	as := func(name string) api.Caller { return api.Caller{Node: name, Protocol: 1} }
+	hold := api.Hold{Caller: as("judge-1"), ID: "held", Attempt: 1}
 	foreign := hold
 	foreign.Node = "judge-2"
 	for what, test := range map[string]struct {
@@ -219,18 +219,18 @@ func TestFleetTokens(t *testing.T) {
 		body   any
 		status int
 	}{
-		"another node's name": {stolen, "take", fleet.TakeRequest{Caller: as("judge-2"), Pool: "default"},
+		"another node's name": {stolen, "take", api.TakeRequest{Caller: as("judge-2"), Pool: "default"},
 			http.StatusForbidden},
-		"another pool": {stolen, "take", fleet.TakeRequest{Caller: as("judge-1"), Pool: "metal"},
+		"another pool": {stolen, "take", api.TakeRequest{Caller: as("judge-1"), Pool: "metal"},
 			http.StatusForbidden},
-		"another node's job": {stolen, "finish", fleet.FinishRequest{Hold: foreign}, http.StatusForbidden},
-		"an old attempt": {stolen, "finish", fleet.FinishRequest{Hold: fleet.Hold{Caller: as("judge-1"), ID: "held",
+		"another node's job": {stolen, "finish", api.FinishRequest{Hold: foreign}, http.StatusForbidden},
+		"an old attempt": {stolen, "finish", api.FinishRequest{Hold: api.Hold{Caller: as("judge-1"), ID: "held",
 			Attempt: 7}}, http.StatusConflict},
-		"another protocol": {stolen, "register", fleet.Registration{Caller: fleet.Caller{Node: "judge-1",
+		"another protocol": {stolen, "register", api.Registration{Caller: api.Caller{Node: "judge-1",
 			Protocol: 99}, Pool: "default"}, http.StatusBadRequest},
-		"a platform's token": {front.Client, "take", fleet.TakeRequest{Caller: as("platform")}, http.StatusForbidden},
+		"a platform's token": {front.Client, "take", api.TakeRequest{Caller: as("platform")}, http.StatusForbidden},
 	} {
-		_, err := client.Post[fleet.Nothing](front.ctx, test.client, "/v1/work/"+test.path, test.body, 0)
+		_, err := client.Post[api.Nothing](front.ctx, test.client, "/v1/work/"+test.path, test.body, 0)
 		if p := (*client.Problem)(nil); !errors.As(err, &p) || p.Status != test.status {
 			t.Errorf("%s: %v, want %d", what, err, test.status)
 		}

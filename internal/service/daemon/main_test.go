@@ -12,11 +12,12 @@ import (
 	"syscall"
 	"testing"
 
+	"judged/internal/api"
+
 	"judged/internal/base/config"
 	"judged/internal/base/linux"
 	"judged/internal/engine"
 	"judged/internal/engine/languages"
-	"judged/internal/jobs/fleet"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
@@ -104,7 +105,7 @@ func serveConfig(text string) error {
 // "OLDEST NEWEST".
 const protocolsEnv = "JUDGED_TEST_PROTOCOLS"
 
-func testProtocols() (p fleet.Protocols) {
+func testProtocols() (p api.Protocols) {
 	_, _ = fmt.Sscan(os.Getenv(protocolsEnv), &p.Oldest, &p.Newest) // unset: those of this version
 	return p
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"judged/internal/api"
+
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/units"
@@ -48,7 +50,7 @@ func TestPrefetch(t *testing.T) {
 	if stored.status != http.StatusCreated {
 		t.Fatalf("status %d %s", stored.status, stored.body)
 	}
-	for name, q := range map[string]fleet.PrefetchRequest{
+	for name, q := range map[string]api.PrefetchRequest{
 		"an unknown problem": {Problems: []string{"unknown"}},
 		"an unknown blob":    {Blobs: []string{fmt.Sprintf("%x", sha256.Sum256([]byte("unknown")))}},
 		"an invalid digest":  {Blobs: []string{"../x"}},
@@ -59,7 +61,7 @@ func TestPrefetch(t *testing.T) {
 		}
 	}
 	requested, err := fleet.RequestPrefetch(front.ctx, front.Client, "default",
-		fleet.PrefetchRequest{Problems: []string{"largest"}, Blobs: []string{large, small, large}})
+		api.PrefetchRequest{Problems: []string{"largest"}, Blobs: []string{large, small, large}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +71,13 @@ func TestPrefetch(t *testing.T) {
 	second, tiny := nodeSettings(t, c, "judge-2"), nodeSettings(t, c, "judge-3")
 	tiny.Fleet.CacheSize = 1 << 20
 	b, narrow := serving(t, second), serving(t, tiny)
-	var status fleet.PrefetchStatus
+	var status api.PrefetchStatus
 	testkit.WaitFor(t, patience, "two judges to have all blobs", func() bool {
 		status, err = fleet.GetPrefetch(front.ctx, front.Client, "default")
 		return err == nil && len(status.Nodes) == 3 && status.Nodes[0].Done && status.Nodes[1].Done &&
 			status.Nodes[2].Error != ""
 	})
-	want := []fleet.PrefetchedNode{{Node: "judge-1", Up: true, Done: true, Blobs: requested.Blobs},
+	want := []api.PrefetchedNode{{Node: "judge-1", Up: true, Done: true, Blobs: requested.Blobs},
 		{Node: "judge-2", Up: true, Done: true, Blobs: requested.Blobs},
 		{Node: "judge-3", Up: true, Error: units.Bytes(requested.Size).String() +
 			" of blobs are to be fetched, the cache holds 1MiB; raise fleet.cache_size"}}

@@ -36,8 +36,8 @@ func (h simulatedHost) run(ctx context.Context, t *testing.T, front client.Clien
 	}
 	for started := true; ctx.Err() == nil; started = false {
 		_ = source.HandIn(ctx) // again with the next registration
-		if _, err := source.Register(ctx, fleet.Registration{Pool: h.pool, Fingerprint: "class-of-" + h.pool, Ready: true,
-			Started: started, Time: time.Now(), Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}}); err != nil {
+		if _, err := source.Register(ctx, api.Registration{Pool: h.pool, Fingerprint: "class-of-" + h.pool, Ready: true,
+			Started: started, Time: time.Now(), Slots: []api.NodeSlot{{CPUs: "1", State: "idle"}}}); err != nil {
 			continue
 		}
 		for n := 0; n < 100 && ctx.Err() == nil; n++ {
@@ -83,7 +83,7 @@ func (i *instance) submitScreened(number *int, takes string) (id string) {
 }
 
 // screenOf is what the front says about the screen of the pool cloud.
-func (i *instance) screenOf() fleet.Screen {
+func (i *instance) screenOf() api.Screen {
 	i.t.Helper()
 	list, err := fleet.ListPools(i.ctx, i.Client)
 	if err != nil {
@@ -95,7 +95,7 @@ func (i *instance) screenOf() fleet.Screen {
 		}
 	}
 	i.t.Fatalf("no screen in %+v", list)
-	return fleet.Screen{}
+	return api.Screen{}
 }
 
 // TestScreening has a cloud that takes 1.2 times as long as the metal. Its ratio is learned, then it decides what is

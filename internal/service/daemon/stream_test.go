@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"judged/internal/api"
+
 	"judged/internal/base/units"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
@@ -63,7 +65,7 @@ func TestStreamedBlob(t *testing.T) {
 			testkit.WaitFor(t, patience, "the judge", func() bool { return len(front.nodes()) == 1 })
 			peak := judge.memoryKiB("VmHWM")
 			judge.drain()
-			q := fleet.PrefetchRequest{Blobs: []string{digest}}
+			q := api.PrefetchRequest{Blobs: []string{digest}}
 			if _, err := fleet.RequestPrefetch(front.ctx, front.Client, "default", q); err != nil {
 				t.Fatal(err)
 			}

@@ -82,17 +82,17 @@ func TestPageInABrowser(t *testing.T) {
 // fleetNodes are nodes of a front.
 type fleetNodes struct{ *fleet.Registry }
 
-func (fleetNodes) Nodes(context.Context) ([]fleet.Node, error) {
-	return []fleet.Node{
-		{Name: "judge-1", Pool: "default", Up: true, Ready: true, Slots: []fleet.Slot{{CPUs: "2", State: "busy"}},
-			Deviation: &fleet.Deviation{Ratio: 0.031, Low: 0.028, High: 0.034, Deviates: true}},
+func (fleetNodes) Nodes(context.Context) ([]api.Node, error) {
+	return []api.Node{
+		{Name: "judge-1", Pool: "default", Up: true, Ready: true, Slots: []api.NodeSlot{{CPUs: "2", State: "busy"}},
+			Deviation: &api.Deviation{Ratio: 0.031, Low: 0.028, High: 0.034, Deviates: true}},
 		{Name: "judge-2", Pool: "default", Up: true, Reason: "turbo is on"},
 	}, nil
 }
 
-func (fleetNodes) Pools(context.Context, jobs.Depths) ([]fleet.Pool, error) {
-	return []fleet.Pool{
-		{Name: "cloud", Waiting: 7, Screen: &fleet.Screen{DecidedBy: "default", Reason: "job x was refuted"}},
+func (fleetNodes) Pools(context.Context, jobs.Depths) ([]api.Pool, error) {
+	return []api.Pool{
+		{Name: "cloud", Waiting: 7, Screen: &api.Screen{DecidedBy: "default", Reason: "job x was refuted"}},
 		{Name: "default", Nodes: 2, Judging: 1, Slots: 3},
 	}, nil
 }

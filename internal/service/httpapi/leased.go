@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"judged/internal/api"
-	"judged/internal/jobs/fleet"
 )
 
 // leasedJob is a job that a node holds, and the pool in which it was taken.
@@ -78,7 +77,7 @@ func (s *Server) leasedJob(ctx context.Context, l api.Lease) (leasedJob, error) 
 }
 
 // invalidReport refuses what cannot be true of a job. The node ends the job as IE with this reason.
-func invalidReport(h fleet.Hold, reason error) error {
+func invalidReport(h api.Hold, reason error) error {
 	p := problem("invalid-report", "look at the judge node: it runs another version of judged, or has been tampered with",
 		"invalid report of node %q: %s", h.Node, reason)
 	p.Instance = location(h.ID)
@@ -86,7 +85,7 @@ func invalidReport(h fleet.Hold, reason error) error {
 }
 
 // vouch puts in place of what a node says what the lease and the registry know.
-func (s *Server) vouch(ctx context.Context, q *fleet.FinishRequest, j leasedJob) error {
+func (s *Server) vouch(ctx context.Context, q *api.FinishRequest, j leasedJob) error {
 	host := api.HostReport{Name: q.Node}
 	if q.Report.Host != nil {
 		host = *q.Report.Host

@@ -27,7 +27,7 @@ func TestReportOfALiar(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := strings.Repeat("ab", 32)
-	registration := fleet.Registration{Pool: "default", Fingerprint: sum, Ready: true}
+	registration := api.Registration{Pool: "default", Fingerprint: sum, Ready: true}
 	if _, err := node.Register(t.Context(), registration); err != nil {
 		t.Fatal(err)
 	}
@@ -103,47 +103,47 @@ func TestRequestsOfALiar(t *testing.T) {
 		Tests: []api.Test{{Name: "1"}}}}); err != nil {
 		t.Fatal(err)
 	}
-	caller := fleet.Caller{Node: "n", Protocol: fleet.KnownProtocols().Newest}
-	take := func(q fleet.TakeRequest) (fleet.TakeAnswer, error) {
+	caller := api.Caller{Node: "n", Protocol: api.FleetProtocols().Newest}
+	take := func(q api.TakeRequest) (api.TakeAnswer, error) {
 		q.Caller = caller
-		return client.Post[fleet.TakeAnswer](t.Context(), front, "/v1/work/take", q, time.Minute)
+		return client.Post[api.TakeAnswer](t.Context(), front, "/v1/work/take", q, time.Minute)
 	}
 	long := strings.Repeat("x", 20<<20)
-	for name, q := range map[string]fleet.TakeRequest{"CPUs": {Width: 1, CPUs: long}, "no CPUs": {Width: 1, CPUs: "<b>"},
+	for name, q := range map[string]api.TakeRequest{"CPUs": {Width: 1, CPUs: long}, "no CPUs": {Width: 1, CPUs: "<b>"},
 		"width": {Width: 1 << 40}, "negative width": {Width: -1}, "key": {Width: 1, Key: long}} {
 		if _, err := take(q); client.ClassOf(err) != client.Refused || err == nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// A wait that overflows when it is converted is the longest one, not none.
-	answer, err := take(fleet.TakeRequest{Width: 1, CPUs: "2", WaitMS: 1 << 62})
+	answer, err := take(api.TakeRequest{Width: 1, CPUs: "2", WaitMS: 1 << 62})
 	if err != nil || answer.Work == nil {
 		t.Fatalf("take: %+v, %v", answer, err)
 	}
-	hold := fleet.Hold{Caller: caller, ID: "a", Attempt: answer.Work.Attempt}
+	hold := api.Hold{Caller: caller, ID: "a", Attempt: answer.Work.Attempt}
 	head := long
 	for name, ask := range map[string]struct {
 		verb string
 		body any
 	}{
-		"delay":          {"return", fleet.ReturnRequest{Hold: hold, DelayMS: 1e15}},
-		"negative delay": {"return", fleet.ReturnRequest{Hold: hold, DelayMS: -1}},
-		"a test too many": {"emit", fleet.EmitRequest{Hold: hold, N: 2,
+		"delay":          {"return", api.ReturnRequest{Hold: hold, DelayMS: 1e15}},
+		"negative delay": {"return", api.ReturnRequest{Hold: hold, DelayMS: -1}},
+		"a test too many": {"emit", api.EmitRequest{Hold: hold, N: 2,
 			Test: api.TestReport{Name: "1", Verdict: api.Accepted}}},
-		"head": {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: api.TestReport{Name: "1", Verdict: api.Accepted,
+		"head": {"emit", api.EmitRequest{Hold: hold, N: 1, Test: api.TestReport{Name: "1", Verdict: api.Accepted,
 			StdoutHead: &head}}},
-		"verdict": {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: api.TestReport{Name: "1", Verdict: "<b>"}}},
-		"reason":  {"register", fleet.Registration{Caller: caller, Pool: "default", Reason: long}},
-		"version": {"register", fleet.Registration{Caller: caller, Pool: "default", Version: "\x1b[2J"}},
-		"slots": {"register", fleet.Registration{Caller: caller, Pool: "default", Slots: make([]fleet.Slot,
+		"verdict": {"emit", api.EmitRequest{Hold: hold, N: 1, Test: api.TestReport{Name: "1", Verdict: "<b>"}}},
+		"reason":  {"register", api.Registration{Caller: caller, Pool: "default", Reason: long}},
+		"version": {"register", api.Registration{Caller: caller, Pool: "default", Version: "\x1b[2J"}},
+		"slots": {"register", api.Registration{Caller: caller, Pool: "default", Slots: make([]api.NodeSlot,
 			100_000)}},
-		"a slot": {"register", fleet.Registration{Caller: caller, Pool: "default",
-			Slots: []fleet.Slot{{CPUs: "<b>"}}}},
-		"state": {"register", fleet.Registration{Caller: caller, Pool: "default",
-			Slots: []fleet.Slot{{State: long}}}},
-		"fingerprint": {"register", fleet.Registration{Caller: caller, Pool: "default", Fingerprint: long}},
-		"prefetch": {"register", fleet.Registration{Caller: caller, Pool: "default",
-			Prefetch: &fleet.PrefetchProgress{Error: long}}},
+		"a slot": {"register", api.Registration{Caller: caller, Pool: "default",
+			Slots: []api.NodeSlot{{CPUs: "<b>"}}}},
+		"state": {"register", api.Registration{Caller: caller, Pool: "default",
+			Slots: []api.NodeSlot{{State: long}}}},
+		"fingerprint": {"register", api.Registration{Caller: caller, Pool: "default", Fingerprint: long}},
+		"prefetch": {"register", api.Registration{Caller: caller, Pool: "default",
+			Prefetch: &api.PrefetchProgress{Error: long}}},
 	} {
 		_, err := client.Post[json.RawMessage](t.Context(), front, "/v1/work/"+ask.verb, ask.body, 0)
 		p, answered := errors.AsType[*client.Problem](err)
@@ -151,7 +151,7 @@ func TestRequestsOfALiar(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if list, err := client.Get[fleet.NodeList](t.Context(), front, "/v1/nodes"); err != nil || len(list.Nodes) != 0 {
+	if list, err := client.Get[api.NodeList](t.Context(), front, "/v1/nodes"); err != nil || len(list.Nodes) != 0 {
 		t.Errorf("nodes %+v, %v", list, err)
 	}
 	rec, err := store.Get(t.Context(), "a")
@@ -159,7 +159,7 @@ func TestRequestsOfALiar(t *testing.T) {
 		t.Errorf("the job is %s with %d tests, %v", rec.Report.State, len(rec.Report.Tests), err)
 	}
 	// What is refused can be said otherwise: the job is still the node's.
-	if _, err := client.Post[fleet.Nothing](t.Context(), front, "/v1/work/return", fleet.ReturnRequest{Hold: hold,
+	if _, err := client.Post[api.Nothing](t.Context(), front, "/v1/work/return", api.ReturnRequest{Hold: hold,
 		DelayMS: 60_000, Excused: true}, 0); err != nil {
 		t.Error(err)
 	}

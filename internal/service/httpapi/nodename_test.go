@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/base/config"
 	"judged/internal/client"
 	"judged/internal/jobs/fleet"
@@ -42,7 +44,7 @@ func TestNodeName(t *testing.T) {
 			registry := fleet.NewRegistry(store, time.Now, "default")
 			server := httptest.NewServer(New(Options{Config: config.Default(), Tokens: tt.tokens, Jobs: store,
 				Work:      store,
-				Protocols: fleet.KnownProtocols(), Nodes: registryNodes{registry},
+				Protocols: api.FleetProtocols(), Nodes: registryNodes{registry},
 				Accepts: func() error { return nil }, Ready: func() error { return nil }}))
 			defer server.Close()
 			front := client.Client{Base: server.URL}
@@ -54,7 +56,7 @@ func TestNodeName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			commands, err := source.Register(t.Context(), fleet.Registration{Pool: "default", Time: time.Now()})
+			commands, err := source.Register(t.Context(), api.Registration{Pool: "default", Time: time.Now()})
 			if (err == nil) != (tt.want != "") || commands.Node != tt.want {
 				t.Fatalf("registered as %q, %v, want %q", commands.Node, err, tt.want)
 			}

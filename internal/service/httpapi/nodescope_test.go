@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 )
 
 // TestPoolsOfANode: in which pools a token registers and takes jobs. Scopes that come before or after a pool, and other
@@ -28,11 +29,11 @@ func TestPoolsOfANode(t *testing.T) {
 		}
 		front := frontOf(t, store, func(o *Options) { o.Tokens = tokens })
 		front.Token = "x"
-		caller := fleet.Caller{Node: "n", Protocol: fleet.KnownProtocols().Newest}
+		caller := api.Caller{Node: "n", Protocol: api.FleetProtocols().Newest}
 		for verb, ask := range map[string]func(pool string) any{
-			"register": func(pool string) any { return fleet.Registration{Caller: caller, Pool: pool, Time: time.Now()} },
+			"register": func(pool string) any { return api.Registration{Caller: caller, Pool: pool, Time: time.Now()} },
 			"take": func(pool string) any {
-				return fleet.TakeRequest{Caller: caller, Pool: pool, Width: 1,
+				return api.TakeRequest{Caller: caller, Pool: pool, Width: 1,
 					CPUs: "1"}
 			},
 		} {

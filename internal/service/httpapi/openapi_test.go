@@ -13,7 +13,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/host/slots"
-	"judged/internal/jobs/fleet"
 )
 
 // document is the part of OpenAPI that the tests look at.
@@ -137,8 +136,8 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 			"Job",
 			api.Job{},
 		}, {"Report", api.Report{}}, {"Event", api.Event{}}, {"Slot", api.SlotStatus{}}, {"SlotList", slotList{}},
-		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", fleet.PoolList{}}, {"Pool", fleet.Pool{}},
-		{"PrefetchRequest", fleet.PrefetchRequest{}}, {"PrefetchStatus", fleet.PrefetchStatus{}},
+		{"NodeList", api.NodeList{}}, {"Node", api.Node{}}, {"PoolList", api.PoolList{}}, {"Pool", api.Pool{}},
+		{"PrefetchRequest", api.PrefetchRequest{}}, {"PrefetchStatus", api.PrefetchStatus{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
 		{"LanguageList", languageList{}}, {"StoredProblem", api.Problem{}},
 		{"ProblemList", problemList{}}, {"ProblemSummary", api.ProblemSummary{}},

@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"slices"
 
+	"judged/internal/api"
+
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/fleet"
 )
 
 // maxPrefetch bounds the blobs of one request: a registration is answered with all of them.
@@ -16,7 +17,7 @@ const maxPrefetch = 50_000
 
 // requestPrefetch has the nodes of a pool fetch what problems and digests name.
 func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
-	q, err := readStrict[fleet.PrefetchRequest](s, w, r)
+	q, err := readStrict[api.PrefetchRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -33,8 +34,8 @@ func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
 }
 
 // prefetched lists each blob of a request once. All of them exist.
-func (s *Server) prefetched(ctx context.Context, q fleet.PrefetchRequest) ([]fleet.Blob, error) {
-	list, seen := []fleet.Blob{}, map[string]bool{"": true} // a file may have its text in the problem
+func (s *Server) prefetched(ctx context.Context, q api.PrefetchRequest) ([]api.Blob, error) {
+	list, seen := []api.Blob{}, map[string]bool{"": true} // a file may have its text in the problem
 	add := func(digest string) error {
 		if seen[digest] {
 			return ctx.Err()
@@ -48,7 +49,7 @@ func (s *Server) prefetched(ctx context.Context, q fleet.PrefetchRequest) ([]fle
 		if err != nil {
 			return err
 		}
-		if list = append(list, fleet.Blob{SHA256: digest, Size: int64(size)}); len(list) > maxPrefetch {
+		if list = append(list, api.Blob{SHA256: digest, Size: int64(size)}); len(list) > maxPrefetch {
 			return problem("too-large", "send a smaller request when the nodes are done with it", "more than %d blobs",
 				maxPrefetch)
 		}

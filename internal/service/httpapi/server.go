@@ -18,7 +18,6 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 // Jobs is the store of all jobs; *jobs.Store is one.
@@ -77,7 +76,7 @@ type Options struct {
 	Languages Languages
 	Work      Work // nil on a judge node, as Jobs and Nodes
 	Nodes     Nodes
-	Protocols fleet.Protocols // of nodes
+	Protocols api.Protocols // of nodes
 	Doctor    func(context.Context) (api.DoctorReport, error)
 	Accepts   func() error // returns why jobs are not accepted, or nil
 	Ready     func() error // returns why jobs are not accepted or cannot be judged, or nil
@@ -97,7 +96,7 @@ type Server struct {
 	languages Languages
 	work      Work
 	nodes     Nodes
-	protocols fleet.Protocols
+	protocols api.Protocols
 	doctor    func(context.Context) (api.DoctorReport, error)
 	accepts   func() error
 	ready     func() error

@@ -31,7 +31,7 @@ func frontWith(t *testing.T, store *jobs.Store, maxBody units.Bytes) client.Clie
 
 func frontOf(t *testing.T, store *jobs.Store, change func(*Options)) client.Client {
 	t.Helper()
-	o := Options{Config: config.Default(), Jobs: store, Work: store, Protocols: fleet.KnownProtocols(),
+	o := Options{Config: config.Default(), Jobs: store, Work: store, Protocols: api.FleetProtocols(),
 		Nodes:   registryNodes{fleet.NewRegistry(store, time.Now, "default")},
 		Accepts: func() error { return nil }, Ready: func() error { return nil }}
 	change(&o)
@@ -109,7 +109,7 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	if err := restarted.HandIn(t.Context()); err != nil {
 		t.Errorf("hand in after a restart: %v", err)
 	}
-	if _, err := restarted.Register(t.Context(), fleet.Registration{Pool: "default", Started: true}); err != nil {
+	if _, err := restarted.Register(t.Context(), api.Registration{Pool: "default", Started: true}); err != nil {
 		t.Errorf("register after a restart: %v", err)
 	}
 	if rec, err := store.Get(t.Context(), "spooled"); err != nil || rec.Report.State != api.Done ||

@@ -13,7 +13,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/fleet"
 )
 
 // Work is the store as judge nodes use it; *jobs.Store is one.
@@ -30,20 +29,20 @@ type Work interface {
 
 // Nodes are the judge nodes of a fleet; *fleet.Registry has them.
 type Nodes interface {
-	Seen(ctx context.Context, r fleet.Registration) (fleet.Commands, error)
+	Seen(ctx context.Context, r api.Registration) (api.NodeCommands, error)
 	Drained(ctx context.Context, name string) (bool, error)
 	Reserved(ctx context.Context, pool, node, cpus string) (bool, error)
 	SetDrained(ctx context.Context, name string, drained bool) error
 	Admit(ctx context.Context, name string) error
 	Admitted(ctx context.Context, name, fingerprint string) (bool, error)
 	FingerprintOf(ctx context.Context, name, claimed string) (string, error)
-	RejudgingSet(ctx context.Context, node string) (fleet.RejudgingSet, error)
-	Nodes(ctx context.Context) ([]fleet.Node, error)
-	Pools(ctx context.Context, waiting jobs.Depths) ([]fleet.Pool, error)
+	RejudgingSet(ctx context.Context, node string) (api.RejudgingSet, error)
+	Nodes(ctx context.Context) ([]api.Node, error)
+	Pools(ctx context.Context, waiting jobs.Depths) ([]api.Pool, error)
 	CheckPool(ctx context.Context, name string) error
 	OpenScreen(ctx context.Context, pool string) error
-	SetPrefetch(ctx context.Context, pool string, blobs []fleet.Blob) error
-	PrefetchStatus(ctx context.Context, pool string) (fleet.PrefetchStatus, error)
+	SetPrefetch(ctx context.Context, pool string, blobs []api.Blob) error
+	PrefetchStatus(ctx context.Context, pool string) (api.PrefetchStatus, error)
 }
 
 // nodeRoutes are what judge nodes and operators of a fleet ask a front.
@@ -76,7 +75,7 @@ func nodeOwner(node string) string { return "node/" + node }
 // readWork decodes the body of a node and checks its name.
 func readWork[T any, P interface {
 	*T
-	From() *fleet.Caller
+	From() *api.Caller
 }](s *Server, w http.ResponseWriter, r *http.Request) (*T, error) {
 	v := new(T)
 	if err := s.decode(w, r, v, "run the same version of judged on nodes and fronts"); err != nil {
@@ -119,7 +118,7 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next stri
 func callerName(r *http.Request) string { return caller(r.Context()) }
 
 // held refuses requests for jobs that another node has.
-func (s *Server) held(ctx context.Context, h fleet.Hold) error {
+func (s *Server) held(ctx context.Context, h api.Hold) error {
 	host, err := s.work.Holder(ctx, h.Lease())
 	if err != nil {
 		return err
@@ -132,7 +131,7 @@ func (s *Server) held(ctx context.Context, h fleet.Hold) error {
 
 // waiting is a context for a long poll.
 func (s *Server) waiting(r *http.Request, ms int64) (context.Context, func()) {
-	wait := time.Duration(min(max(ms, 0), fleet.MaxWait.Milliseconds())) * time.Millisecond
+	wait := time.Duration(min(max(ms, 0), api.MaxWait.Milliseconds())) * time.Millisecond
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	stop := context.AfterFunc(s.closing, cancel)
 	return ctx, func() { stop(); cancel() }
@@ -148,7 +147,7 @@ func (s *Server) poolOf(r *http.Request, pool string) error {
 }
 
 func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
-	g, err := readWork[fleet.Registration](s, w, r)
+	g, err := readWork[api.Registration](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 // maxHardware is how much of its hardware a node may send, in bytes; a host with 100 CPUs sends 20 KB.
 const maxHardware = 256 << 10
 
-func hardwareSize(g *fleet.Registration) int {
+func hardwareSize(g *api.Registration) int {
 	n := 0
 	for name, value := range g.Hardware {
 		n += len(name) + len(value)
@@ -210,7 +209,7 @@ func hardwareSize(g *fleet.Registration) int {
 // takeJob waits for a job. A job that was leased while the node hung up is
 // returned at once.
 func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[fleet.TakeRequest](s, w, r)
+	q, err := readWork[api.TakeRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -229,7 +228,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	for drained {
 		select {
 		case <-ctx.Done(): // the node asks again
-			return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
+			return s.writeJSON(w, http.StatusOK, api.TakeAnswer{})
 		case <-time.After(time.Second):
 		}
 		if drained, err = s.nodes.Drained(r.Context(), q.Node); err != nil {
@@ -244,19 +243,19 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 		CPUs: q.CPUs, Contests: contests, Key: q.Key, Repeated: q.Repeated})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
+		return s.writeJSON(w, http.StatusOK, api.TakeAnswer{})
 	case err != nil:
 		return err
 	case r.Context().Err() != nil:
 		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, api.Returned{Excused: true})
 	}
 	s.leases.note(work.Lease, leasedJob{work.Job, cmp.Or(q.Pool, config.Default().Slots.Pool)})
-	return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{Work: fleet.WorkOf(work)})
+	return s.writeJSON(w, http.StatusOK, api.TakeAnswer{Work: api.NodeWorkOf(work)})
 }
 
 // extendJob extends a lease, and with wait_ms answers as soon as it is lost.
 func (s *Server) extendJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[fleet.ExtendRequest](s, w, r)
+	q, err := readWork[api.ExtendRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -274,11 +273,11 @@ func (s *Server) extendJob(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return s.writeJSON(w, http.StatusOK, fleet.ExtendAnswer{Until: until})
+	return s.writeJSON(w, http.StatusOK, api.ExtendAnswer{Until: until})
 }
 
 func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[fleet.EmitRequest](s, w, r)
+	q, err := readWork[api.EmitRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -295,12 +294,12 @@ func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
 	if err := s.work.Emit(q.Lease(), q.N, q.Test); err != nil {
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, fleet.Nothing{})
+	return s.writeJSON(w, http.StatusOK, api.Nothing{})
 }
 
 // finishJob stores a report. It may come again when the answer was lost.
 func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[fleet.FinishRequest](s, w, r)
+	q, err := readWork[api.FinishRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -322,11 +321,11 @@ func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.leases.forget(q.Lease())
-	return s.writeJSON(w, http.StatusOK, fleet.Nothing{})
+	return s.writeJSON(w, http.StatusOK, api.Nothing{})
 }
 
 func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[fleet.ReturnRequest](s, w, r)
+	q, err := readWork[api.ReturnRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -342,24 +341,24 @@ func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
 	if err := s.work.Return(r.Context(), q.Lease(), back); err != nil {
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, fleet.Nothing{})
+	return s.writeJSON(w, http.StatusOK, api.Nothing{})
 }
 
 // verifyBlob reads a blob that reached a node with another digest.
 func (s *Server) verifyBlob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[fleet.VerifyRequest](s, w, r)
+	q, err := readWork[api.VerifyRequest](s, w, r)
 	if err != nil {
 		return err
 	}
 	err = s.blobs.Verify(r.Context(), q.Blob)
 	if errors.Is(err, blobs.ErrNotFound) {
 		s.log.Warn("a node cannot have a blob", "node", q.Node, "error", err)
-		return s.writeJSON(w, http.StatusOK, fleet.VerifyAnswer{})
+		return s.writeJSON(w, http.StatusOK, api.VerifyAnswer{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, fleet.VerifyAnswer{Stored: true})
+	return s.writeJSON(w, http.StatusOK, api.VerifyAnswer{Stored: true})
 }
 
 func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) error {
@@ -367,7 +366,7 @@ func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, fleet.NodeList{Nodes: nodes})
+	return s.writeJSON(w, http.StatusOK, api.NodeList{Nodes: nodes})
 }
 
 func (s *Server) getRejudgingSet(w http.ResponseWriter, r *http.Request) error {
@@ -387,7 +386,7 @@ func (s *Server) getPools(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, fleet.PoolList{Pools: pools})
+	return s.writeJSON(w, http.StatusOK, api.PoolList{Pools: pools})
 }
 
 // openScreen has a screening pool learn its ratios again after a check has closed it.

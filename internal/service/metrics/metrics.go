@@ -11,7 +11,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 // Options describe the daemon, and say where its state is read. A nil function leaves its metrics
@@ -29,8 +28,8 @@ type Options struct {
 	QueueDepth func(ctx context.Context) (jobs.Depths, error)
 	Pool       string        // of the slots here; "" is a front
 	Turbo      func() string // on, off, unknown
-	Nodes      func(ctx context.Context) ([]fleet.Node, error)
-	Pools      func(ctx context.Context, waiting jobs.Depths) ([]fleet.Pool, error)
+	Nodes      func(ctx context.Context) ([]api.Node, error)
+	Pools      func(ctx context.Context, waiting jobs.Depths) ([]api.Pool, error)
 	// Tuned reports for each setting that judged tune has applied whether it is in force.
 	Tuned    func() map[string]bool
 	Settings []string // all that judged tune can apply

@@ -18,7 +18,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -49,13 +48,13 @@ func fed() *Metrics {
 			return jobs.Depths{"default": {api.Rejudge: 7}, "metal": {api.Contest: 2}}, nil
 		},
 		Pool: "default",
-		Pools: func(_ context.Context, waiting jobs.Depths) ([]fleet.Pool, error) {
-			return []fleet.Pool{{Name: "default", Judging: 1, Waiting: waiting.Total()},
-				{Name: "metal", Screen: &fleet.Screen{}}}, nil
+		Pools: func(_ context.Context, waiting jobs.Depths) ([]api.Pool, error) {
+			return []api.Pool{{Name: "default", Judging: 1, Waiting: waiting.Total()},
+				{Name: "metal", Screen: &api.Screen{}}}, nil
 		},
-		Nodes: func(context.Context) ([]fleet.Node, error) {
-			return []fleet.Node{{Name: "judge-1", Pool: "default", Up: true}, {Name: "judge-2", Pool: "metal",
-				Deviation: &fleet.Deviation{Ratio: 0.03, Deviates: true}}}, nil
+		Nodes: func(context.Context) ([]api.Node, error) {
+			return []api.Node{{Name: "judge-1", Pool: "default", Up: true}, {Name: "judge-2", Pool: "metal",
+				Deviation: &api.Deviation{Ratio: 0.03, Deviates: true}}}, nil
 		},
 		Turbo:    func() string { return "on" },
 		Tuned:    func() map[string]bool { return map[string]bool{"thp": true, "governor": false} },

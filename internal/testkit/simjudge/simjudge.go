@@ -36,7 +36,7 @@ type Judge struct {
 	source *fleet.Source
 	spool  string
 	busy   atomic.Bool
-	known  fleet.Commands // of the last registration
+	known  api.NodeCommands // of the last registration
 }
 
 const (
@@ -90,8 +90,8 @@ func (j *Judge) Run(ctx context.Context) error {
 
 // register sends what the front does not know yet, as a judged does.
 func (j *Judge) register(ctx context.Context, started bool) error {
-	r := fleet.Registration{Version: "simulated", Pool: "default", Fingerprint: fingerprintOfAll, Ready: true,
-		Time: time.Now(), Started: started, Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}}
+	r := api.Registration{Version: "simulated", Pool: "default", Fingerprint: fingerprintOfAll, Ready: true,
+		Time: time.Now(), Started: started, Slots: []api.NodeSlot{{CPUs: "1", State: "idle"}}}
 	if j.busy.Load() {
 		r.Slots[0].State = "busy"
 	}
@@ -116,12 +116,12 @@ func (j *Judge) register(ctx context.Context, started bool) error {
 
 // keepUp registers again and again, from a random time on: judges do not start at once.
 func (j *Judge) keepUp(ctx context.Context) {
-	rest(ctx, rand.N(fleet.RegisterEvery))
+	rest(ctx, rand.N(api.RegisterEvery))
 	for ctx.Err() == nil {
 		if err := j.register(ctx, false); err != nil && ctx.Err() == nil {
 			j.count(j.Failed)
 		}
-		rest(ctx, fleet.RegisterEvery)
+		rest(ctx, api.RegisterEvery)
 	}
 }
 
