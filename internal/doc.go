@@ -37,9 +37,11 @@
 //	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by digest
 //	  client                                           [1]  HTTP client of the daemon
 //	  jobs                                             [1]  the store of all jobs, in SQLite or PostgreSQL
-//	  jobs/fleet                                       [2]  judge nodes and fronts: requests, source, registry
-//	  jobs/screen jobs/crosscheck jobs/rejudge         [3]  which pool decides a job; a second host near the limit; sets
-//	  jobs/audit                                       [4]  jobs judged once more on another node
+//	  jobs/rejudge                                     [2]  fills sets of jobs that are judged again
+//	fleet    judging on many hosts
+//	  fleet/front fleet/judge                          [0]  the two sides; neither imports the other
+//	  fleet/screen fleet/crosscheck                    [1]  which pool decides a job; a second host near the limit
+//	  fleet/audit                                      [2]  jobs judged once more on another node
 //	lab      how much times vary
 //	  lab/plot                                         [0]  pictures of runs
 //	  lab/bench                                        [1]  one program under several placements, in turns

@@ -16,7 +16,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit/postgres"
 	"judged/internal/testkit/proxy"
 	"judged/internal/testkit/simjudge"
@@ -220,7 +219,7 @@ func (f *fleetDemo) waitDrained(ctx context.Context) error {
 		fmt.Errorf("compare the judges: %s is not drained after %s", slowJudge, fleetPatience))
 	defer cancel()
 	for {
-		nodes, err := fleet.List(ctx, f.Client)
+		nodes, err := client.ListNodes(ctx, f.Client)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -245,7 +244,7 @@ func (f *fleetDemo) tellNodes(ctx context.Context) error {
 		return fmt.Errorf("list nodes: %w: %s", err, text)
 	}
 	fmt.Fprintf(f.out, "\n%s\nthe picture of the judges against their pool: %s\n", text, picture)
-	nodes, err := fleet.List(ctx, f.Client)
+	nodes, err := client.ListNodes(ctx, f.Client)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 	"judged/internal/lab/plot"
 	"judged/internal/service/render"
 )
@@ -28,7 +27,7 @@ its times deviate from those of its pool, with an interval of 95 %.
 Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`,
 		Args: exactly(0, "no arguments"),
 	}, func(ctx context.Context, cl client.Client, _ []string) ([]api.Node, error) {
-		list, err := fleet.List(ctx, cl)
+		list, err := client.ListNodes(ctx, cl)
 		if err == nil && picture != "" {
 			return list, writeFile(picture, nodeChart(list).WriteSVG)
 		}
@@ -63,7 +62,7 @@ its times, 3 the front cannot be reached.`,
 			if args[0] == "" {
 				return usagef("read NODE: empty; see judged nodes")
 			}
-			set, err := fleet.GetRejudgingSet(cmd.Context(), cl, args[0])
+			set, err := client.GetRejudgingSet(cmd.Context(), cl, args[0])
 			if err != nil {
 				return refused(wrap(fmt.Sprintf("list what node %q judged", args[0]), err))
 			}
@@ -108,7 +107,7 @@ Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached
 		if args[0] == "" {
 			return nil, usagef("read NODE: empty; see judged nodes")
 		}
-		list, err := fleet.SetDrained(ctx, cl, args[0], drained)
+		list, err := client.SetNodeDrained(ctx, cl, args[0], drained)
 		return list, wrap(fmt.Sprintf("%s node %q", verb, args[0]), err)
 	})
 }
@@ -128,7 +127,7 @@ Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached
 		if args[0] == "" {
 			return nil, usagef("read NODE: empty; see judged nodes")
 		}
-		list, err := fleet.Admit(ctx, cl, args[0])
+		list, err := client.AdmitNode(ctx, cl, args[0])
 		return list, wrap(fmt.Sprintf("admit node %q", args[0]), err)
 	})
 }

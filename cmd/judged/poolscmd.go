@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 	"judged/internal/service/render"
 )
 
@@ -28,7 +27,7 @@ the ratio of times is known; see deploy/FLEET.md.
 Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`,
 		Args: exactly(0, "no arguments"),
 	}, func(ctx context.Context, cl client.Client, _ []string) ([]api.Pool, error) {
-		list, err := fleet.ListPools(ctx, cl)
+		list, err := client.ListPools(ctx, cl)
 		return list, wrap("list pools", err)
 	})
 }
@@ -47,7 +46,7 @@ be reached.`,
 		if args[0] == "" {
 			return nil, usagef("read POOL: empty; see judged nodes pools")
 		}
-		list, err := fleet.OpenScreen(ctx, cl, args[0])
+		list, err := client.OpenScreen(ctx, cl, args[0])
 		return list, wrap(fmt.Sprintf("open pool %q", args[0]), err)
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/base/units"
-	"judged/internal/jobs/fleet"
+	"judged/internal/client"
 	"judged/internal/service/render"
 )
 
@@ -41,9 +41,9 @@ Exit codes: 0 done, 2 wrong usage, no front, no such pool, problem or blob,
 			}
 			var status api.PrefetchStatus
 			if named || stop {
-				status, err = fleet.RequestPrefetch(cmd.Context(), cl, args[0], q)
+				status, err = client.RequestPrefetch(cmd.Context(), cl, args[0], q)
 			} else {
-				status, err = fleet.GetPrefetch(cmd.Context(), cl, args[0])
+				status, err = client.GetPrefetch(cmd.Context(), cl, args[0])
 			}
 			switch {
 			case err != nil:

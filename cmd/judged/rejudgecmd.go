@@ -13,7 +13,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 	"judged/internal/service/render"
 )
 
@@ -132,7 +131,7 @@ func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []str
 	case restricted:
 		q.Filter = &filter
 	case f.node != "":
-		set, err := fleet.GetRejudgingSet(ctx, cl, f.node)
+		set, err := client.GetRejudgingSet(ctx, cl, f.node)
 		if err != nil {
 			return q, wrap(fmt.Sprintf("list what node %q judged", f.node), err)
 		}

@@ -15,9 +15,9 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/client"
+	"judged/internal/fleet/judge"
 	"judged/internal/host/topology"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
@@ -30,7 +30,7 @@ func TestAdmission(t *testing.T) {
 	front := serving(t, c)
 	node := serving(t, nodeSettings(t, c, "judge-1"))
 	testkit.WaitFor(t, patience, "the judge", func() bool { return len(front.nodes()) == 1 })
-	source, err := fleet.NewSource(fleet.Options{Front: front.Client, Node: "judge-2", Spool: t.TempDir(),
+	source, err := judge.NewSource(judge.Options{Front: front.Client, Node: "judge-2", Spool: t.TempDir(),
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestAdmission(t *testing.T) {
 		t.Errorf("commands for another kernel: %+v", c)
 	}
 	want := api.NodeDifference{Member: "kernel", Node: "other", Pool: strings.TrimSpace(string(release))}
-	list, err := fleet.List(front.ctx, front.Client)
+	list, err := client.ListNodes(front.ctx, front.Client)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("nodes %+v, %v", list, err)
 	}
@@ -72,10 +72,10 @@ func TestAdmission(t *testing.T) {
 	if w, err := take(2 * time.Second); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a node that differs takes %q, %v", w.ID, err)
 	}
-	if _, err := fleet.Admit(front.ctx, front.Client, "nobody"); !client.NotFound(err) {
+	if _, err := client.AdmitNode(front.ctx, front.Client, "nobody"); !client.NotFound(err) {
 		t.Errorf("admit an unknown node: %v, want 404", err)
 	}
-	if _, err := fleet.Admit(front.ctx, front.Client, "judge-2"); err != nil {
+	if _, err := client.AdmitNode(front.ctx, front.Client, "judge-2"); err != nil {
 		t.Fatal(err)
 	}
 	if c := register(); c.KeptOut != "" {
@@ -103,7 +103,7 @@ func TestEquivalence(t *testing.T) {
 	front := serving(t, c)
 	member := serving(t, nodeSettings(t, c, "judge-1"))
 	testkit.WaitFor(t, patience, "the member", func() bool { return len(front.nodes()) == 1 })
-	source, err := fleet.NewSource(fleet.Options{Front: front.Client, Node: "judge-1", Spool: t.TempDir(),
+	source, err := judge.NewSource(judge.Options{Front: front.Client, Node: "judge-1", Spool: t.TempDir(),
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestEquivalence(t *testing.T) {
 		t.Helper()
 		judge := serving(t, own)
 		testkit.WaitFor(t, patience, fmt.Sprintf("a judge with the differences %q", want), func() bool {
-			list, err := fleet.List(front.ctx, front.Client)
+			list, err := client.ListNodes(front.ctx, front.Client)
 			if err != nil || len(list) != 2 {
 				return false
 			}

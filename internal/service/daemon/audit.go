@@ -3,12 +3,13 @@ package daemon
 import (
 	"context"
 
+	"judged/internal/fleet/front"
+
 	"judged/internal/api"
 
 	"judged/internal/base/config"
+	"judged/internal/fleet/audit"
 	"judged/internal/jobs"
-	"judged/internal/jobs/audit"
-	"judged/internal/jobs/fleet"
 	"judged/internal/jobs/rejudge"
 	"judged/internal/service/metrics"
 )
@@ -51,7 +52,7 @@ func (s screened) ScreenChecked(pool string, r jobs.AuditResult) {
 
 // nodes is the registry with what is known about screening pools.
 type nodes struct {
-	*fleet.Registry
+	*front.Registry
 	store *storage
 }
 

@@ -12,7 +12,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/testkit/simjudge"
 )
@@ -57,7 +56,7 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%s: drained %v", name, state[1])
 		}
 	}
-	list, err := fleet.List(front.ctx, front.Client)
+	list, err := client.ListNodes(front.ctx, front.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,10 +66,10 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	testkit.WaitFor(t, patience, "the rejudging set", func() bool {
-		set, err := fleet.GetRejudgingSet(front.ctx, front.Client, "judge-3")
+		set, err := client.GetRejudgingSet(front.ctx, front.Client, "judge-3")
 		return err == nil && math.Abs(set.Deviation-0.05) < 0.01 && set.Jobs != nil
 	})
-	if _, err := fleet.GetRejudgingSet(front.ctx, front.Client, "judge-1"); !client.NotFound(err) {
+	if _, err := client.GetRejudgingSet(front.ctx, front.Client, "judge-1"); !client.NotFound(err) {
 		t.Errorf("rejudging set of another judge: %v, want 404", err)
 	}
 	const audited = "job-30" // the first ones may have ended before the front began to audit

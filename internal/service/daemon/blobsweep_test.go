@@ -15,8 +15,8 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/fleet/screen"
 	"judged/internal/jobs"
-	"judged/internal/jobs/screen"
 	"judged/internal/testkit"
 )
 

@@ -9,7 +9,8 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/jobs/fleet"
+	"judged/internal/client"
+	"judged/internal/fleet/judge"
 )
 
 // TestContestSlots has a pool of two slots, one of which is for contests, on a judge node.
@@ -17,7 +18,7 @@ func TestContestSlots(t *testing.T) {
 	c := frontSettings(t)
 	c.Pools = []config.Pool{{Name: "default", ContestPercent: 50, AuditPercent: -1, CheckPercent: 1}}
 	front := serving(t, c)
-	source, err := fleet.NewSource(fleet.Options{Front: front.Client, Node: "judge-1", Spool: t.TempDir(),
+	source, err := judge.NewSource(judge.Options{Front: front.Client, Node: "judge-1", Spool: t.TempDir(),
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,7 @@ func TestContestSlots(t *testing.T) {
 			t.Errorf("slot %s takes %q, %v; want %q", tt.cpus, id, err, tt.want)
 		}
 	}
-	if list, err := fleet.ListPools(front.ctx, front.Client); err != nil || len(list) != 1 || list[0].ContestSlots != 1 {
+	if list, err := client.ListPools(front.ctx, front.Client); err != nil || len(list) != 1 || list[0].ContestSlots != 1 {
 		t.Errorf("pools %+v, %v", list, err)
 	}
 	front.drain()

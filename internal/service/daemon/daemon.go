@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"judged/internal/fleet/front"
+
 	"judged/internal/api"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
@@ -21,10 +23,10 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/engine"
+	"judged/internal/fleet/judge"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/fleet"
 	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
 	"judged/internal/service/metrics"
@@ -65,9 +67,9 @@ type daemon struct {
 	copies     *blobs.Store    // on a judge node
 	store      *storage        // on a judge node only what it has learned
 	node       string          // name in the fleet
-	registry   *fleet.Registry // nil on a judge node
-	prefetcher *fleet.Prefetcher
-	front      *front // on a judge node
+	registry   *front.Registry // nil on a judge node
+	prefetcher *judge.Prefetcher
+	front      *frontLink // on a judge node
 	known      known
 	tuned      *tuned
 	eng        *engine.Engine

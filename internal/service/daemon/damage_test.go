@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"judged/internal/fleet/judge"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/fleet"
 )
 
 // A blob that is damaged on the front is deleted when a judge finds that, and its next upload
@@ -16,7 +16,7 @@ import (
 func TestDamagedBlob(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)
-	source, err := fleet.NewSource(fleet.Options{Front: front.Client, Node: "judge-1", Spool: t.TempDir(),
+	source, err := judge.NewSource(judge.Options{Front: front.Client, Node: "judge-1", Spool: t.TempDir(),
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestDamagedBlob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := &blobs.Cache{Store: copies, Fetch: fleet.Fetch(front.Client), Damaged: source.Verify, Life: t.Context()}
+	cache := &blobs.Cache{Store: copies, Fetch: judge.Fetch(front.Client), Damaged: source.Verify, Life: t.Context()}
 
 	digest := sendText(t, front, "input")
 	stored := filepath.Join(blobFolder(c), digest[:2], digest)

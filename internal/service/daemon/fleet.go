@@ -20,19 +20,20 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/engine"
+	"judged/internal/fleet/crosscheck"
+	"judged/internal/fleet/front"
+	"judged/internal/fleet/judge"
+	"judged/internal/fleet/screen"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/crosscheck"
-	"judged/internal/jobs/fleet"
-	"judged/internal/jobs/screen"
 )
 
 // judges reports whether this daemon has slots, hasJobs whether it has the database.
 func (d *daemon) judges() bool  { return d.o.Config.Fleet.Role != config.RoleFront }
 func (d *daemon) hasJobs() bool { return d.o.Config.Fleet.Role != config.RoleJudge }
 
-// front is the way of a judge node to its front.
-type front struct {
-	source *fleet.Source
+// frontLink is the way of a judge node to its front.
+type frontLink struct {
+	source *judge.Source
 	cache  *blobs.Cache
 	lost   atomic.Pointer[error] // why the last registration failed
 	// keptOut is why the last registration left the node out of its pool. Registrations follow one another.
@@ -48,7 +49,7 @@ func (d *daemon) openFleet(context.Context) (err error) {
 	}
 	switch d.o.Config.Fleet.Role {
 	case config.RoleAll, config.RoleFront:
-		d.registry = fleet.NewRegistry(d.store, d.store.Now, d.o.Config.PoolNames()...)
+		d.registry = front.NewRegistry(d.store, d.store.Now, d.o.Config.PoolNames()...)
 		d.registry.ReserveForContests(d.o.Config.ContestPercents())
 		d.store.screen = screen.New(screen.Options{Store: d.store.Store, Nodes: d.registry, Pools: d.o.Config.Pools,
 			Observer: screened{d}, Now: d.store.Now, Log: d.o.Log})
@@ -61,7 +62,7 @@ func (d *daemon) openFleet(context.Context) (err error) {
 	case config.RoleJudge:
 		d.access.use(d.files)
 		c := client.Client{Base: d.o.Config.Fleet.Front, HTTP: &http.Client{Transport: &d.access}}
-		source, err := fleet.NewSource(fleet.Options{Front: c, Node: d.node, Unnamed: d.o.Config.Fleet.Node == "",
+		source, err := judge.NewSource(judge.Options{Front: c, Node: d.node, Unnamed: d.o.Config.Fleet.Node == "",
 			Log: d.o.Log, Protocols: d.o.Protocols,
 			Spool: filepath.Join(d.o.Config.DataDir, "spool")})
 		if err != nil {
@@ -69,11 +70,11 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		}
 		life, end := context.WithCancel(context.Background())
 		d.closing(func() error { end(); return nil })
-		d.front = &front{source: source, cache: &blobs.Cache{Store: d.copies, Fetch: fleet.Fetch(c),
+		d.front = &frontLink{source: source, cache: &blobs.Cache{Store: d.copies, Fetch: judge.Fetch(c),
 			Damaged: source.Verify, Life: life}}
 		d.front.lost.Store(new(errNotRegistered))
 	}
-	d.prefetcher = fleet.NewPrefetcher(d.blobPath(), d.fitsCache, d.o.Log)
+	d.prefetcher = judge.NewPrefetcher(d.blobPath(), d.fitsCache, d.o.Log)
 	return nil
 }
 
@@ -109,7 +110,7 @@ func (d *daemon) queue() dispatch.Queue {
 type ownQueue struct {
 	*storage
 	node     string
-	registry *fleet.Registry
+	registry *front.Registry
 }
 
 // Take waits while this node is drained or differs from its pool.
@@ -162,7 +163,7 @@ func (s *ownQueue) Finish(ctx context.Context, l api.Lease, rep api.Report) erro
 type ownLanguages struct {
 	*engine.Engine
 	pool     string
-	registry *fleet.Registry
+	registry *front.Registry
 }
 
 // CheckLanguage implements httpapi.Languages.

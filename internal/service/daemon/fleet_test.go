@@ -18,7 +18,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 )
 
@@ -39,7 +38,7 @@ func nodeSettings(t *testing.T, front config.Config, name string) config.Config 
 // nodes is the state of each node: up, drained, ready.
 func (i *instance) nodes() map[string][3]bool {
 	i.t.Helper()
-	list, err := fleet.List(i.ctx, i.Client)
+	list, err := client.ListNodes(i.ctx, i.Client)
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -100,7 +99,7 @@ func TestFleet(t *testing.T) {
 			t.Errorf("report of a source: %+v", r)
 		}
 		testkit.WaitFor(t, patience, "the judge to list its languages", func() bool {
-			list, err := fleet.List(front.ctx, front.Client)
+			list, err := client.ListNodes(front.ctx, front.Client)
 			return err == nil && len(list) == 1 && len(list[0].Languages) > 0
 		})
 		source.Language = "cobol"
@@ -136,7 +135,7 @@ func TestOwnNode(t *testing.T) {
 	c.Fleet.Node = "host-1"
 	d := serving(t, c)
 	testkit.WaitFor(t, patience, "the registration", func() bool { return len(d.nodes()) == 1 })
-	if _, err := fleet.SetDrained(d.ctx, d.Client, "host-1", true); err != nil {
+	if _, err := client.SetNodeDrained(d.ctx, d.Client, "host-1", true); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string][3]bool{"host-1": {true, true, true}}, d.nodes()); diff != "" {
@@ -144,7 +143,7 @@ func TestOwnNode(t *testing.T) {
 	}
 	d.submit("1", d.sum(1, false)) // its slot may have asked for a job before the drain
 	d.submit("2", d.sum(2, false))
-	if _, err := fleet.SetDrained(d.ctx, d.Client, "host-1", false); err != nil {
+	if _, err := client.SetNodeDrained(d.ctx, d.Client, "host-1", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"1", "2"} {
@@ -166,10 +165,10 @@ func count1(types []string) (kept []string) {
 }
 
 func drainNode(t *testing.T, front *instance) {
-	if _, err := fleet.SetDrained(front.ctx, front.Client, "nobody", true); !client.NotFound(err) {
+	if _, err := client.SetNodeDrained(front.ctx, front.Client, "nobody", true); !client.NotFound(err) {
 		t.Errorf("drain an unknown node: %v, want 404", err)
 	}
-	if _, err := fleet.SetDrained(front.ctx, front.Client, "judge-1", true); err != nil {
+	if _, err := client.SetNodeDrained(front.ctx, front.Client, "judge-1", true); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string][3]bool{"judge-1": {true, true, true}}, front.nodes()); diff != "" {
@@ -178,7 +177,7 @@ func drainNode(t *testing.T, front *instance) {
 	if err := front.Ready(front.ctx); err == nil {
 		t.Error("the front is ready although its only node is drained")
 	}
-	if _, err := fleet.SetDrained(front.ctx, front.Client, "judge-1", false); err != nil {
+	if _, err := client.SetNodeDrained(front.ctx, front.Client, "judge-1", false); err != nil {
 		t.Fatal(err)
 	}
 	front.submit("after", front.sum(3, false))

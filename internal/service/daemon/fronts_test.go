@@ -19,7 +19,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/client"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 	"judged/internal/testkit/s3server"
@@ -181,7 +180,7 @@ func surviveFront(t *testing.T, blobs string) {
 	testkit.WaitFor(t, patience, "both judges", func() bool { return len(a.nodes()) == 2 })
 
 	// Only the judge behind b works: it needs what was uploaded through a.
-	if _, err := fleet.SetDrained(a.ctx, a.Client, "judge-1", true); err != nil {
+	if _, err := client.SetNodeDrained(a.ctx, a.Client, "judge-1", true); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 6 { // more than the drained judge may have asked for before
@@ -191,7 +190,7 @@ func surviveFront(t *testing.T, blobs string) {
 			t.Errorf("job %s through two fronts: %+v", id, r)
 		}
 	}
-	if _, err := fleet.SetDrained(b.ctx, b.Client, "judge-1", false); err != nil {
+	if _, err := client.SetNodeDrained(b.ctx, b.Client, "judge-1", false); err != nil {
 		t.Fatal(err)
 	}
 

@@ -11,14 +11,13 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 )
 
 // pools are the nodes that judge and the waiting jobs of each pool.
 func (i *instance) pools() map[string][2]int {
 	i.t.Helper()
-	list, err := fleet.ListPools(i.ctx, i.Client)
+	list, err := client.ListPools(i.ctx, i.Client)
 	if err != nil {
 		i.t.Fatal(err)
 	}

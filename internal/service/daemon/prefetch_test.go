@@ -15,7 +15,6 @@ import (
 
 	"judged/internal/base/units"
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 )
 
@@ -38,7 +37,7 @@ func (i *instance) upload(content []byte) (digest string) {
 func TestPrefetch(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)
-	if _, err := fleet.GetPrefetch(front.ctx, front.Client, "default"); !client.NotFound(err) {
+	if _, err := client.GetPrefetch(front.ctx, front.Client, "default"); !client.NotFound(err) {
 		t.Errorf("a pool without nodes: %v, want 404", err)
 	}
 	first := nodeSettings(t, c, "judge-1")
@@ -55,12 +54,12 @@ func TestPrefetch(t *testing.T) {
 		"an unknown blob":    {Blobs: []string{fmt.Sprintf("%x", sha256.Sum256([]byte("unknown")))}},
 		"an invalid digest":  {Blobs: []string{"../x"}},
 	} {
-		_, err := fleet.RequestPrefetch(front.ctx, front.Client, "default", q)
+		_, err := client.RequestPrefetch(front.ctx, front.Client, "default", q)
 		if p, ok := err.(*client.Problem); !ok || p.Status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %v, want 422", name, err)
 		}
 	}
-	requested, err := fleet.RequestPrefetch(front.ctx, front.Client, "default",
+	requested, err := client.RequestPrefetch(front.ctx, front.Client, "default",
 		api.PrefetchRequest{Problems: []string{"largest"}, Blobs: []string{large, small, large}})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +72,7 @@ func TestPrefetch(t *testing.T) {
 	b, narrow := serving(t, second), serving(t, tiny)
 	var status api.PrefetchStatus
 	testkit.WaitFor(t, patience, "two judges to have all blobs", func() bool {
-		status, err = fleet.GetPrefetch(front.ctx, front.Client, "default")
+		status, err = client.GetPrefetch(front.ctx, front.Client, "default")
 		return err == nil && len(status.Nodes) == 3 && status.Nodes[0].Done && status.Nodes[1].Done &&
 			status.Nodes[2].Error != ""
 	})

@@ -11,7 +11,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/jobs/fleet"
+	"judged/internal/client"
 	"judged/internal/testkit"
 )
 
@@ -76,7 +76,7 @@ func TestScreeningTwoFronts(t *testing.T) {
 	for _, front := range fronts {
 		decides(front, "200ms", "metal")
 	}
-	if _, err := fleet.OpenScreen(fronts[0].ctx, fronts[0].Client, "cloud"); err != nil {
+	if _, err := client.OpenScreen(fronts[0].ctx, fronts[0].Client, "cloud"); err != nil {
 		t.Fatal(err)
 	}
 	both("the open screen", func(front *instance) bool { return front.screenOf().Open })

@@ -15,8 +15,8 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/client"
+	"judged/internal/fleet/judge"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 )
 
@@ -28,7 +28,7 @@ type simulatedHost struct {
 }
 
 func (h simulatedHost) run(ctx context.Context, t *testing.T, front client.Client) {
-	source, err := fleet.NewSource(fleet.Options{Front: front, Node: h.name, Spool: filepath.Join(t.TempDir(), "spool"),
+	source, err := judge.NewSource(judge.Options{Front: front, Node: h.name, Spool: filepath.Join(t.TempDir(), "spool"),
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Error(err)
@@ -85,7 +85,7 @@ func (i *instance) submitScreened(number *int, takes string) (id string) {
 // screenOf is what the front says about the screen of the pool cloud.
 func (i *instance) screenOf() api.Screen {
 	i.t.Helper()
-	list, err := fleet.ListPools(i.ctx, i.Client)
+	list, err := client.ListPools(i.ctx, i.Client)
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -188,10 +188,10 @@ func TestScreening(t *testing.T) {
 	if _, found := scraped["judged_screen_open"]; !found || values(scraped["judged_screen_open"])["pool=cloud"] != 0 {
 		t.Errorf("judged_screen_open: %v", values(scraped["judged_screen_open"]))
 	}
-	if _, err := fleet.OpenScreen(front.ctx, front.Client, "metal"); !client.NotFound(err) {
+	if _, err := client.OpenScreen(front.ctx, front.Client, "metal"); !client.NotFound(err) {
 		t.Errorf("open a pool without a screen: %v, want 404", err)
 	}
-	if _, err := fleet.OpenScreen(front.ctx, front.Client, "cloud"); err != nil {
+	if _, err := client.OpenScreen(front.ctx, front.Client, "cloud"); err != nil {
 		t.Fatal(err)
 	}
 	if s := front.screenOf(); !s.Open || len(s.Ratios) != 0 {

@@ -10,7 +10,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/testkit/simjudge"
 )
@@ -32,7 +31,7 @@ func TestSimulatedJudge(t *testing.T) {
 	}
 	start(&simjudge.Judge{Name: "usual"})
 	start(&simjudge.Judge{Name: "other", Hardware: map[string]string{"kernel": "another"}})
-	list, err := fleet.List(front.ctx, front.Client)
+	list, err := client.ListNodes(front.ctx, front.Client)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d nodes, %v", len(list), err)
 	}

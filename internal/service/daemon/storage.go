@@ -9,9 +9,9 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/units"
+	"judged/internal/fleet/screen"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/screen"
 	"judged/internal/service/httpapi"
 )
 

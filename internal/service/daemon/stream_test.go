@@ -10,7 +10,7 @@ import (
 	"judged/internal/api"
 
 	"judged/internal/base/units"
-	"judged/internal/jobs/fleet"
+	"judged/internal/client"
 	"judged/internal/testkit"
 	"judged/internal/testkit/s3server"
 )
@@ -66,7 +66,7 @@ func TestStreamedBlob(t *testing.T) {
 			peak := judge.memoryKiB("VmHWM")
 			judge.drain()
 			q := api.PrefetchRequest{Blobs: []string{digest}}
-			if _, err := fleet.RequestPrefetch(front.ctx, front.Client, "default", q); err != nil {
+			if _, err := client.RequestPrefetch(front.ctx, front.Client, "default", q); err != nil {
 				t.Fatal(err)
 			}
 			sent := front.growth(func() {

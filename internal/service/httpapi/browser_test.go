@@ -13,8 +13,8 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/units"
+	"judged/internal/fleet/front"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 	"judged/internal/testkit/browser"
 )
 
@@ -80,7 +80,7 @@ func TestPageInABrowser(t *testing.T) {
 }
 
 // fleetNodes are nodes of a front.
-type fleetNodes struct{ *fleet.Registry }
+type fleetNodes struct{ *front.Registry }
 
 func (fleetNodes) Nodes(context.Context) ([]api.Node, error) {
 	return []api.Node{
@@ -97,7 +97,7 @@ func (fleetNodes) Pools(context.Context, jobs.Depths) ([]api.Pool, error) {
 	}, nil
 }
 
-func (fleetNodes) OpenScreen(context.Context, string) error { return fleet.ErrUnknownPool }
+func (fleetNodes) OpenScreen(context.Context, string) error { return front.ErrUnknownPool }
 
 // TestPageOfAFront shows pools and nodes, and nothing that a front does not have.
 func TestPageOfAFront(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/units"
+	"judged/internal/fleet/front"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/fleet"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -62,7 +62,7 @@ func (s *Server) unknownPool(ctx context.Context, pool string) (jobspec.Errors, 
 		return nil, nil
 	}
 	err := s.nodes.CheckPool(ctx, pool)
-	if errors.Is(err, fleet.ErrUnknownPool) {
+	if errors.Is(err, front.ErrUnknownPool) {
 		return jobspec.Errors{{Field: "pool", Detail: fmt.Sprintf("%q is %s", pool, err)}}, nil
 	}
 	return nil, err

@@ -12,8 +12,8 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/client"
+	"judged/internal/fleet/judge"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 // TestReportOfALiar: what a node says about itself is replaced by what the front knows, and what cannot be true of the
@@ -21,7 +21,7 @@ import (
 func TestReportOfALiar(t *testing.T) {
 	store := openStore(t)
 	front, other := frontWith(t, store, 64<<20), frontWith(t, store, 64<<20)
-	node, err := fleet.NewSource(fleet.Options{Front: front, Node: "n", Spool: filepath.Join(t.TempDir(), "spool"),
+	node, err := judge.NewSource(judge.Options{Front: front, Node: "n", Spool: filepath.Join(t.TempDir(), "spool"),
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestReportOfALiar(t *testing.T) {
 			}
 			sender := node
 			if at == "other front" {
-				sender, err = fleet.NewSource(fleet.Options{Front: other, Node: "n",
+				sender, err = judge.NewSource(judge.Options{Front: other, Node: "n",
 					Spool: filepath.Join(t.TempDir(), "spool"), Log: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
+	"judged/internal/fleet/front"
+	"judged/internal/fleet/judge"
 )
 
 // A node that no operator has named has the name of its token, and its host name at a front
@@ -41,7 +42,7 @@ func TestNodeName(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			store := openStore(t)
-			registry := fleet.NewRegistry(store, time.Now, "default")
+			registry := front.NewRegistry(store, time.Now, "default")
 			server := httptest.NewServer(New(Options{Config: config.Default(), Tokens: tt.tokens, Jobs: store,
 				Work:      store,
 				Protocols: api.FleetProtocols(), Nodes: registryNodes{registry},
@@ -51,7 +52,7 @@ func TestNodeName(t *testing.T) {
 			if tt.tokens != nil {
 				front.Token = secret
 			}
-			source, err := fleet.NewSource(fleet.Options{Front: front, Node: tt.node, Unnamed: tt.unnamed,
+			source, err := judge.NewSource(judge.Options{Front: front, Node: tt.node, Unnamed: tt.unnamed,
 				Spool: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)

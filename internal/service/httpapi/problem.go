@@ -12,10 +12,10 @@ import (
 
 	"judged/internal/api"
 
+	"judged/internal/fleet/front"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/fleet"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -160,9 +160,9 @@ func problemOf(err error) *Problem {
 		return problem("bad-request", "send what the page before had in next", "parameter after is not a cursor")
 	case errors.Is(err, api.ErrStale):
 		return problem("stale", "stop the run", "another attempt has the job, or it is queued again")
-	case errors.Is(err, fleet.ErrUnknownNode):
+	case errors.Is(err, front.ErrUnknownNode):
 		return problem("not-found", "see GET /v1/nodes", "no such node")
-	case errors.Is(err, fleet.ErrUnknownPool):
+	case errors.Is(err, front.ErrUnknownPool):
 		return problem("not-found", "see GET /v1/pools", "no such pool")
 	case errors.Is(err, slots.ErrUnknownSlot):
 		return problem("not-found", "see GET /v1/slots for the CPUs of each slot", "no such slot")

@@ -14,12 +14,13 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/units"
 	"judged/internal/client"
+	"judged/internal/fleet/front"
+	"judged/internal/fleet/judge"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 // registryNodes are the nodes of a registry without screening pools.
-type registryNodes struct{ *fleet.Registry }
+type registryNodes struct{ *front.Registry }
 
 func (registryNodes) OpenScreen(context.Context, string) error { return nil }
 
@@ -32,7 +33,7 @@ func frontWith(t *testing.T, store *jobs.Store, maxBody units.Bytes) client.Clie
 func frontOf(t *testing.T, store *jobs.Store, change func(*Options)) client.Client {
 	t.Helper()
 	o := Options{Config: config.Default(), Jobs: store, Work: store, Protocols: api.FleetProtocols(),
-		Nodes:   registryNodes{fleet.NewRegistry(store, time.Now, "default")},
+		Nodes:   registryNodes{front.NewRegistry(store, time.Now, "default")},
 		Accepts: func() error { return nil }, Ready: func() error { return nil }}
 	change(&o)
 	server := httptest.NewServer(New(o))
@@ -46,8 +47,8 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	store := openStore(t)
 	front := frontWith(t, store, 1<<20)
 	spool := filepath.Join(t.TempDir(), "spool")
-	node := func() *fleet.Source {
-		s, err := fleet.NewSource(fleet.Options{Front: front, Node: "n", Spool: spool,
+	node := func() *judge.Source {
+		s, err := judge.NewSource(judge.Options{Front: front, Node: "n", Spool: spool,
 			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +98,7 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	}
 
 	w = take("spooled")
-	away, err := fleet.NewSource(fleet.Options{Front: client.Client{Base: "http://127.0.0.1:1"}, Node: "n", Spool: spool,
+	away, err := judge.NewSource(judge.Options{Front: client.Client{Base: "http://127.0.0.1:1"}, Node: "n", Spool: spool,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/client"
-	"judged/internal/jobs/fleet"
+	"judged/internal/fleet/judge"
 )
 
 // Judge is a simulated judge with one slot. Run is called once.
@@ -33,7 +33,7 @@ type Judge struct {
 	// Finished counts the jobs, and Failed the requests that no front has answered, which a judge repeats.
 	Finished, Failed *atomic.Int64
 
-	source *fleet.Source
+	source *judge.Source
 	spool  string
 	busy   atomic.Bool
 	known  api.NodeCommands // of the last registration
@@ -65,7 +65,7 @@ func (j *Judge) Join(ctx context.Context) (err error) {
 	if j.spool, err = os.MkdirTemp("", "judged-simulated-"); err != nil {
 		return err
 	}
-	j.source, err = fleet.NewSource(fleet.Options{Front: j.Front, Node: j.Name, Spool: j.spool,
+	j.source, err = judge.NewSource(judge.Options{Front: j.Front, Node: j.Name, Spool: j.spool,
 		Log: slog.New(slog.DiscardHandler)})
 	if err == nil {
 		err = j.register(ctx, true)

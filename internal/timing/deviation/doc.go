@@ -8,5 +8,5 @@
 //
 // All figures are natural logarithms of ratios: 0.02 is two percent slower.
 //
-// Not here: which jobs are audited, and what follows from a deviation (package jobs/audit).
+// Not here: which jobs are audited, and what follows from a deviation (package audit of the fleet).
 package deviation

@@ -1,13 +1,11 @@
-package fleet
+package front
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 
 	"judged/internal/api"
-	"judged/internal/client"
 )
 
 const rejudgeValue = "node-rejudge"
@@ -31,9 +29,4 @@ func (r *Registry) RejudgingSet(ctx context.Context, node string) (s api.Rejudgi
 		err = fmt.Errorf("rejudging set of node %q: %w", node, ErrUnknownNode)
 	}
 	return s, err
-}
-
-// GetRejudgingSet asks a front for the rejudging set of a node.
-func GetRejudgingSet(ctx context.Context, front client.Client, node string) (api.RejudgingSet, error) {
-	return client.Get[api.RejudgingSet](ctx, front, "/v1/nodes/"+url.PathEscape(node)+"/rejudge")
 }

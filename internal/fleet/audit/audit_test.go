@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/fleet/front"
+	"judged/internal/fleet/screen"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
-	"judged/internal/jobs/screen"
 	"judged/internal/testkit"
 )
 
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 type cluster struct {
 	t        *testing.T
 	store    *jobs.Store
-	registry *fleet.Registry
+	registry *front.Registry
 	auditor  *Auditor
 	r        *rand.Rand
 	ahead    time.Duration
@@ -59,7 +59,7 @@ func newCluster(t *testing.T, nodes int, with func(*Options)) *cluster {
 			t.Error(err)
 		}
 	})
-	c.store, c.registry = store, fleet.NewRegistry(store, c.now)
+	c.store, c.registry = store, front.NewRegistry(store, c.now)
 	for i := range nodes {
 		c.names = append(c.names, fmt.Sprintf("n%d", i))
 	}
@@ -315,7 +315,7 @@ func (c *cluster) checkRejudgingSet(slowed time.Time) {
 		c.t.Errorf("%d jobs to judge again, want at most twice the %d of the oracle; %d other verdicts", len(got), ideal,
 			flipped)
 	}
-	if _, err := c.registry.RejudgingSet(c.t.Context(), "n0"); !errors.Is(err, fleet.ErrUnknownNode) {
+	if _, err := c.registry.RejudgingSet(c.t.Context(), "n0"); !errors.Is(err, front.ErrUnknownNode) {
 		c.t.Errorf("rejudging set of a node that was not drained: %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/recent"
+	"judged/internal/fleet/front"
 	"judged/internal/jobs"
-	"judged/internal/jobs/fleet"
 )
 
 // Store is where jobs and ratios are; *jobs.Store is one.
@@ -26,7 +26,7 @@ type Store interface {
 	SetValue(ctx context.Context, v any, name ...string) error
 }
 
-// Nodes are the judge nodes; *fleet.Registry has them.
+// Nodes are the judge nodes; *front.Registry has them.
 type Nodes interface {
 	Nodes(ctx context.Context) ([]api.Node, error)
 }
@@ -155,7 +155,7 @@ func (s *Screen) Tend(ctx context.Context) error {
 // Open opens a closed pool. Its ratios are learned again.
 func (s *Screen) Open(ctx context.Context, pool string) error {
 	if _, found := s.deciders[pool]; !found {
-		return fmt.Errorf("screening pool %q: %w", pool, fleet.ErrUnknownPool)
+		return fmt.Errorf("screening pool %q: %w", pool, front.ErrUnknownPool)
 	}
 	return s.setGate(ctx, pool, gate{At: s.o.Now().UTC()})
 }

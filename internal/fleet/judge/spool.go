@@ -1,4 +1,4 @@
-package fleet
+package judge
 
 import (
 	"encoding/json"

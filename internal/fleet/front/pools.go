@@ -1,15 +1,13 @@
-package fleet
+package front
 
 import (
 	"context"
 	"errors"
 	"maps"
-	"net/url"
 	"slices"
 
 	"judged/internal/api"
 
-	"judged/internal/client"
 	"judged/internal/jobs"
 )
 
@@ -50,16 +48,4 @@ func (r *Registry) Pools(ctx context.Context, waiting jobs.Depths) ([]api.Pool, 
 		list = append(list, p)
 	}
 	return list, nil
-}
-
-// OpenScreen asks a front to have a closed screening pool decide again.
-func OpenScreen(ctx context.Context, front client.Client, pool string) ([]api.Pool, error) {
-	list, err := client.Post[api.PoolList](ctx, front, "/v1/pools/"+url.PathEscape(pool)+"/open", api.Nothing{}, 0)
-	return list.Pools, err
-}
-
-// ListPools asks a front for its pools.
-func ListPools(ctx context.Context, front client.Client) ([]api.Pool, error) {
-	list, err := client.Get[api.PoolList](ctx, front, "/v1/pools")
-	return list.Pools, err
 }

@@ -1,0 +1,239 @@
+package front
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/api"
+	"judged/internal/engine/languages"
+	"judged/internal/jobs"
+)
+
+// shared is a store of two registries.
+type shared struct {
+	writes int
+	all    map[string][]byte
+}
+
+func (s *shared) ChangeValues(ctx context.Context, _ string, f func(context.Context, jobs.ValuesTx) error) error {
+	return f(ctx, s)
+}
+
+func (s *shared) Read(_ context.Context, f func(int, []byte) error, names ...[]string) error {
+	for i, name := range names {
+		if value, found := s.all[strings.Join(name, " ")]; found {
+			if err := f(i, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *shared) Set(ctx context.Context, v any, name ...string) error {
+	return s.SetValue(ctx, v, name...)
+}
+
+func (s *shared) Value(_ context.Context, v any, name ...string) (found bool, err error) {
+	data, found := s.all[strings.Join(name, " ")]
+	if !found {
+		return false, nil
+	}
+	return true, json.Unmarshal(data, v)
+}
+
+func (s *shared) SetValue(_ context.Context, v any, name ...string) error {
+	s.writes++
+	data, err := json.Marshal(v)
+	s.all[strings.Join(name, " ")] = data
+	return err
+}
+
+func (s *shared) Values(_ context.Context, f func(string, []byte) error, prefix ...string) error {
+	var names []string
+	for name := range s.all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if last, ok := strings.CutPrefix(name, strings.Join(prefix, " ")+" "); ok {
+			if err := f(last, s.all[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A front knows the languages of its nodes, by pool.
+func TestRegistryLanguages(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
+	if err := r.CheckLanguage(t.Context(), "p", "c"); err != nil {
+		t.Errorf("a pool without nodes: %v", err)
+	}
+	missing := api.LanguageStatus{ID: "java", Reason: "no javac"}
+	for node, list := range map[string][]api.LanguageStatus{
+		"a": {{ID: "c", Available: true, Version: "12"}, missing},
+		"b": {{ID: "c", Available: true, Version: "13"}, {ID: "java", Available: true, Version: "17"}},
+	} {
+		pool := map[string]string{"a": "p", "b": "q"}[node]
+		if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: node}, Pool: pool,
+			Languages: list}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := r.ListLanguages(t.Context())
+	if diff := cmp.Diff([]api.LanguageStatus{{ID: "c", Available: true, Version: "12"},
+		{ID: "java", Available: true, Version: "17"}}, list); diff != "" || err != nil {
+		t.Errorf("languages (-want +got):\n%s%v", diff, err)
+	}
+	for _, tt := range []struct {
+		pool, language string
+		available      bool
+	}{{"p", "c", true}, {"p", "java", false}, {"q", "java", true}, {"p", "cobol", false}, {"new", "java", true}} {
+		err := r.CheckLanguage(t.Context(), tt.pool, tt.language)
+		if u := (*languages.UnavailableError)(nil); (err == nil) != tt.available || err != nil && !errors.As(err, &u) {
+			t.Errorf("%s in pool %s: %v, want available %v", tt.language, tt.pool, err, tt.available)
+		}
+	}
+}
+
+// A node that starts again registers before it has listed its languages: any front keeps those of before.
+func TestRegistryKeepsLanguages(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	values := &shared{all: map[string][]byte{}}
+	one, two := NewRegistry(values, clock), NewRegistry(values, clock)
+	for _, step := range []struct {
+		name string
+		at   *Registry
+		list []api.LanguageStatus
+		want bool
+	}{
+		{"new, not listed", one, nil, false},
+		{"listed", one, []api.LanguageStatus{{ID: "c", Available: true}}, true},
+		{"again, not listed", one, nil, true},
+		{"not listed, at another front", two, nil, true},
+		{"none", two, []api.LanguageStatus{}, false},
+		{"not listed after none", one, nil, false},
+	} {
+		now = now.Add(time.Minute)
+		_, err := step.at.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: "n"}, Pool: "p",
+			Languages: step.list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := one.ListLanguages(t.Context())
+		if err != nil || (len(list) > 0) != step.want {
+			t.Errorf("%s: %v, %v, want some %t", step.name, list, err, step.want)
+		}
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	values := &shared{all: map[string][]byte{}}
+	one, two := NewRegistry(values, clock), NewRegistry(values, clock)
+	see := func(r *Registry, name, pool string, ready bool) api.NodeCommands {
+		t.Helper()
+		c, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: name}, Pool: pool, Ready: ready,
+			Version: "1",
+			Slots:   []api.NodeSlot{{CPUs: "1", State: "idle"}}, Time: now.Add(time.Second)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	states := func(r *Registry) map[string][3]bool {
+		t.Helper()
+		nodes, err := r.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string][3]bool{}
+		for _, n := range nodes {
+			all[n.Name] = [3]bool{n.Up, n.Ready, n.Drained}
+		}
+		return all
+	}
+	if err := one.Ready(t.Context()); err == nil {
+		t.Error("ready without nodes")
+	}
+	see(one, "a", "p", true)
+	see(two, "b", "p", false)
+	for range 2 { // nothing has changed: one write each
+		now = now.Add(api.RegisterEvery)
+		see(one, "a", "p", true)
+		see(two, "b", "p", false)
+	}
+	if values.writes != 2 {
+		t.Errorf("%d writes, want 2", values.writes)
+	}
+	if diff := cmp.Diff(map[string][3]bool{"a": {true, true, false}, "b": {true, false, false}},
+		states(two)); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	if err := two.Ready(t.Context()); err != nil {
+		t.Errorf("with a node that is ready: %v", err)
+	}
+	if err := one.SetDrained(t.Context(), "a", true); err != nil {
+		t.Fatal(err)
+	}
+	if _, kept := values.all[jobs.OperatorValues+" node-drained a"]; !kept {
+		t.Errorf("the drain is not kept as what an operator has set: %v", slices.Sorted(maps.Keys(values.all)))
+	}
+	now = now.Add(2 * drainedFor) // the other front notices
+	if c := see(two, "a", "p", true); !c.Drained {
+		t.Error("the other front does not drain the node")
+	}
+	if err := two.Ready(t.Context()); err == nil {
+		t.Error("ready with a drained and an unfit node")
+	}
+	now = now.Add(downAfter)
+	see(two, "b", "p", true)
+	if diff := cmp.Diff(map[string][3]bool{"a": {false, true, true}, "b": {true, true, false}}, states(one)); diff != "" {
+		t.Errorf("nodes after a silence (-want +got):\n%s", diff)
+	}
+	now = now.Add(forgetAfter)
+	if diff := cmp.Diff(map[string][3]bool{}, states(one)); diff != "" {
+		t.Errorf("nodes after a day (-want +got):\n%s", diff)
+	}
+	if err := one.SetDrained(t.Context(), "c", true); !errors.Is(err, ErrUnknownNode) {
+		t.Errorf("drain an unknown node: %v", err)
+	}
+}
+
+// TestDeviations: the history has a few estimates a day, of a month.
+func TestDeviations(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	start := now
+	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
+	for range 40 * 24 {
+		now = now.Add(time.Hour)
+		if err := r.SetDeviation(t.Context(), "a", api.Deviation{At: now, Ratio: now.Sub(start).Hours()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: "a"}, Pool: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := r.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 || nodes[0].Deviation == nil {
+		t.Fatalf("nodes %+v, %v", nodes, err)
+	}
+	d := nodes[0].Deviation
+	oldest := now.Sub(d.History[0].At)
+	if d.Ratio != 40*24 || len(d.History) != 30*4 || oldest < 29*24*time.Hour || oldest >= 30*24*time.Hour {
+		t.Errorf("ratio %v, %d estimates, the oldest %v ago", d.Ratio, len(d.History), oldest)
+	}
+}
