@@ -8,7 +8,7 @@
 //	  base/linux                                       [0]  system calls
 //	  base/recent                                      [0]  values that are read again once they are old
 //	  api                                              [1]  the model: jobs, reports and their JSON
-//	  api/scoring base/config                          [2]  points and verdicts of groups; the configuration
+//	  api/scoring api/hosts base/config                [2]  points of groups; which hosts are equal; configuration
 //	host     what the machine is, and how it is set up
 //	  host/hostfs                                      [0]  /proc and /sys under a root
 //	  host/proc                                        [1]  parsers of /proc/PID, mount tables and flags

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api/hosts"
+
 	"judged/internal/api"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/engine"
 	"judged/internal/host/doctor"
-	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/slots"
 	"judged/internal/lab/probe"
@@ -72,7 +73,7 @@ func (f *probeFlags) check(elsewhere, fingerprint bool) error {
 
 // probe tries the slots out and adds what came of it to the report.
 func (a *app) probe(ctx context.Context, c config.Config, r *api.DoctorReport, f probeFlags,
-	member *fingerprint.Fingerprint) error {
+	member *hosts.Fingerprint) error {
 	o := f.options()
 	if member != nil {
 		o.Pool = member.Kernels

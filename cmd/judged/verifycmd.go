@@ -291,7 +291,7 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 
 // notHere reports whether a program cannot be run by judged, or not on this host.
 func notHere(err error) bool {
-	return errors.As(err, new(*problem.ProgramError)) || errors.As(err, new(*languages.UnavailableError))
+	return errors.As(err, new(*problem.ProgramError)) || errors.As(err, new(*api.LanguageUnavailableError))
 }
 
 func anyTimeLimit(r api.Report) bool {

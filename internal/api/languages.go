@@ -1,5 +1,7 @@
 package api
 
+import "fmt"
+
 // LanguageStatus is whether a host has a language.
 type LanguageStatus struct {
 	ID         string   `json:"id"`
@@ -9,3 +11,13 @@ type LanguageStatus struct {
 	Version    string   `json:"version,omitempty"`
 	Reason     string   `json:"reason,omitempty"` // why it is not there
 }
+
+// LanguageUnavailableError says that this host does not have a language.
+type LanguageUnavailableError struct{ Language, Reason string }
+
+func (e *LanguageUnavailableError) Error() string {
+	return fmt.Sprintf("language %q: %s", e.Language, e.Reason)
+}
+
+// Fault returns whose fault the IE of an accepted job is.
+func (e *LanguageUnavailableError) Fault() Fault { return HostFault }

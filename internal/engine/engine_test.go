@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"judged/internal/api/hosts"
+
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/slots"
 	"judged/internal/host/topology"
@@ -145,7 +146,7 @@ func TestHost(t *testing.T) {
 	top := machine(t, "6-7")
 	top.Kernel, top.Model = "6.18", "CPU"
 	e := &Engine{topology: top,
-		fingerprint: func() fingerprint.Fingerprint { return fingerprint.Fingerprint{Sum: "f"} },
+		fingerprint: func() hosts.Fingerprint { return hosts.Fingerprint{Sum: "f"} },
 		turbo:       turbo.State{Value: turbo.Unknown}, options: Options{Name: "n", Pool: "p"}}
 	got := e.Host(set(t, "7"), api.DoctorReport{Ready: true})
 	if got.Doctor == nil || !got.Doctor.Ready || got.Doctor.Failed == nil || len(got.Doctor.Failed) != 0 {

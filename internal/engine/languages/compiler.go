@@ -93,16 +93,6 @@ func (c *Compiler) Close() error {
 	return c.slot.Group.Trim()
 }
 
-// UnavailableError says that this host does not have a language.
-type UnavailableError struct{ Language, Reason string }
-
-func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("language %q: %s", e.Language, e.Reason)
-}
-
-// Fault returns whose fault the IE of an accepted job is.
-func (e *UnavailableError) Fault() api.Fault { return api.HostFault }
-
 // Find returns a language that this host can judge.
 func (c *Compiler) Find(id string) (Language, error) {
 	return c.options.Catalogue.Find(id, string(c.options.Root))
@@ -112,10 +102,10 @@ func (c *Compiler) Find(id string) (Language, error) {
 func (c Catalogue) Find(id, root string) (Language, error) {
 	l, known := c[id]
 	if !known {
-		return l, &UnavailableError{id, "unknown; GET /v1/languages lists the languages"}
+		return l, &api.LanguageUnavailableError{Language: id, Reason: "unknown; GET /v1/languages lists the languages"}
 	}
 	if reason := l.Missing(root); reason != "" {
-		return l, &UnavailableError{id, reason}
+		return l, &api.LanguageUnavailableError{Language: id, Reason: reason}
 	}
 	return l, nil
 }
@@ -368,8 +358,9 @@ func readVersion(ctx context.Context, box *sandbox.Sandbox, l Language) (string,
 	}
 	first, _, _ := strings.Cut(said, "\n")
 	if result.ExecError != 0 || result.Signal != 0 || result.Code != 0 || first == "" {
-		return "", &UnavailableError{l.ID, fmt.Sprintf("%q does not work in the sandbox: %q; reinstall it",
-			strings.Join(l.Version, " "), first)}
+		return "", &api.LanguageUnavailableError{Language: l.ID,
+			Reason: fmt.Sprintf("%q does not work in the sandbox: %q; reinstall it",
+				strings.Join(l.Version, " "), first)}
 	}
 	return first, nil
 }
@@ -394,7 +385,7 @@ func (c *Compiler) List(ctx context.Context) ([]api.LanguageStatus, error) {
 		if err == nil {
 			s.Version, err = c.version(ctx, l)
 		}
-		missing := new(UnavailableError)
+		missing := new(api.LanguageUnavailableError)
 		if errors.As(err, &missing) {
 			s.Reason, err = missing.Reason, nil
 		}

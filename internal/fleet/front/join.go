@@ -7,9 +7,10 @@ import (
 	"maps"
 	"slices"
 
+	"judged/internal/api/hosts"
+
 	"judged/internal/api"
 
-	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 )
 
@@ -81,7 +82,7 @@ func (s storedNode) byHand(sum string) bool {
 }
 
 func alike(a, b storedNode) bool {
-	return len(fingerprint.Differences(a.hardware, b.hardware, fingerprint.OfJudged())) == 0
+	return len(hosts.Differences(a.hardware, b.hardware, hosts.OfJudged())) == 0
 }
 
 // join decides whether a node is in its pool, and reports whether it has stored it: it has the hardware of a node that is
@@ -271,7 +272,7 @@ func differences(self storedNode, examples []storedNode, member bool) []api.Node
 	var timed []*api.KernelTimes // of nodes with equal hardware
 	equal := false
 	for _, e := range examples {
-		found := fingerprint.Differences(self.hardware, e.hardware, fingerprint.OfJudged())
+		found := hosts.Differences(self.hardware, e.hardware, hosts.OfJudged())
 		switch {
 		case len(found) > 0 && (closest == nil || len(found) < len(closest)):
 			closest = differencesOf(found)
@@ -283,5 +284,5 @@ func differences(self storedNode, examples []storedNode, member bool) []api.Node
 	if !equal && !member {
 		return closest
 	}
-	return apart(self.kernels, timed, fingerprint.Virtual(self.hardware))
+	return apart(self.kernels, timed, hosts.Virtual(self.hardware))
 }

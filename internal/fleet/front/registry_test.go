@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 )
 
@@ -101,7 +100,7 @@ func TestRegistryLanguages(t *testing.T) {
 		available      bool
 	}{{"p", "c", true}, {"p", "java", false}, {"q", "java", true}, {"p", "cobol", false}, {"new", "java", true}} {
 		err := r.CheckLanguage(t.Context(), tt.pool, tt.language)
-		if u := (*languages.UnavailableError)(nil); (err == nil) != tt.available || err != nil && !errors.As(err, &u) {
+		if u := (*api.LanguageUnavailableError)(nil); (err == nil) != tt.available || err != nil && !errors.As(err, &u) {
 			t.Errorf("%s in pool %s: %v, want available %v", tt.language, tt.pool, err, tt.available)
 		}
 	}

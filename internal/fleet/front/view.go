@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
-	"judged/internal/engine/languages"
 )
 
 const (
@@ -86,5 +84,5 @@ func (r *Registry) CheckLanguage(ctx context.Context, pool, id string) error {
 	if err != nil || found || v.languages[pool] == nil {
 		return err
 	}
-	return &languages.UnavailableError{Language: id, Reason: fmt.Sprintf("no judge node of pool %q has it", pool)}
+	return &api.LanguageUnavailableError{Language: id, Reason: fmt.Sprintf("no judge node of pool %q has it", pool)}
 }

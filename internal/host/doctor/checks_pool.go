@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"judged/internal/api/hosts"
+
 	"judged/internal/base/cpuset"
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/settings"
@@ -13,18 +15,18 @@ import (
 
 // Fingerprint is what runs on this host's slots depend on, to be given to the other hosts of its pool.
 // Errors are those of slots.Plan.
-func Fingerprint(o Options) (fingerprint.Fingerprint, error) {
+func Fingerprint(o Options) (hosts.Fingerprint, error) {
 	h, err := settings.Examine(o.FS, o.CPUs, o.Width)
 	if err != nil {
-		return fingerprint.Fingerprint{}, err
+		return hosts.Fingerprint{}, err
 	}
 	return facts{Host: h}.fingerprint(o)
 }
 
-func (f facts) fingerprint(o Options) (fingerprint.Fingerprint, error) {
+func (f facts) fingerprint(o Options) (hosts.Fingerprint, error) {
 	planned, err := slots.Plan(f.Topology, o.CPUs, f.Width)
 	if err != nil {
-		return fingerprint.Fingerprint{}, &UsageError{Reason: err.Error()}
+		return hosts.Fingerprint{}, &UsageError{Reason: err.Error()}
 	}
 	var cpus cpuset.Set
 	for _, slot := range planned {
@@ -51,11 +53,11 @@ func lookPool(v *view) Outcome {
 	var cut []string
 	note := ""
 	if !v.FS.Live() {
-		cut = fingerprint.Cut()
+		cut = hosts.Cut()
 		note = "; a captured host holds only part of its command line"
 	}
-	hard := fingerprint.Differences(here.Hard, v.options.Member.Hard, cut)
-	soft := fingerprint.Differences(here.Soft, v.options.Member.Soft, cut)
+	hard := hosts.Differences(here.Hard, v.options.Member.Hard, cut)
+	soft := hosts.Differences(here.Soft, v.options.Member.Soft, cut)
 	switch {
 	case len(hard) > 0:
 		return fail(here.Sum+", the pool has "+v.options.Member.Sum, describeDifferences(hard)+note)
@@ -67,7 +69,7 @@ func lookPool(v *view) Outcome {
 }
 
 // describeDifferences names a few: hosts of two kinds differ in dozens.
-func describeDifferences(differences []fingerprint.Difference) string {
+func describeDifferences(differences []hosts.Difference) string {
 	const most = 5
 	var lines []string
 	for _, d := range differences[:min(most, len(differences))] {

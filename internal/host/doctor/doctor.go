@@ -6,9 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/api/hosts"
+
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/proc"
 	"judged/internal/host/settings"
@@ -18,12 +19,12 @@ import (
 // Options say what to look at.
 type Options struct {
 	FS      hostfs.FS
-	CPUs    cpuset.Set               // the CPUs reserved for runs; empty: the isolated ones, else the last one
-	Width   int                      // CPUs of one slot; 0 is 1
-	Strict  bool                     // S2 failures too keep the host from being ready
-	Class   string                   // the operator's name for hosts of this kind
-	Member  *fingerprint.Fingerprint // of a host of the pool; nil: nothing to compare with
-	Program []byte                   // judged-init, which is part of the fingerprint
+	CPUs    cpuset.Set         // the CPUs reserved for runs; empty: the isolated ones, else the last one
+	Width   int                // CPUs of one slot; 0 is 1
+	Strict  bool               // S2 failures too keep the host from being ready
+	Class   string             // the operator's name for hosts of this kind
+	Member  *hosts.Fingerprint // of a host of the pool; nil: nothing to compare with
+	Program []byte             // judged-init, which is part of the fingerprint
 	// Window is how long to wait for a second look at what the kernel counts; with 0, and for a captured host, only the
 	// counts since boot are known. Before is an earlier look, used as the first one.
 	Window time.Duration

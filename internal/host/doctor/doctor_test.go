@@ -18,12 +18,13 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
+	"judged/internal/api/hosts"
+
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/boot"
-	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/settings"
 	"judged/internal/testkit"
@@ -70,7 +71,7 @@ func recorded(t testing.TB) map[string]Options {
 }
 
 // member is the fingerprint of intel-bare-tuned, as its operator would hand it to the other hosts.
-func member(t testing.TB) *fingerprint.Fingerprint {
+func member(t testing.TB) *hosts.Fingerprint {
 	t.Helper()
 	golden := filepath.Join(goldenDir, "fingerprint-intel-bare-tuned.json")
 	if *update {
@@ -90,7 +91,7 @@ func member(t testing.TB) *fingerprint.Fingerprint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := fingerprint.Parse(text)
+	f, err := hosts.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

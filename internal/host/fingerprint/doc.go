@@ -1,8 +1,6 @@
-// Package fingerprint says which hosts may be compared: what their times depend on, member by member,
-// and 16 digits over it.
+// Package fingerprint reads what the times of a host depend on.
 //
-// Belongs here: which members there are, how they are read, how two hosts differ.
+// Belongs here: which members a fingerprint has, and how they are read.
 //
-// Does not belong here: what follows from a difference (doctor), and who is in a pool (its operator,
-// who hands the fingerprint of one host to the others).
+// Does not belong here: how two fingerprints differ (api/hosts).
 package fingerprint

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"judged/internal/api/hosts"
+
 	"judged/internal/host/hostfs"
 	"judged/internal/host/proc"
 	"judged/internal/host/slots"
@@ -26,8 +28,8 @@ type Subject struct {
 }
 
 // Take reads a host once. What it does not show is empty.
-func Take(s Subject) Fingerprint {
-	k := &key{fs: s.FS, f: Fingerprint{Schema: schema, Hard: map[string]string{}, Soft: map[string]string{}}}
+func Take(s Subject) hosts.Fingerprint {
+	k := &key{fs: s.FS, f: hosts.Fingerprint{Schema: hosts.Schema, Hard: map[string]string{}, Soft: map[string]string{}}}
 	k.processor(s.Topology)
 	k.memory(s.Topology)
 	k.frequency(s.Slots, s.Turbo)
@@ -36,7 +38,7 @@ func Take(s Subject) Fingerprint {
 	k.add("class", s.Class)
 	k.add("program", hex.EncodeToString(digest(s.Program)))
 	k.soft()
-	k.f.Sum = k.f.sum()
+	k.f.Sum = k.f.Digest()
 	return k.f
 }
 
@@ -48,7 +50,7 @@ func digest(program []byte) []byte {
 // key gathers the members.
 type key struct {
 	fs hostfs.FS
-	f  Fingerprint
+	f  hosts.Fingerprint
 }
 
 func (k *key) add(name string, value any) {
@@ -92,7 +94,7 @@ func (k *key) processor(t topology.Topology) {
 		"CPU part", "CPU variant"} {
 		k.add(field, proc.CPUInfo(info, field))
 	}
-	k.add(hypervisor, virt.Hypervisor(k.fs) != "")
+	k.add(hosts.Hypervisor, virt.Hypervisor(k.fs) != "")
 	k.file("/sys/hypervisor/type")
 	k.file("/sys/class/dmi/id/sys_vendor")
 	k.file("/sys/class/dmi/id/product_name") // of a rented machine its type
@@ -134,7 +136,7 @@ func (k *key) frequency(planned []slots.Slot, boost turbo.Value) {
 func (k *key) kernel(t topology.Topology) {
 	k.add("kernel", t.Kernel)
 	k.add("config", k.config(t.Kernel))
-	k.add(commandLine, normalized(k.read("/proc/cmdline")))
+	k.add(hosts.CommandLine, normalized(k.read("/proc/cmdline")))
 	k.add("isolated", t.Isolated)
 	k.add("nohz_full", t.NohzFull)
 	k.file("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -144,7 +146,7 @@ func (k *key) kernel(t topology.Topology) {
 // soft is what may differ within a pool, and is worth knowing when times do.
 func (k *key) soft() {
 	k.f.Soft["microcode"] = proc.CPUInfo(k.read("/proc/cpuinfo"), "microcode")
-	k.f.Soft[kernelBuild] = k.read("/proc/version")
+	k.f.Soft[hosts.KernelBuild] = k.read("/proc/version")
 	for _, path := range []string{"/sys/class/dmi/id/bios_version", "/sys/class/dmi/id/bios_date",
 		"/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"} {
 		k.f.Soft[path] = k.read(path)

@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"judged/internal/api/hosts"
+
 	"judged/internal/api"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,7 +79,7 @@ func (m *machine) topology() topology.Topology {
 	return t
 }
 
-func (m *machine) take() Fingerprint {
+func (m *machine) take() hosts.Fingerprint {
 	return Take(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost,
 		Program: []byte(m.canary)})
 }
@@ -217,7 +219,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Parse(text)
+	got, err := hosts.Parse(text)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -225,7 +227,7 @@ func TestParse(t *testing.T) {
 		strings.Replace(string(text), "Gold 6234", "Gold 6244", 1),
 		strings.Replace(string(text), `"soft"`, `"other"`, 1),
 		strings.Replace(string(text), `"alu":98000000`, `"alu":0`, 1)} {
-		if _, err := Parse([]byte(broken)); err == nil {
+		if _, err := hosts.Parse([]byte(broken)); err == nil {
 			t.Errorf("parsed %.40q", broken)
 		}
 	}
@@ -238,13 +240,15 @@ func TestDifferences(t *testing.T) {
 	m.write("/proc/cmdline", "quiet mitigations=off")
 	m.write("/sys/class/dmi/id/bios_version", "2.1")
 	here := m.take()
-	got := [][]Difference{Differences(here.Hard, pool.Hard, Cut()), Differences(here.Soft, pool.Soft, Cut())}
-	want := [][]Difference{{{"config", "[]", "[CONFIG_HZ=250]"}, {"kernel", "6.99", "6.12.38+deb13-amd64"}},
-		{{"/sys/class/dmi/id/bios_version", "2.1", ""}}}
+	got := [][]hosts.Difference{hosts.Differences(here.Hard, pool.Hard, hosts.Cut()), hosts.Differences(here.Soft,
+		pool.Soft, hosts.Cut())}
+	want := [][]hosts.Difference{{{Name: "config", Here: "[]", Pool: "[CONFIG_HZ=250]"}, {Name: "kernel", Here: "6.99",
+		Pool: "6.12.38+deb13-amd64"}},
+		{{Name: "/sys/class/dmi/id/bios_version", Here: "2.1", Pool: ""}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("differences (-want +got):\n%s", diff)
 	}
-	if d := Differences(here.Hard, pool.Hard, nil); len(d) != 3 {
+	if d := hosts.Differences(here.Hard, pool.Hard, nil); len(d) != 3 {
 		t.Errorf("with the command line %v, want 3", d)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
-	"judged/internal/engine/languages"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -346,7 +345,7 @@ func (oneLanguage) CheckLanguage(_ context.Context, _, id string) error {
 	if id == "c" {
 		return nil
 	}
-	return &languages.UnavailableError{Language: id, Reason: "kotlinc is not installed; install it below /usr"}
+	return &api.LanguageUnavailableError{Language: id, Reason: "kotlinc is not installed; install it below /usr"}
 }
 
 func (oneLanguage) ListLanguages(context.Context) ([]api.LanguageStatus, error) {

@@ -4,9 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/api/hosts"
+
 	"judged/internal/api"
 
-	"judged/internal/host/fingerprint"
 	"judged/internal/host/slots"
 	"judged/internal/timing/canary"
 )
@@ -40,5 +41,5 @@ func (m *Monitor) Times() *api.KernelTimes {
 		}
 		all = append(all, one)
 	}
-	return &api.KernelTimes{Program: m.o.Canary.Digest(), CPUTime: fingerprint.Median(all)}
+	return &api.KernelTimes{Program: m.o.Canary.Digest(), CPUTime: hosts.Median(all)}
 }
