@@ -1,81 +1,95 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
-	"slices"
-	"strings"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
-	"judged/internal/host/doctor"
 	"judged/internal/service/render"
 )
 
-// explained is what a name stands for. A check and a cause may have the same
-// one.
-type explained struct {
-	*doctor.Explanation
-	Cause *api.CauseEntry `json:"cause,omitempty"`
-	Words *api.WordList   `json:"words,omitempty"`
+func (a *app) explainCommand() *cobra.Command {
+	var r remote
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain [flags] JOB|REPORT.json",
+		Short: "Explain why the verdict of a job is what it is, step by step",
+		Long: `Explain why the verdict of a job is what it is: which test decides, each of its
+runs against the limit, what noise explains of it, what ended the repeats, and on
+which hosts it was judged. The report is that of a job of the daemon, or a file as
+judged run --json and GET /v1/jobs/{id} print it; - is stdin.
+
+Exit codes: 0 explained, 2 wrong usage, no such job, or a file that is no report,
+3 the daemon cannot be reached.`,
+		Args: exactly(1, "the ID of a job or the file of a report"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			report, err := a.readReport(cmd.Context(), &r, args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(explainedReport{ID: report.ID, State: report.State, Verdict: report.Verdict,
+					Fault: report.Fault, Steps: render.Steps(report)})
+			}
+			return render.Why(a.out, report)
+		},
+	}
+	r.addFlags(cmd)
+	jsonFlag(cmd, &asJSON)
+	return cmd
 }
 
-// explain finds a check, a cause, or the list that a word is in.
-func explain(name string) (explained, bool) {
-	var e explained
-	if check, ok := doctor.Explain(name); ok {
-		e.Explanation = &check
-	}
-	if cause, ok := api.Explain(api.Cause(name)); ok {
-		e.Cause = &cause
-	}
-	for _, l := range api.WordLists() {
-		if l.Member == name || slices.ContainsFunc(l.Words, func(m api.Meaning) bool { return m.Word == name }) {
-			e.Words = &l
-		}
-	}
-	return e, e != explained{}
+// explainedReport is what judged explain --json says.
+type explainedReport struct {
+	ID      string      `json:"id,omitempty"`
+	State   api.State   `json:"state"`
+	Verdict api.Verdict `json:"verdict,omitempty"`
+	Fault   api.Fault   `json:"fault,omitempty"`
+	Steps   []string    `json:"steps"`
 }
 
-func (a *app) explain(name string, asJSON bool) error {
-	e, ok := explain(name)
-	if !ok {
-		return usagef("explain %q: there is no such check or cause; judged doctor lists the checks, judged help causes "+
-			"the causes", name)
+// maxReport bounds the file of a report, in bytes: one with 1,000 tests of 10 runs has 10 MB.
+const maxReport = 256 << 20
+
+// readReport reads a file, where there is one of the name, or asks the daemon.
+func (a *app) readReport(ctx context.Context, r *remote, name string) (api.Report, error) {
+	if name == "-" {
+		return parseReport(a.in, "stdin")
 	}
-	if asJSON {
-		return a.printJSON(e)
+	file, err := os.Open(name)
+	if err == nil {
+		defer file.Close()
+		return parseReport(file, name)
 	}
-	_, err := io.WriteString(a.out, e.String())
-	return err
+	if !errors.Is(err, fs.ErrNotExist) || name == "" {
+		return api.Report{}, usagef("read the report: %w; name a file that can be read, or a job", err)
+	}
+	cl, err := r.client()
+	if err != nil {
+		return api.Report{}, err
+	}
+	report, err := cl.Job(ctx, name, 0)
+	if err != nil {
+		return report, refused(fmt.Errorf("read job %q, of which there is no file: %w", name, err))
+	}
+	return report, nil
 }
 
-// String is for people, with a blank line between parts.
-func (e explained) String() string {
-	var parts []string
-	if e.Explanation != nil {
-		parts = append(parts, explanation(*e.Explanation))
+func parseReport(from io.Reader, name string) (api.Report, error) {
+	var report api.Report
+	err := json.NewDecoder(io.LimitReader(from, maxReport)).Decode(&report)
+	if err == nil && report.State == "" {
+		err = errors.New("no member state")
 	}
-	if e.Cause != nil {
-		parts = append(parts, render.Cause(*e.Cause))
+	if err != nil {
+		return report, usagef("read report %q: %w; use the output of judged run --json or GET /v1/jobs/{id}", name, err)
 	}
-	if e.Words != nil {
-		parts = append(parts, render.WordList(*e.Words))
-	}
-	return strings.Join(parts, "\n")
-}
-
-// causesTopic explains the words of a report about time.
-func (a *app) causesTopic() *cobra.Command {
-	topic := &cobra.Command{Use: "causes",
-		Short: "What disturbs a run, and the values of confidence, decided_by and fault"}
-	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if left := cmd.Flags().Args(); len(left) > 0 {
-			a.wrong = unknownCommand("causes " + strings.Join(left, " "))
-			return
-		}
-		// Nobody hears of a closed pipe, as with the help of commands.
-		_, _ = io.WriteString(a.out, render.Words())
-	})
-	return topic
+	return report, nil
 }

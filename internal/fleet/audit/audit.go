@@ -32,7 +32,7 @@ type Store interface {
 	SetValue(ctx context.Context, v any, name ...string) error
 }
 
-// Nodes are the judge nodes; *fleet.Registry has them.
+// Nodes are the judge nodes; *front.Registry has them.
 type Nodes interface {
 	Nodes(ctx context.Context) ([]api.Node, error)
 	SetDrained(ctx context.Context, name string, drained bool) error

@@ -40,7 +40,7 @@ type Options struct {
 	Engine   engine.Options
 	Version  string
 	Revision string
-	// Protocols are the versions of the node protocol; the zero value is fleet.KnownProtocols.
+	// Protocols are the versions of the node protocol; the zero value is api.KnownProtocols.
 	Protocols api.Protocols
 	Out       io.Writer // its first line is the URL
 	Log       *slog.Logger

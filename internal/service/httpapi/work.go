@@ -27,7 +27,7 @@ type Work interface {
 	Holder(ctx context.Context, l api.Lease) (host string, err error)
 }
 
-// Nodes are the judge nodes of a fleet; *fleet.Registry has them.
+// Nodes are the judge nodes of a fleet; *front.Registry has them.
 type Nodes interface {
 	Seen(ctx context.Context, r api.Registration) (api.NodeCommands, error)
 	Drained(ctx context.Context, name string) (bool, error)

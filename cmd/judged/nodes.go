@@ -6,10 +6,9 @@ import (
 	"math"
 	"strings"
 
-	"judged/internal/api"
-
 	"github.com/spf13/cobra"
 
+	"judged/internal/api"
 	"judged/internal/client"
 	"judged/internal/lab/plot"
 	"judged/internal/service/render"
@@ -38,98 +37,6 @@ Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`
 		a.drainNodeCommand("drain", true),
 		a.drainNodeCommand("undrain", false), a.admitCommand())
 	return cmd
-}
-
-func (a *app) rejudgeCommand() *cobra.Command {
-	var r remote
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "rejudge [flags] NODE",
-		Short: "List what a judge node judged while its times deviated",
-		Long: `List the jobs that a judge node judged while its times deviated, before it was
-drained for that: those with a test whose time is near its limit, by twice the
-deviation, on either side. Nothing is judged again; judged rejudge --node NODE
-does that.
-
-Exit codes: 0 listed, 2 wrong usage, no front, or the node was not drained for
-its times, 3 the front cannot be reached.`,
-		Args: exactly(1, "the name of a node"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := r.client()
-			if err != nil {
-				return err
-			}
-			if args[0] == "" {
-				return usagef("read NODE: empty; see judged nodes")
-			}
-			set, err := client.GetRejudgingSet(cmd.Context(), cl, args[0])
-			if err != nil {
-				return refused(wrap(fmt.Sprintf("list what node %q judged", args[0]), err))
-			}
-			if asJSON {
-				return a.printJSON(set)
-			}
-			return a.printRejudgingSet(set)
-		},
-	}
-	r.addFlags(cmd)
-	jsonFlag(cmd, &asJSON)
-	return cmd
-}
-
-func (a *app) printRejudgingSet(s api.RejudgingSet) error {
-	rows := make([]render.Row, len(s.Jobs))
-	for i, j := range s.Jobs {
-		rows[i].Cells = []string{j.ID, string(j.Verdict), render.Printable(j.Test), j.CPUTime.String(), j.Limit.String()}
-	}
-	if err := render.Grid(a.out, []string{"JOB", "VERDICT", "TEST", "CPU TIME", "LIMIT"}, rows); err != nil {
-		return err
-	}
-	more := ""
-	if s.Truncated {
-		more = ", and more"
-	}
-	_, err := fmt.Fprintf(a.out, "%d jobs%s of node %s from %s to %s, which was %+.1f %% slower\n", len(s.Jobs), more,
-		s.Node, stamp(s.Since), stamp(s.Until), 100*s.Deviation)
-	return err
-}
-
-func (a *app) drainNodeCommand(verb string, drained bool) *cobra.Command {
-	short := map[bool]string{true: "Give a judge node no more jobs", false: "Give a drained judge node jobs again"}
-	return remoteCommand(a.printNodes, &cobra.Command{
-		Use:   verb + " [flags] NODE",
-		Short: short[drained],
-		Long: short[drained] + `, and list all nodes. What runs there ends first.
-
-Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached.`,
-		Args: exactly(1, "the name of a node"),
-	}, func(ctx context.Context, cl client.Client, args []string) ([]api.Node, error) {
-		if args[0] == "" {
-			return nil, usagef("read NODE: empty; see judged nodes")
-		}
-		list, err := client.SetNodeDrained(ctx, cl, args[0], drained)
-		return list, wrap(fmt.Sprintf("%s node %q", verb, args[0]), err)
-	})
-}
-
-func (a *app) admitCommand() *cobra.Command {
-	return remoteCommand(a.printNodes, &cobra.Command{
-		Use:   "admit [flags] NODE",
-		Short: "Give jobs to a judge node that differs from its pool",
-		Long: `Give jobs to a judge node that was kept out of its pool because its hardware, its
-kernel or its times of reference kernels differ from those of the others, and list
-all nodes. Every report of the node has host.admitted from then on. The admission
-is for the host as it is now: when its fingerprint changes, it is compared again.
-
-Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached.`,
-		Args: exactly(1, "the name of a node"),
-	}, func(ctx context.Context, cl client.Client, args []string) ([]api.Node, error) {
-		if args[0] == "" {
-			return nil, usagef("read NODE: empty; see judged nodes")
-		}
-		list, err := client.AdmitNode(ctx, cl, args[0])
-		return list, wrap(fmt.Sprintf("admit node %q", args[0]), err)
-	})
 }
 
 func (a *app) printNodes(list []api.Node, asJSON bool) error {

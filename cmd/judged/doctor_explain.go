@@ -1,0 +1,80 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/api"
+	"judged/internal/host/doctor"
+	"judged/internal/service/render"
+)
+
+// explained is what a name stands for. A check and a cause may have the same
+// one.
+type explained struct {
+	*doctor.Explanation
+	Cause *api.CauseEntry `json:"cause,omitempty"`
+	Words *api.WordList   `json:"words,omitempty"`
+}
+
+// explain finds a check, a cause, or the list that a word is in.
+func explain(name string) (explained, bool) {
+	var e explained
+	if check, ok := doctor.Explain(name); ok {
+		e.Explanation = &check
+	}
+	if cause, ok := api.Explain(api.Cause(name)); ok {
+		e.Cause = &cause
+	}
+	for _, l := range api.WordLists() {
+		if l.Member == name || slices.ContainsFunc(l.Words, func(m api.Meaning) bool { return m.Word == name }) {
+			e.Words = &l
+		}
+	}
+	return e, e != explained{}
+}
+
+func (a *app) explain(name string, asJSON bool) error {
+	e, ok := explain(name)
+	if !ok {
+		return usagef("explain %q: there is no such check or cause; judged doctor lists the checks, judged help causes "+
+			"the causes", name)
+	}
+	if asJSON {
+		return a.printJSON(e)
+	}
+	_, err := io.WriteString(a.out, e.String())
+	return err
+}
+
+// String is for people, with a blank line between parts.
+func (e explained) String() string {
+	var parts []string
+	if e.Explanation != nil {
+		parts = append(parts, explanation(*e.Explanation))
+	}
+	if e.Cause != nil {
+		parts = append(parts, render.Cause(*e.Cause))
+	}
+	if e.Words != nil {
+		parts = append(parts, render.WordList(*e.Words))
+	}
+	return strings.Join(parts, "\n")
+}
+
+// causesTopic explains the words of a report about time.
+func (a *app) causesTopic() *cobra.Command {
+	topic := &cobra.Command{Use: "causes", Short: "What disturbs a run, and the values of confidence, decided_by and fault"}
+	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if left := cmd.Flags().Args(); len(left) > 0 {
+			a.wrong = unknownCommand("causes " + strings.Join(left, " "))
+			return
+		}
+		// Nobody hears of a closed pipe, as with the help of commands.
+		_, _ = io.WriteString(a.out, render.Words())
+	})
+	return topic
+}

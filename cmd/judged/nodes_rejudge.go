@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/api"
+	"judged/internal/client"
+	"judged/internal/service/render"
+)
+
+func (a *app) rejudgeCommand() *cobra.Command {
+	var r remote
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "rejudge [flags] NODE",
+		Short: "List what a judge node judged while its times deviated",
+		Long: `List the jobs that a judge node judged while its times deviated, before it was
+drained for that: those with a test whose time is near its limit, by twice the
+deviation, on either side. Nothing is judged again; judged rejudge --node NODE
+does that.
+
+Exit codes: 0 listed, 2 wrong usage, no front, or the node was not drained for
+its times, 3 the front cannot be reached.`,
+		Args: exactly(1, "the name of a node"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cl, err := r.client()
+			if err != nil {
+				return err
+			}
+			if args[0] == "" {
+				return usagef("read NODE: empty; see judged nodes")
+			}
+			set, err := client.GetRejudgingSet(cmd.Context(), cl, args[0])
+			if err != nil {
+				return refused(wrap(fmt.Sprintf("list what node %q judged", args[0]), err))
+			}
+			if asJSON {
+				return a.printJSON(set)
+			}
+			return a.printRejudgingSet(set)
+		},
+	}
+	r.addFlags(cmd)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func (a *app) printRejudgingSet(s api.RejudgingSet) error {
+	rows := make([]render.Row, len(s.Jobs))
+	for i, j := range s.Jobs {
+		rows[i].Cells = []string{j.ID, string(j.Verdict), render.Printable(j.Test), j.CPUTime.String(), j.Limit.String()}
+	}
+	if err := render.Grid(a.out, []string{"JOB", "VERDICT", "TEST", "CPU TIME", "LIMIT"}, rows); err != nil {
+		return err
+	}
+	more := ""
+	if s.Truncated {
+		more = ", and more"
+	}
+	_, err := fmt.Fprintf(a.out, "%d jobs%s of node %s from %s to %s, which was %+.1f %% slower\n", len(s.Jobs), more,
+		s.Node, stamp(s.Since), stamp(s.Until), 100*s.Deviation)
+	return err
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/api"
+	"judged/internal/client"
+	"judged/internal/service/render"
+)
+
+func (a *app) slotsCommand() *cobra.Command {
+	return remoteCommand(a.printSlots, &cobra.Command{
+		Use:   "slots [flags]",
+		Short: "List the daemon's slots and what each one does",
+		Long: `List the daemon's slots, the state of each one, and why it is out of use.
+
+Exit codes: 0 listed, 2 wrong usage, 3 the daemon cannot be reached.`,
+		Args: exactly(0, "no arguments"),
+	}, func(ctx context.Context, cl client.Client, _ []string) ([]api.SlotStatus, error) {
+		list, err := cl.Slots(ctx)
+		return list, wrap("list slots", err)
+	})
+}
+
+func (a *app) printSlots(list []api.SlotStatus, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(struct {
+			Slots []api.SlotStatus `json:"slots"`
+		}{list})
+	}
+	rows := make([]render.Row, len(list))
+	for i, s := range list {
+		rows[i].Cells = []string{s.CPUs, fmt.Sprint(s.Node), s.State, cmp.Or(string(s.Cause), "-"), stamp(s.Since)}
+		if s.Reason != "" {
+			rows[i].Notes = []string{render.Printable(s.Reason)}
+		}
+	}
+	return render.Grid(a.out, []string{"CPUS", "NODE", "STATE", "CAUSE", "SINCE"}, rows)
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/api"
+	"judged/internal/base/config"
+	"judged/internal/client"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/service/render"
+)
+
+// submission is what submit says about a job beyond jobFlags.
+type submission struct {
+	id, priority string
+	labels       []string
+	detach       bool
+	asJSON       bool
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	var f jobFlags
+	var r remote
+	var s submission
+	cmd := &cobra.Command{
+		Use:   "submit [flags] [--] PROGRAM [ARG...]",
+		Short: "Submit a job to a daemon and wait for its report",
+		Long: `Submit a job to a daemon and wait for its report. Files are uploaded as far as
+the daemon does not have them. Limits that are not given are the daemon's to
+choose; the help shows its defaults without configuration.
+
+PROGRAM is an ELF binary, or a file with a #! line, or a name in the PATH of the
+daemon's sandbox.
+
+Exit codes: 0 accepted (with --detach: submitted), 1 any other verdict, 2 wrong
+usage or unusable input, 3 judged could not do its work or cannot be reached.`,
+		Example: `  judged submit --tests tests/ --repeats 5 ./solution
+  judged submit --problem sum --label team=7 solution.cpp
+  judged submit --url http://judge:8080 --token-from token --detach --id s-17 ./solution`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cl, err := r.client()
+			if err != nil {
+				return err
+			}
+			l, err := f.build(cmd, args)
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.submit(cmd.Context(), cl, l, s), l.Close())
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.problem, "problem", "",
+		"`ID` of a problem that the daemon has, with its tests, limits and checker")
+	cmd.Flags().StringVar(&f.version, "problem-version", "",
+		"refuse the job unless the problem has this `VERSION`, a SHA-256")
+	cmd.Flags().StringVar(&s.id, "id", "", "`ID` of the job; submitting the same again does nothing")
+	cmd.Flags().StringVar(&s.priority, "priority", "practice",
+		"`CLASS` of urgency: contest, practice, rejudge or background")
+	cmd.Flags().StringArrayVar(&s.labels, "label", nil, "a label of the job, `KEY=VALUE`; repeatable")
+	cmd.Flags().BoolVar(&s.detach, "detach", false, "print the job's ID and do not wait")
+	r.addFlags(cmd)
+	jsonFlag(cmd, &s.asJSON)
+	return cmd
+}
+
+// submit checks a job, uploads what the daemon does not have, and sends it.
+func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submission) (err error) {
+	l.job.Priority = api.Priority(s.priority)
+	if l.job.Labels, err = parsePairs("label", "KEY=VALUE", s.labels); err != nil {
+		return err
+	}
+	if err := l.check(); err != nil {
+		return inFlags(err)
+	}
+	// Submitting would wait until it is ready, and say nothing meanwhile.
+	if err := cl.Ready(ctx); err != nil {
+		return refused(fmt.Errorf("submit job: %w", err))
+	}
+	j, err := l.upload(ctx, cl)
+	if err != nil {
+		return refused(err)
+	}
+	report, err := cl.Submit(ctx, s.id, j)
+	switch {
+	case err != nil:
+		return refused(err)
+	case s.detach && s.asJSON:
+		return a.printStatus(report, true)
+	case s.detach:
+		_, err := fmt.Fprintln(a.out, render.Printable(report.ID))
+		return err
+	}
+	id := report.ID
+	if report, err = a.follow(ctx, cl, id, len(j.Tests)); err != nil {
+		return refused(fmt.Errorf("wait for job %q: %w; it is kept, see judged status %s", id, err, id))
+	}
+	return a.printReport(report, s.asJSON)
+}
+
+// check finds what no daemon would take. The tests of a problem are known to the daemon only.
+func (l *localJob) check() (err error) {
+	j := l.job
+	if j.Problem != "" {
+		one := api.Job{Tests: []api.Test{{Name: "1"}}, Limits: api.Limits{CPUTimeMS: 1}}
+		if j, err = jobspec.Expand(j, one); err != nil {
+			return err
+		}
+	}
+	_, err = jobspec.Complete(unbounded(), j)
+	return err
+}
+
+// unbounded is a configuration that finds only what no daemon would take: the
+// bounds are for the daemon to say.
+func unbounded() config.Config {
+	c := config.Default()
+	c.Slots.Width, c.Sandbox.WorkInodes = math.MaxInt, math.MaxInt
+	c.Limits.Max = config.MaxLimits{
+		CPUTime: math.MaxInt64, WallTime: math.MaxInt64, Memory: math.MaxInt64, Output: math.MaxInt64,
+		Head:      math.MaxInt64,
+		Processes: math.MaxInt, Tests: math.MaxInt, Files: math.MaxInt, Repeats: math.MaxInt,
+	}
+	return c
+}
+
+// follow waits for a report and shows progress to people meanwhile.
+func (a *app) follow(ctx context.Context, cl client.Client, id string, tests int) (api.Report, error) {
+	p := a.newProgress(tests)
+	defer p.end()
+	if p.w != nil {
+		for e, err := range cl.Watch(ctx, id, 0) {
+			if err != nil {
+				return api.Report{}, err
+			}
+			if e.Type == api.EventTest && e.Test != nil {
+				p.test(*e.Test)
+			}
+		}
+	}
+	return cl.Wait(ctx, id)
+}
