@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/service/render"
 )
 
@@ -30,15 +33,15 @@ Exit codes: 0 explained, 2 wrong usage, no such job, or a file that is no report
 3 the daemon cannot be reached.`,
 		Args: exactly(1, "the ID of a job or the file of a report"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := a.readReport(cmd.Context(), &r, args[0])
+			report, queued, err := a.readReport(cmd.Context(), &r, args[0])
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return a.printJSON(explainedReport{ID: report.ID, State: report.State, Verdict: report.Verdict,
-					Fault: report.Fault, Steps: render.Steps(report)})
+					Fault: report.Fault, Steps: render.Steps(report, queued)})
 			}
-			return render.Why(a.out, report)
+			return render.Why(a.out, report, queued)
 		},
 	}
 	r.addFlags(cmd)
@@ -46,7 +49,7 @@ Exit codes: 0 explained, 2 wrong usage, no such job, or a file that is no report
 	return cmd
 }
 
-// explainedReport is what judged explain --json says.
+// explainedReport is the output of judged explain --json.
 type explainedReport struct {
 	ID      string      `json:"id,omitempty"`
 	State   api.State   `json:"state"`
@@ -58,8 +61,9 @@ type explainedReport struct {
 // maxReport bounds the file of a report, in bytes: one with 1,000 tests of 10 runs has 10 MB.
 const maxReport = 256 << 20
 
-// readReport reads a file, where there is one of the name, or asks the daemon.
-func (a *app) readReport(ctx context.Context, r *remote, name string) (api.Report, error) {
+// readReport reads a file, if there is one of that name, or asks the daemon. It also returns when the run that the
+// report describes was queued, or the zero time if only the daemon knows.
+func (a *app) readReport(ctx context.Context, r *remote, name string) (api.Report, time.Time, error) {
 	if name == "-" {
 		return parseReport(a.in, "stdin")
 	}
@@ -69,27 +73,38 @@ func (a *app) readReport(ctx context.Context, r *remote, name string) (api.Repor
 		return parseReport(file, name)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || name == "" {
-		return api.Report{}, usagef("read the report: %w; name a file that can be read, or a job", err)
+		return api.Report{}, time.Time{}, usagef("read the report: %w; name a readable file, or a job", err)
 	}
 	cl, err := r.client()
 	if err != nil {
-		return api.Report{}, err
+		return api.Report{}, time.Time{}, err
 	}
 	report, err := cl.Job(ctx, name, 0)
 	if err != nil {
-		return report, refused(fmt.Errorf("read job %q, of which there is no file: %w", name, err))
+		return report, time.Time{}, refused(fmt.Errorf("read job %q, of which there is no file: %w", name, err))
 	}
-	return report, nil
+	if report.Rejudging == nil {
+		return report, report.CreatedAt, nil
+	}
+	// The job of the rejudging was created when the run was queued. Its report, the previous one, may have been deleted.
+	again, err := cl.Job(ctx, report.Rejudging.Job, 0)
+	if p := (*client.Problem)(nil); err != nil && !(errors.As(err, &p) && p.Status == http.StatusNotFound) {
+		return report, time.Time{}, refused(fmt.Errorf("read job %q of the rejudging: %w", report.Rejudging.Job, err))
+	}
+	return report, again.CreatedAt, nil
 }
 
-func parseReport(from io.Reader, name string) (api.Report, error) {
+func parseReport(from io.Reader, name string) (api.Report, time.Time, error) {
 	var report api.Report
 	err := json.NewDecoder(io.LimitReader(from, maxReport)).Decode(&report)
 	if err == nil && report.State == "" {
 		err = errors.New("no member state")
 	}
 	if err != nil {
-		return report, usagef("read report %q: %w; use the output of judged run --json or GET /v1/jobs/{id}", name, err)
+		err = usagef("read report %q: %w; use the output of judged run --json or GET /v1/jobs/{id}", name, err)
 	}
-	return report, nil
+	if report.Rejudging != nil {
+		return report, time.Time{}, err
+	}
+	return report, report.CreatedAt, err
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // Why explains step by step how a report came to its verdict: which test decides, its runs against the limit, what noise
-// explains, what ended the repeats, and where it was judged.
-func Why(w io.Writer, r api.Report) error {
-	steps := Steps(r)
+// explains, what ended the repeats, and where it was judged. See Steps for queued.
+func Why(w io.Writer, r api.Report, queued time.Time) error {
+	steps := Steps(r, queued)
 	var b strings.Builder
 	paragraph(&b, Printable(verdictLine(r)))
 	for i, step := range steps {
@@ -29,8 +29,9 @@ func Why(w io.Writer, r api.Report) error {
 	return err
 }
 
-// Steps are the steps of Why.
-func Steps(r api.Report) []string {
+// Steps returns the steps of Why. The run that the report describes was queued at the given time, which differs from
+// CreatedAt if the job was judged again; it is zero if unknown.
+func Steps(r api.Report, queued time.Time) []string {
 	var steps []string
 	switch {
 	case !r.State.Final():
@@ -51,10 +52,19 @@ func Steps(r api.Report) []string {
 		steps = append(steps, decides(r, *x))
 		steps = append(steps, whyTest(*x, r.Message)...)
 	}
-	return append(steps, whyHosts(r)...)
+	steps = append(steps, whyHosts(r)...)
+	if x := r.Rejudging; x != nil {
+		steps = append(steps, fmt.Sprintf("It was judged again, by rejudging %s: %s before. Job %s has that report.",
+			x.ID, x.PreviousVerdict, x.Job))
+	}
+	if r.StartedAt.After(queued) && !queued.IsZero() {
+		steps = append(steps, fmt.Sprintf("It waited %s, in attempt %d. Waiting is no part of any time above.",
+			units.Duration(r.StartedAt.Sub(queued).Round(time.Microsecond)), max(r.Attempt, 1)))
+	}
+	return steps
 }
 
-// decisive is the test that has the verdict of the job: the first that failed, else the one nearest to its limit.
+// decisive returns the test that determines the verdict: the first failed test, or else the one nearest to its limit.
 func decisive(r api.Report) *api.TestReport {
 	var near *api.TestReport
 	for i, x := range r.Tests {
@@ -68,7 +78,7 @@ func decisive(r api.Report) *api.TestReport {
 	return near
 }
 
-// decides says why this test is the one to look at.
+// decides explains why a test is the decisive one.
 func decides(r api.Report, x api.TestReport) string {
 	skipped := 0
 	for _, t := range r.Tests {
@@ -107,7 +117,7 @@ func compiled(c api.Compilation) string {
 	return text
 }
 
-// whyTest are the steps from the runs of a test to its verdict, except for what has been said.
+// whyTest returns the steps from the runs of a test to its verdict. It leaves out a note that is part of said.
 func whyTest(x api.TestReport, said string) []string {
 	var steps []string
 	verdict := fmt.Sprintf("Test %s is %s.", x.Name, x.Verdict)
@@ -149,7 +159,7 @@ func limitStep(t api.Timing) string {
 		100*max(t.MarginRatio, -t.MarginRatio), side, units.Duration(t.Guard), learned)
 }
 
-// runsStep lists the runs in their order. Without a decision t is nil.
+// runsStep lists the runs in order. t is nil if no time was decided.
 func runsStep(runs []api.Run, t *api.Timing) string {
 	lines := []string{fmt.Sprintf("It ran %s:", times(len(runs)))}
 	for i, r := range runs {
@@ -208,7 +218,7 @@ func statistic(s string) string {
 	return "the " + s
 }
 
-// causesStep explains what disturbed the runs, if anything did.
+// causesStep explains the causes that disturbed the runs, if any.
 func causesStep(runs []api.Run) []string {
 	var lines []string
 	for _, e := range api.Catalogue() {
@@ -222,7 +232,7 @@ func causesStep(runs []api.Run) []string {
 	return []string{"Seen during the runs; judged doctor --explain NAME says more:\n" + strings.Join(lines, "\n")}
 }
 
-// whyHosts are the steps about hosts.
+// whyHosts returns the steps about hosts.
 func whyHosts(r api.Report) []string {
 	var steps []string
 	if s := r.Screening; s != nil && s.Decided {
@@ -247,19 +257,10 @@ func whyHosts(r api.Report) []string {
 		}
 		steps = append(steps, text)
 	}
-	switch {
-	case r.Rejudging != nil:
-		// It was created when it was first submitted, and started when it was judged again.
-		steps = append(steps, fmt.Sprintf("It was judged again, by rejudging %s: %s before. Job %s has that report.",
-			r.Rejudging.ID, r.Rejudging.PreviousVerdict, r.Rejudging.Job))
-	case r.StartedAt.After(r.CreatedAt) && !r.CreatedAt.IsZero():
-		steps = append(steps, fmt.Sprintf("It waited %s, in attempt %d. Waiting is no part of any time above.",
-			units.Duration(r.StartedAt.Sub(r.CreatedAt).Round(time.Microsecond)), max(r.Attempt, 1)))
-	}
 	return steps
 }
 
-// meaningOf is what a word means; the word itself where another version of judged has written it.
+// meaningOf returns the meaning of a word, or the word itself if it is from another version of judged.
 func meaningOf(list []api.Meaning, word string) string {
 	for _, m := range list {
 		if m.Word == word {

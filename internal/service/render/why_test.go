@@ -156,13 +156,22 @@ func TestWhy(t *testing.T) {
 			StartedAt: created.Add(26 * time.Hour), Attempt: 1, Rejudging: &api.AppliedRejudging{ID: "r", Job: "old",
 				PreviousVerdict: api.WrongAnswer}},
 			[]string{"AC", "", "1. The checker accepts the output.", "",
+				"2. It was judged again, by rejudging r: WA before. Job old has that report.", "",
+				"3. It waited 2.000 s, in attempt 1. Waiting is no part of any time above."}},
+		{"judged again, queued at an unknown time", api.Report{State: api.Done, Verdict: api.Accepted,
+			StartedAt: created, Rejudging: &api.AppliedRejudging{ID: "r", Job: "old", PreviousVerdict: api.WrongAnswer}},
+			[]string{"AC", "", "1. The checker accepts the output.", "",
 				"2. It was judged again, by rejudging r: WA before. Job old has that report."}},
 		{"no verdict yet", api.Report{State: api.Running},
 			[]string{"running", "", "1. The job is running: it has no verdict yet."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b strings.Builder
-			if err := Why(&b, tt.r); err != nil {
+			queued := tt.r.CreatedAt
+			if tt.r.Rejudging != nil && !tt.r.CreatedAt.IsZero() {
+				queued = tt.r.StartedAt.Add(-2 * time.Second)
+			}
+			if err := Why(&b, tt.r, queued); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")); diff != "" {
