@@ -49,7 +49,7 @@ func dataDirFlag(cmd *cobra.Command) {
 	cmd.Flags().String("data-dir", "", "`DIR` for jobs and blobs (default /var/lib/judged)")
 }
 
-// databaseConfig is the configuration with the data folder of the flag.
+// databaseConfig returns the configuration, with --data-dir applied.
 func (a *app) databaseConfig(cmd *cobra.Command) (config.Config, error) {
 	c, err := a.loadConfig()
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *app) databaseConfig(cmd *cobra.Command) (config.Config, error) {
 	return c, nil
 }
 
-// asUnusable gives files that cannot be used the exit code of unusable input.
+// asUnusable turns errors about unusable files into usage errors.
 func asUnusable(err error) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, jobs.ErrBadBackup) {
 		return &usageError{err}
@@ -72,7 +72,7 @@ func asUnusable(err error) error {
 	return err
 }
 
-// printArchive shows what was saved or restored. Missing files make the answer no.
+// printArchive prints what was saved or restored. It returns errNo if files are missing.
 func (a *app) printArchive(verb string, archive jobs.Archive, asJSON bool) (err error) {
 	if asJSON {
 		err = a.printJSON(map[string]any{"jobs": archive.Jobs, "unfinished": archive.Unfinished, "files": archive.Blobs,

@@ -25,7 +25,7 @@ func TestSecondJudged(t *testing.T) {
 	refuse := func(t *testing.T, holder string, args ...string) {
 		t.Helper()
 		cmd := together(args...)
-		// a daemon that is not refused serves for ever
+		// a daemon that is not refused serves until it is killed
 		brake := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 		defer brake.Stop()
 		got := execute(t, cmd)
@@ -46,7 +46,7 @@ func TestSecondJudged(t *testing.T) {
 	refuse(t, holder, "measure", "--experiment", "gil", "--scale", "0.001", "-n", "1", "--cpu-list", cpu)
 	refuse(t, holder, "serve", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--cpu-list", cpu)
 	if got := execute(t, command("submit", "--url", url, "--", "true")); got.code != exitYes {
-		t.Errorf("the daemon has suffered: %+v", got)
+		t.Errorf("the daemon no longer works: %+v", got)
 	}
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)

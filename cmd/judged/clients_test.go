@@ -15,11 +15,10 @@ import (
 	"judged/internal/testkit"
 )
 
-// apiToken is the token of a daemon whose API is tried out.
+// apiToken is the token of the daemon under test.
 const apiToken = "token of a test"
 
-// startAPI returns the URL of a daemon that asks for a token, and the path of its
-// OpenAPI document.
+// startAPI starts a daemon that requires a token. It returns its URL and the path of its OpenAPI document.
 func startAPI(t *testing.T) (url, document string) {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens")
@@ -44,9 +43,8 @@ func startAPI(t *testing.T) (url, document string) {
 	return url, document
 }
 
-// TestGeneratedClients holds that generators understand the OpenAPI document: in
-// each language a client is made of it, compiled with a program that uses it, and
-// judges a job. The limit of the job in nanoseconds takes more than 32 bits.
+// TestGeneratedClients generates a client from the OpenAPI document in each language, compiles it with a program that
+// uses it, and judges a job. The limit of the job in nanoseconds needs more than 32 bits.
 func TestGeneratedClients(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Java, testkit.Node, testkit.Generators)
 	tools, err := testkit.GeneratorsPath()
@@ -105,9 +103,8 @@ func TestGeneratedClients(t *testing.T) {
 	}
 }
 
-// TestSchemathesis holds what the daemon answers against the OpenAPI document, for
-// requests that fit it and for such that do not. Slots are left alone: without
-// one that is not drained nothing could be judged.
+// TestSchemathesis checks the daemon's responses to valid and invalid requests against the OpenAPI document. It does not
+// drain slots, because nothing could be judged without one.
 func TestSchemathesis(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Generators)
 	tools, err := testkit.GeneratorsPath()
@@ -126,8 +123,7 @@ func TestSchemathesis(t *testing.T) {
 	})
 }
 
-// jars are the generator, which carries its own libraries, and the class path of
-// what it generates.
+// jars returns the generator, which includes its own libraries, and the class path of the generated code.
 func jars(t *testing.T, dir string) (generator, libraries string) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "*.jar"))

@@ -19,7 +19,7 @@ import (
 	"judged/internal/sandbox"
 )
 
-// environ is where configuration is overlaid from.
+// environ returns the environment variables that override the configuration.
 func environ() []string { return os.Environ() }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -121,10 +121,10 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	return cmd
 }
 
-// maxWindow is longer than anybody waits at a prompt.
+// maxWindow bounds --window. Nobody waits longer at a prompt.
 const maxWindow = time.Hour
 
-// examined opens the host that doctor is asked about.
+// examined opens the host that doctor examines.
 func examined(root string) (hostfs.FS, error) {
 	if root == "" {
 		return hostfs.New("/"), nil
@@ -136,7 +136,7 @@ func examined(root string) (hostfs.FS, error) {
 	return host, nil
 }
 
-// captureHost does not replace a file that is there: it may be the capture of another host.
+// captureHost writes a capture to a new file. It never overwrites one, which may be the capture of another host.
 func captureHost(ctx context.Context, o doctor.Options, name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -173,8 +173,7 @@ func (a *app) printDoctor(r api.DoctorReport, asJSON bool) error {
 	return err
 }
 
-// explanation is what is known of a check, for people. Commands have lines of
-// their own, to be copied.
+// explanation formats the description of a check. Each command is on a line by itself, so that it can be copied.
 func explanation(e doctor.Explanation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s): %s\n\nwanted: %s\neffect: %s\n\nsee it with\n    %s\n", e.ID, e.Severity, e.Title, e.Wanted,

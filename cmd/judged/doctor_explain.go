@@ -12,15 +12,14 @@ import (
 	"judged/internal/service/render"
 )
 
-// explained is what a name stands for. A check and a cause may have the same
-// one.
+// explained is everything that has a given name: a check, a cause and a list of words may share one.
 type explained struct {
 	*doctor.Explanation
 	Cause *api.CauseEntry `json:"cause,omitempty"`
 	Words *api.WordList   `json:"words,omitempty"`
 }
 
-// explain finds a check, a cause, or the list that a word is in.
+// explain looks up a check, a cause, or the list that contains a word.
 func explain(name string) (explained, bool) {
 	var e explained
 	if check, ok := doctor.Explain(name); ok {
@@ -50,7 +49,7 @@ func (a *app) explain(name string, asJSON bool) error {
 	return err
 }
 
-// String is for people, with a blank line between parts.
+// String formats the parts, separated by blank lines.
 func (e explained) String() string {
 	var parts []string
 	if e.Explanation != nil {
@@ -65,7 +64,7 @@ func (e explained) String() string {
 	return strings.Join(parts, "\n")
 }
 
-// causesTopic explains the words of a report about time.
+// causesTopic is the help topic that explains the words about time in a report.
 func (a *app) causesTopic() *cobra.Command {
 	topic := &cobra.Command{Use: "causes", Short: "What disturbs a run, and the values of confidence, decided_by and fault"}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -73,7 +72,7 @@ func (a *app) causesTopic() *cobra.Command {
 			a.wrong = unknownCommand("causes " + strings.Join(left, " "))
 			return
 		}
-		// Nobody hears of a closed pipe, as with the help of commands.
+		// As in the help of commands, a closed pipe is not an error.
 		_, _ = io.WriteString(a.out, render.Words())
 	})
 	return topic

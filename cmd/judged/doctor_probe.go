@@ -25,13 +25,13 @@ import (
 	"judged/internal/service/render"
 )
 
-// canaryProbe measures what a fingerprint contains.
+// canaryProbe is the probe whose results are part of a fingerprint.
 const canaryProbe = "probe-canary"
 
-// allProbes is what --probe without names stands for.
+// allProbes is the value of --probe without names.
 const allProbes = "all"
 
-// probeFlags are what of a host to try out, and how long.
+// probeFlags select the probes and how long each one takes.
 type probeFlags struct {
 	ids    []string
 	length time.Duration
@@ -46,16 +46,16 @@ func (f *probeFlags) add(cmd *cobra.Command) {
 		"`N` readings of each reference kernel on each slot")
 }
 
-// check also says with what a probe makes no sense.
+// check refuses invalid values, and flags that cannot be combined with --probe.
 func (f *probeFlags) check(elsewhere, fingerprint bool) error {
 	if len(f.ids) == 0 {
 		return nil
 	}
 	if elsewhere {
-		return usagef("--probe tries this host out: leave out --root and --capture")
+		return usagef("--probe measures this host: leave out --root and --capture")
 	}
 	if fingerprint && !slices.Equal(f.ids, []string{canaryProbe}) {
-		return usagef("--fingerprint has a place for the times of --probe=%s: leave other probes out", canaryProbe)
+		return usagef("--fingerprint can be combined with --probe=%s only: leave other probes out", canaryProbe)
 	}
 	for _, id := range f.ids {
 		if id != allProbes && !slices.Contains(doctor.ProbeIDs(), id) {
@@ -71,14 +71,14 @@ func (f *probeFlags) check(elsewhere, fingerprint bool) error {
 	return nil
 }
 
-// probe tries the slots out and adds what came of it to the report.
+// probe runs the probes on the slots and adds their results to the report.
 func (a *app) probe(ctx context.Context, c config.Config, r *api.DoctorReport, f probeFlags,
 	member *hosts.Fingerprint) error {
 	o := f.options()
 	if member != nil {
 		o.Pool = member.Kernels
 	}
-	results, err := a.tryOut(ctx, c, o)
+	results, err := a.runProbes(ctx, c, o)
 	if errors.As(err, new(*noSlots)) {
 		for _, id := range o.IDs {
 			doctor.AddProbe(r, id, doctor.Outcome{Status: api.DoctorSkip, Reason: err.Error()}, nil)
@@ -91,7 +91,7 @@ func (a *app) probe(ctx context.Context, c config.Config, r *api.DoctorReport, f
 	return err
 }
 
-// printFingerprint adds the times of the reference kernels, if they are asked for.
+// printFingerprint prints the fingerprint, with the times of the reference kernels if --probe selects them.
 func (a *app) printFingerprint(ctx context.Context, c config.Config, o doctor.Options, f probeFlags) error {
 	print, err := doctor.Fingerprint(o)
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *app) printFingerprint(ctx context.Context, c config.Config, o doctor.Op
 	if len(f.ids) > 0 {
 		try := f.options()
 		try.Times = true
-		results, err := a.tryOut(ctx, c, try)
+		results, err := a.runProbes(ctx, c, try)
 		if err != nil {
 			return err
 		}
@@ -120,11 +120,11 @@ func (f *probeFlags) options() probe.Options {
 	return o
 }
 
-// noSlots is a host on which nothing can be tried out.
+// noSlots is the error of a host without a usable slot, so that no probe can run.
 type noSlots struct{ error }
 
-// tryOut runs the probes on the slots of this host.
-func (a *app) tryOut(ctx context.Context, c config.Config, o probe.Options) ([]probe.Result, error) {
+// runProbes runs the probes on the slots of this host.
+func (a *app) runProbes(ctx context.Context, c config.Config, o probe.Options) ([]probe.Result, error) {
 	switch pid, err := daemonPID(hostfs.New("/")); {
 	case err != nil:
 		return nil, err
@@ -141,7 +141,7 @@ func (a *app) tryOut(ctx context.Context, c config.Config, o probe.Options) ([]p
 		return nil, asUsage(err)
 	}
 	if err != nil {
-		return nil, &noSlots{fmt.Errorf("no slot can be set up here: %w", err)}
+		return nil, &noSlots{fmt.Errorf("no slot can be set up on this host: %w", err)}
 	}
 	line := render.Line{}
 	if isTerminal(a.err) {
@@ -156,7 +156,7 @@ func (a *app) tryOut(ctx context.Context, c config.Config, o probe.Options) ([]p
 	return results, nil
 }
 
-// daemonPID finds a daemon on this host; 0 without one.
+// daemonPID returns the PID of a daemon on this host, or 0 without a daemon.
 func daemonPID(host hostfs.FS) (int, error) {
 	files, err := host.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

@@ -47,7 +47,7 @@ reached.`,
 	})
 }
 
-// oneSlot refuses an empty list of CPUs, which would be another path of the daemon.
+// oneSlot refuses an empty list of CPUs, which would select another endpoint.
 func oneSlot(cmd *cobra.Command, args []string) error {
 	if err := exactly(1, "the CPUs of a slot")(cmd, args); err != nil {
 		return err

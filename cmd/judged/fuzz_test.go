@@ -28,7 +28,7 @@ func FuzzFlagValues(f *testing.F) {
 				t.Errorf("%+v, error %v", r, err)
 			}
 		case s == "" && r != api.Repeats{Policy: "confirm"}, s != "" && (r.Min < 1 || r.Max < r.Min):
-			t.Errorf("%q became %+v", s, r)
+			t.Errorf("%q was parsed as %+v", s, r)
 		}
 		pairs, err := parsePairs("file", "NAME=PATH", []string{s})
 		for name, value := range pairs {

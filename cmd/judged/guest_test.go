@@ -127,8 +127,7 @@ func samples(t *testing.T, arch, data string, chosen []string) map[string]string
 	return files
 }
 
-// watchSources opens the sources that the tests compile, so that go test does
-// not reuse a cached result after they change.
+// watchSources reads the sources that the tests compile, so that go test does not use a cached result after a change.
 func watchSources(t *testing.T) {
 	t.Helper()
 	sources, err := filepath.Glob(filepath.Join(testkit.RepoRoot(t), "internal/testkit/guestlab/*.go"))

@@ -37,12 +37,11 @@ type jobFlags struct {
 	env                   []string
 }
 
-// add declares the flags. Those for which configuration has a default are
-// empty, so that the judging side fills them in.
+// add declares the flags. Flags whose default is in the configuration are empty, so that the judging side fills them in.
 func (f *jobFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.SortFlags = false
-	// What stands behind PROGRAM belongs to it.
+	// Arguments after PROGRAM belong to the program.
 	fl.SetInterspersed(false)
 	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
@@ -79,7 +78,7 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.env, "env", nil, "a variable of the environment of PROGRAM, `NAME=VALUE`; repeatable")
 }
 
-// addLimits declares what bounds a run.
+// addLimits declares the flags that limit a run.
 func (f *jobFlags) addLimits(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.DurationVar(&f.timeLimit, "time-limit", 0,
@@ -98,14 +97,13 @@ func (f *jobFlags) addFiles(cmd *cobra.Command) {
 		"a further file of the working directory, `NAME=PATH`; repeatable")
 }
 
-// sizeFlag declares a size whose help shows no default of 0.
+// sizeFlag declares a size flag whose help does not show the default 0.
 func sizeFlag(cmd *cobra.Command, p *units.Bytes, name, usage string) {
 	cmd.Flags().Var(p, name, usage)
 	cmd.Flags().Lookup(name).DefValue = ""
 }
 
-// job is what the flags alone say: no files, and no defaults that configuration
-// has.
+// job returns the job that the flags describe, without files and without the defaults of the configuration.
 func (f *jobFlags) job(cmd *cobra.Command) (api.Job, error) {
 	if err := f.refuseZero(cmd); err != nil {
 		return api.Job{}, err
@@ -137,7 +135,7 @@ func (f *jobFlags) job(cmd *cobra.Command) (api.Job, error) {
 	}, nil
 }
 
-// checkerOf reads --checker: a kind, or the protocol and the path of a program.
+// checkerOf parses --checker: a kind, or the protocol and the path of a program.
 func (f *jobFlags) checkerOf() (*api.Checker, error) {
 	c := &api.Checker{Kind: f.checker, Args: f.checkerArgs}
 	kind, path, named := strings.Cut(f.checker, ":")
@@ -155,19 +153,19 @@ func (f *jobFlags) checkerOf() (*api.Checker, error) {
 	if c.Language, err = sourceLanguage(path); err != nil {
 		return nil, usagef("read --checker %q: %w; begin it with a #! line", f.checker, err)
 	}
-	c.Files, err = f.besides()
+	c.Files, err = f.filesOfJury()
 	return c, err
 }
 
-// besides reads --jury-file.
-func (f *jobFlags) besides() (map[string]api.File, error) {
+// filesOfJury parses --jury-file.
+func (f *jobFlags) filesOfJury() (map[string]api.File, error) {
 	if len(f.juryFiles) == 0 {
 		return nil, nil
 	}
 	return namedFiles("jury-file", f.juryFiles)
 }
 
-// interactorOf reads --interactor.
+// interactorOf parses --interactor.
 func (f *jobFlags) interactorOf() (*api.Interactor, error) {
 	if f.interactor == "" {
 		if len(f.interactorArgs) > 0 {
@@ -189,17 +187,15 @@ func (f *jobFlags) interactorOf() (*api.Interactor, error) {
 	if err != nil {
 		return nil, usagef("read --interactor %q: %w; begin it with a #! line", f.interactor, err)
 	}
-	files, err := f.besides()
+	files, err := f.filesOfJury()
 	return &api.Interactor{Kind: kind, Program: api.File{Part: path}, Language: language, Files: files,
 		Args: f.interactorArgs, Instances: f.instances}, err
 }
 
-// leastMemory is below what any program needs, and above what the kernel charges
-// a run for on its way to execve.
+// leastMemory is less than any program needs, and more than the kernel charges a run before execve.
 const leastMemory = 1 << 20
 
-// refuseZero refuses limits that were given and cannot be meant: an absent one
-// takes its default, a zero would too.
+// refuseZero refuses limits that are explicitly zero: a zero would silently select the default.
 func (f *jobFlags) refuseZero(cmd *cobra.Command) error {
 	const times, more = "want whole milliseconds, at least 1ms", "want more than zero"
 	for _, x := range []struct {
@@ -222,11 +218,10 @@ func (f *jobFlags) refuseZero(cmd *cobra.Command) error {
 	return nil
 }
 
-// wholeMilliseconds reports whether a limit loses nothing in a job, which
-// counts milliseconds.
+// wholeMilliseconds reports whether a limit is a whole number of milliseconds, the unit of jobs.
 func wholeMilliseconds(d time.Duration) bool { return d > 0 && d%time.Millisecond == 0 }
 
-// parseRepeats reads N or MIN-MAX.
+// parseRepeats parses N or MIN-MAX.
 func parseRepeats(text, policy string) (api.Repeats, error) {
 	r := api.Repeats{Policy: api.Policy(policy)}
 	if text == "" {
@@ -245,8 +240,7 @@ func parseRepeats(text, policy string) (api.Repeats, error) {
 	return r, nil
 }
 
-// parsePairs reads NAME=VALUE flags. A name given twice is a mistake: one of
-// the values would get lost.
+// parsePairs parses NAME=VALUE flags. A repeated name is an error, because one of its values would be lost.
 func parsePairs(flag, want string, list []string) (map[string]string, error) {
 	pairs := map[string]string{}
 	for _, s := range list {
@@ -262,7 +256,7 @@ func parsePairs(flag, want string, list []string) (map[string]string, error) {
 	return pairs, nil
 }
 
-// inFlags reports findings about a job in the words of the command line.
+// inFlags rewrites findings about a job so that they name flags instead of members.
 func inFlags(err error) error {
 	var found jobspec.Errors
 	if !errors.As(err, &found) {
@@ -275,7 +269,7 @@ func inFlags(err error) error {
 	return &usageError{told}
 }
 
-// flagOf is the flag that sets a member of a job, or the member's own name.
+// flagOf returns the flag that sets a member of a job, or else the member's name.
 func flagOf(field string) string {
 	name, _, _ := strings.Cut(field, "[")
 	switch name {

@@ -20,18 +20,18 @@ import (
 	"judged/internal/service/render"
 )
 
-// languageList is what judged languages says.
+// languageList is the output of judged languages --json.
 type languageList struct {
 	Host      string          `json:"host"`
 	Runs      int             `json:"runs,omitempty"` // of each language, where the start was measured
 	Languages []languageStart `json:"languages"`
 }
 
-// languageStart is a language and what the start of its runtime costs here.
+// languageStart is a language, with the time that its runtime takes to start on this host.
 type languageStart struct {
 	api.LanguageStatus
-	// CPUTime is the median of the runs of a program that does nothing, Spread the difference of the longest and the
-	// shortest one.
+	// CPUTime is the median over the runs of an empty program, and Spread the difference between the longest and the
+	// shortest run.
 	CPUTime *time.Duration `json:"start_cpu_time_ns,omitempty"`
 	Spread  *time.Duration `json:"start_spread_ns,omitempty"`
 	Failure string         `json:"start_failure,omitempty"` // why it could not be measured
@@ -86,7 +86,7 @@ measured, 2 wrong usage, 3 judged itself could not do its work.`,
 	return cmd
 }
 
-// languages lists those with the given IDs, or all, and measures each with so many runs.
+// languages lists the languages with the given IDs, or all of them, and measures each one with the given number of runs.
 func (a *app) languages(cmd *cobra.Command, cpuList string, ids []string, runs int) (list languageList, err error) {
 	c, err := a.loadConfig()
 	if err == nil {
@@ -130,7 +130,7 @@ func (a *app) languages(cmd *cobra.Command, cpuList string, ids []string, runs i
 	return list, nil
 }
 
-// measure runs a program that does nothing.
+// measure measures the start of a runtime by an empty program.
 func (s *languageStart) measure(ctx context.Context, eng *engine.Engine, c config.Config, empty string, runs int) error {
 	dir, err := os.MkdirTemp("", "judged-empty-")
 	if err != nil {

@@ -15,26 +15,26 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// proposal is a time limit by the rule of the format.
+// proposal is a time limit that follows the rule of the package's format.
 type proposal struct {
 	TimeLimit time.Duration `json:"time_limit_ns"`
-	// Low and High are the limits that the fastest and the slowest run of the slowest accepted test would give.
+	// Low and High are the limits that would follow from the fastest and the slowest run of the slowest accepted test.
 	Low     time.Duration `json:"time_limit_min_ns"`
 	High    time.Duration `json:"time_limit_max_ns"`
 	Slowest solution      `json:"slowest_accepted"`
-	// Simulated are solutions that need the CPU time of the slowest one, and Wrong those of them that are found over
-	// the limit, if runs vary as the Runs did.
+	// Simulated is the number of simulated solutions with the CPU time of the slowest one, and Wrong how many of them
+	// exceed the limit if runs vary as the measured Runs did.
 	Simulated int `json:"simulated"`
 	Wrong     int `json:"wrong"`
 	Runs      int `json:"runs"`
-	// Differences are those of submissions that must be within the limit from what the package expects. Where there are
-	// any the limit may be too small: the slowest of these may be missing.
+	// Differences lists submissions that must be within the limit and did not do what the package expects. If there are
+	// any, the limit may be too small, because the slowest of them may be missing.
 	Differences []string `json:"differences,omitempty"`
 
 	rule problem.TimeRule
 }
 
-// simulated is how many solutions are simulated.
+// simulated is the number of simulated solutions.
 const simulated = 100_000
 
 // propose measures the submissions that must be within the limit.
@@ -63,7 +63,7 @@ func differences(all []solution) (found []string) {
 	return found
 }
 
-// simulate judges solutions at the margin of the proposed limit.
+// simulate judges simulated solutions at the margin of the proposed limit.
 func (p *proposal) simulate(c config.Repeats, all []solution) {
 	relative := relativeTimes(all, p.Slowest.CPUTime/2)
 	if p.Runs = len(relative); p.Runs == 0 {
@@ -73,8 +73,9 @@ func (p *proposal) simulate(c config.Repeats, all []solution) {
 	p.Simulated, p.Wrong = simulated, rule.Over(p.Slowest.CPUTime, relative, simulated)
 }
 
-// relativeTimes are the times of all runs of accepted submissions on tests that take at least a time, each divided by the
-// median of its test. Shorter tests vary by more, in parts of their time. A test with one run says nothing.
+// relativeTimes returns the times of all runs of accepted submissions on tests of a minimum duration, each divided by the
+// median of its test. Shorter tests are left out because they vary more in relation to their time, and tests with one
+// run because they have no spread.
 func relativeTimes(all []solution, least time.Duration) (relative []float64) {
 	for _, s := range all {
 		for _, t := range s.Tests {
@@ -108,7 +109,7 @@ func (p *proposal) print(w io.Writer) error {
 		_, err := fmt.Fprintln(w, "one run of each test says nothing about how much times vary; use --repeats")
 		return err
 	}
-	// The rule of three: of n runs none was slower than the slowest.
+	// The rule of three, as none of the n runs was slower than the slowest one.
 	_, err := fmt.Fprintf(w,
 		"of %d simulated solutions that need %s, %d are found over the limit, if runs vary as these "+
 			"%d did; slower runs than these are at most %.0f %% of all (95 %%)\n", p.Simulated,

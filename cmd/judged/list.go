@@ -94,7 +94,7 @@ func labelText(labels map[string]string) string {
 	return cmp.Or(strings.Join(all, " "), "-")
 }
 
-// stamp is a time for people, without the fractions that JSON has.
+// stamp formats a time in whole seconds; JSON has the fractions.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -33,7 +33,7 @@ type localJob struct {
 	pkg     *problem.Package // of --package
 }
 
-// Close removes what was unpacked.
+// Close removes unpacked files.
 func (l *localJob) Close() error {
 	var errs []error
 	if l.set != nil {
@@ -45,7 +45,7 @@ func (l *localJob) Close() error {
 	return errors.Join(errs...)
 }
 
-// build reads flags and arguments. Close what it returns.
+// build builds a job from flags and arguments. The caller must close it.
 func (f *jobFlags) build(cmd *cobra.Command, args []string) (*localJob, error) {
 	j, err := f.job(cmd)
 	if err != nil {
@@ -70,8 +70,8 @@ func (f *jobFlags) build(cmd *cobra.Command, args []string) (*localJob, error) {
 	return l, nil
 }
 
-// addProgram takes PROGRAM for a file of this host or else, without a slash,
-// for a name that is looked up inside the sandbox.
+// addProgram sets the program: a file of this host, or else, if PROGRAM has no slash, a name that is looked up inside
+// the sandbox.
 func (l *localJob) addProgram(args []string) error {
 	program, rest := args[0], args[1:]
 	l.program = program
@@ -89,7 +89,8 @@ func (l *localJob) addProgram(args []string) error {
 	return nil
 }
 
-// setLanguage makes PROGRAM a source: in the language that was given, or else by its extension if it is no program.
+// setLanguage marks PROGRAM as a source, in the language of --language or else of its extension. Without --language a
+// file that can be executed is no source.
 func (l *localJob) setLanguage(language string, args []string) error {
 	if l.name == "" {
 		if language != "" {
@@ -114,12 +115,12 @@ func (l *localJob) setLanguage(language string, args []string) error {
 	return nil
 }
 
-// languagesError is a source whose extension does not say its language.
+// languagesError reports a source whose extension does not determine its language.
 type languagesError struct{ ids []string }
 
 func (e *languagesError) Error() string { return "a source in " + strings.Join(e.ids, " or ") }
 
-// sourceLanguage is the language of a source by its extension, "" for what can be executed as it is.
+// sourceLanguage returns the language of a source by its extension, or "" for a file that can be executed.
 func sourceLanguage(path string) (string, error) {
 	catalogue, err := languages.Load("")
 	if err != nil {
@@ -136,7 +137,7 @@ func sourceLanguage(path string) (string, error) {
 	return known[0], nil
 }
 
-// isProgram reports whether a file begins like an ELF program or a script.
+// isProgram reports whether a file starts with the magic bytes of an ELF program or a script.
 func isProgram(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -151,8 +152,7 @@ func isProgram(path string) (bool, error) {
 	return bytes.HasPrefix(head[:n], []byte("#!")) || bytes.Equal(head, []byte("\x7fELF")), nil
 }
 
-// complete fills in the defaults of this host's configuration and refuses what
-// cannot be run here.
+// complete fills in the defaults of this host's configuration. It returns an error if the job cannot run here.
 func (l *localJob) complete(c config.Config) (err error) {
 	if l.job, err = jobspec.Complete(c, l.job); err != nil {
 		return inFlags(err)
@@ -163,15 +163,15 @@ func (l *localJob) complete(c config.Config) (err error) {
 	return l.fits(c.Sandbox.WorkSize)
 }
 
-// findCommand refuses a PROGRAM that neither this host nor a sandbox with the
-// root has. A misspelt name is not the contestant's fault.
+// findCommand refuses a PROGRAM that is neither a file of this host nor a program of the sandbox. A misspelt name is
+// wrong usage, not the contestant's fault.
 func (l *localJob) findCommand(root string) error {
 	if l.name != "" {
 		return nil
 	}
 	name := l.job.Command[0]
 	if sandbox.Root(root) == sandbox.RootMinimal {
-		return usagef("find PROGRAM %q: there is no such file here and a minimal root has no programs; name a file that "+
+		return usagef("find PROGRAM %q: no such file, and a minimal root has no programs; name a file that "+
 			"exists", name)
 	}
 	for dir := range strings.SplitSeq(initproc.Path, ":") {
@@ -180,11 +180,11 @@ func (l *localJob) findCommand(root string) error {
 			return nil
 		}
 	}
-	return usagef("find PROGRAM %q: there is no such file here and no such program in %s; name one that exists", name,
+	return usagef("find PROGRAM %q: no such file, and no such program in %s; name one that exists", name,
 		initproc.Path)
 }
 
-// fits refuses more files than a working directory takes.
+// fits refuses more files than a working directory can hold.
 func (l *localJob) fits(room units.Bytes) error {
 	err := jobspec.CheckRoom(l.job, room, func(f api.File) (units.Bytes, error) {
 		info, err := os.Stat(f.Part)
@@ -205,13 +205,13 @@ func (l *localJob) addFiles(specs []string) error {
 		return err
 	}
 	if _, taken := files[l.name]; taken {
-		return usagef("read --file %q: that is the name of PROGRAM; give the file another", l.name)
+		return usagef("read --file %q: the name is that of PROGRAM; choose another one", l.name)
 	}
 	l.job.Files = files
 	return nil
 }
 
-// namedFiles reads NAME=PATH flags.
+// namedFiles parses NAME=PATH flags.
 func namedFiles(flag string, specs []string) (map[string]api.File, error) {
 	pairs, err := parsePairs(flag, "NAME=PATH", specs)
 	if err != nil {
@@ -227,9 +227,8 @@ func namedFiles(flag string, specs []string) (map[string]api.File, error) {
 	return files, nil
 }
 
-// addTests goes by which flags were given, not by what they hold: an empty
-// value is a variable of a script that was never set, and must not silently
-// become a test without an answer.
+// addTests checks whether flags are present, not whether their values are empty: an empty value comes from an unset
+// variable of a script, and must not silently become a test without an answer.
 func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 	given := cmd.Flags().Changed
 	for _, whole := range []string{"package", "problem"} {
@@ -239,7 +238,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		for _, other := range []string{"tests", "input", "answer", "checker", "checker-arg", "interactor",
 			"instances", "jury-file", "passes"} {
 			if given(other) {
-				return usagef("read --%s: it goes without --%s; leave that out", whole, other)
+				return usagef("--%s cannot be combined with --%s", whole, other)
 			}
 		}
 	}
@@ -251,7 +250,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 	}
 	if given("tests") {
 		if given("input") || given("answer") {
-			return usagef("read --tests: it goes without --input and --answer; leave these out")
+			return usagef("--tests cannot be combined with --input and --answer")
 		}
 		return l.openTests(cmd.Context(), f.tests)
 	}
@@ -272,7 +271,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 	return nil
 }
 
-// nameProblem leaves tests, checker and interactor to a problem of the daemon.
+// nameProblem refers to a problem of the daemon, which has the tests, the checker and the interactor.
 func (l *localJob) nameProblem(f *jobFlags, pinned bool) error {
 	switch {
 	case f.problem == "":
@@ -298,7 +297,7 @@ func (l *localJob) openPackage(ctx context.Context, name string) (err error) {
 	return nil
 }
 
-// unreadable is wrong usage, unless the reading was interrupted.
+// unreadable returns err as a usage error, unless reading was interrupted.
 func unreadable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -322,8 +321,7 @@ func (l *localJob) openTests(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// upload puts the job's files where the daemon has them and returns the job
-// that names them there.
+// upload uploads the job's files to the daemon and returns a job that refers to them by digest.
 func (l *localJob) upload(ctx context.Context, cl client.Client) (api.Job, error) {
 	return l.job.MapFiles(func(field string, f api.File) (api.File, error) {
 		digest, err := cl.PutBlobFile(ctx, f.Part)
@@ -334,11 +332,10 @@ func (l *localJob) upload(ctx context.Context, cl client.Client) (api.Job, error
 	})
 }
 
-// localPath is where the content of a local job's file lies.
+// localPath returns the path of a local job's file.
 func localPath(f api.File) (string, error) { return f.Part, nil }
 
-// isNull reports whether a path is the null device: the usual way to give an
-// empty file.
+// isNull reports whether a path is the null device, which is commonly used as an empty file.
 func isNull(path string) bool {
 	null, err := os.Stat(os.DevNull)
 	if err != nil {
@@ -348,8 +345,8 @@ func isNull(path string) bool {
 	return err == nil && os.SameFile(info, null)
 }
 
-// readable reports why a path is no file that can be read. It looks before it
-// opens: opening a pipe would wait for somebody to write.
+// readable returns an error if path is not a readable regular file. It checks the type first, because opening a pipe
+// would block until somebody writes.
 func readable(path string) error {
 	if path == "" {
 		return errors.New("the path is empty")

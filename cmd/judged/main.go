@@ -16,8 +16,7 @@ func main() {
 
 // start does not return.
 func start(a *app, args []string) {
-	// Before flags, logs or metrics exist: this process may be the first of
-	// a sandbox and has to stay small.
+	// This must come before flags, logs and metrics: the process may be the first one of a sandbox, which stays small.
 	if initproc.IsInit() {
 		initproc.Main()
 	}

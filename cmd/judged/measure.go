@@ -74,7 +74,7 @@ func (a *app) measure(cmd *cobra.Command, f *measureFlags, args []string) error 
 	return a.measureProgram(cmd, c, f, args)
 }
 
-// measureProgram measures a program of the user's.
+// measureProgram measures the user's program.
 func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlags, args []string) error {
 	l, err := f.job.build(cmd, args)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 			return err
 		}
 	}
-	if err := a.tell(f, r, "measure", r.Chart(), func(w io.Writer) error { return render.Measured(w, r) }); err != nil {
+	if err := a.publish(f, r, "measure", r.Chart(), func(w io.Writer) error { return render.Measured(w, r) }); err != nil {
 		return err
 	}
 	if r.Partial {
@@ -119,7 +119,7 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 	return nil
 }
 
-// compare measures a task in the placements of an engine.
+// compare measures a task in each placement of an engine.
 func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, task judge.Task) (r bench.Result,
 	err error) {
 	site, err := bench.Open(eng)
@@ -135,7 +135,7 @@ func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, 
 	}
 	cases := site.EachPlacement(task)
 	p := a.newMeter(len(cases) * f.n)
-	defer p.end()
+	defer p.clear()
 	outcomes, err := site.Run(ctx, cases, bench.Options{N: f.n, Seed: f.seed, Seen: p.seen})
 	var bad *bench.NotExecutable
 	if errors.As(err, &bad) {
@@ -154,7 +154,7 @@ func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, 
 		nil
 }
 
-// meter shows how far a measurement is, and how long it still takes.
+// meter shows the progress of a measurement and the remaining time.
 type meter struct {
 	line  render.Line
 	total int
@@ -173,9 +173,9 @@ func (m *meter) seen(done int, next string) {
 	m.line.Show("%s", render.Progress(done, m.total, time.Since(m.start), next))
 }
 
-func (m *meter) end() { m.line.Clear() }
+func (m *meter) clear() { m.line.Clear() }
 
-// errPartial ends a measurement that was interrupted after its first run.
+// errPartial is the error of a measurement that was interrupted after its first run.
 var errPartial = errors.New("interrupted: the result is partial; run it again for all of it")
 
 func interrupted(ctx context.Context, err error) error {

@@ -26,13 +26,13 @@ type measureFlags struct {
 	root       string
 	json       bool
 
-	ids, compared []string // placements, by choose
+	ids, compared []string // placements, set by choose
 }
 
 func (f *measureFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.SortFlags = false
-	// What stands behind PROGRAM belongs to it.
+	// Arguments after PROGRAM belong to the program.
 	fl.SetInterspersed(false)
 	fl.IntVarP(&f.n, "repeats", "n", 0, "`NUMBER` of runs in every placement (default 20; an experiment has its own)")
 	fl.StringVar(&f.placements, "placements", strings.Join(bench.IDs(), ","),
@@ -63,7 +63,7 @@ func (f *measureFlags) check(cmd *cobra.Command, args []string) error {
 	ours := given("experiment") || f.flips
 	switch {
 	case given("experiment") && f.flips:
-		return usagef("read --flips: it goes without --experiment; leave one out")
+		return usagef("--flips cannot be combined with --experiment")
 	case given("experiment") && !slices.Contains(experiment.IDs(), f.experiment):
 		return usagef("read --experiment %q: unknown; choose among %s", f.experiment,
 			strings.Join(experiment.IDs(), ", "))
@@ -74,7 +74,7 @@ func (f *measureFlags) check(cmd *cobra.Command, args []string) error {
 	case given("repeats") && (f.n < 1 || f.n > maxMeasured):
 		return usagef("read --repeats %d: want 1 to %d", f.n, maxMeasured)
 	case given("scale") && !ours:
-		return usagef("read --scale: it is for experiments; leave it out")
+		return usagef("read --scale: only experiments have a scale; leave it out")
 	case !(f.scale > 0 && f.scale <= 10):
 		return usagef("read --scale %g: want more than 0 and at most 10", f.scale)
 	}
@@ -83,14 +83,14 @@ func (f *measureFlags) check(cmd *cobra.Command, args []string) error {
 			"memory-limit",
 			"output-limit", "stack-limit", "processes", "cpus", "head", "root"} {
 			if given(name) {
-				return usagef("read --%s: it is for a PROGRAM of yours; leave it out", name)
+				return usagef("read --%s: experiments do not take it; leave it out", name)
 			}
 		}
 	}
 	return nil
 }
 
-// maxMeasured bounds what is held in memory, a few kilobytes each.
+// maxMeasured bounds the runs that are held in memory, a few kilobytes each.
 const maxMeasured = 10_000
 
 func (f *measureFlags) overlay(c *config.Config, cmd *cobra.Command) error {
@@ -119,10 +119,10 @@ func (f *measureFlags) overlay(c *config.Config, cmd *cobra.Command) error {
 	return nil
 }
 
-// defaultMeasured is what the published experiments take.
+// defaultMeasured is the number of runs in the published experiments.
 const defaultMeasured = 20
 
-// choose reads which placements are wanted and which two are compared.
+// choose parses --placements and --compare.
 func (f *measureFlags) choose() (err error) {
 	if f.ids, err = parsePlacements("placements", f.placements, bench.IDs()); err != nil || f.compare == "" {
 		return err
@@ -134,13 +134,13 @@ func (f *measureFlags) choose() (err error) {
 	case len(f.compared) != 2:
 		return usagef("read --compare %q: want two placements, A,B", f.compare)
 	case f.n < bench.CompareFrom:
-		return usagef("read --compare %q: %d runs tell nothing; give --repeats %d or more", f.compare, f.n,
+		return usagef("read --compare %q: %d runs are too few; give --repeats %d or more", f.compare, f.n,
 			bench.CompareFrom)
 	}
 	return nil
 }
 
-// parsePlacements reads a list of some of the placements that are known.
+// parsePlacements parses a list of placements, each of which must be known.
 func parsePlacements(flag, list string, known []string) ([]string, error) {
 	ids := strings.Split(list, ",")
 	for i, id := range ids {

@@ -16,7 +16,7 @@ import (
 	"judged/internal/service/render"
 )
 
-// openCourt opens an engine of one slot to measure a program.
+// openEngine opens an engine with one slot, to measure a program.
 func (a *app) openEngine(c config.Config, width int, program string) (*engine.Engine, error) {
 	options, err := engineOptions(c, a, "measure "+program)
 	if err != nil {
@@ -27,7 +27,7 @@ func (a *app) openEngine(c config.Config, width int, program string) (*engine.En
 	return eng, asUsage(err)
 }
 
-// measureOurs repeats an experiment.
+// measureOurs runs an experiment with judged's own programs.
 func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags) error {
 	what := "measure --experiment " + f.experiment
 	if f.flips {
@@ -51,11 +51,11 @@ func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags)
 			m.seen(done, next)
 		},
 	})
-	m.end()
+	m.clear()
 	if err != nil {
 		return interrupted(ctx, asUsage(err))
 	}
-	if err := a.tell(f, r, r.Name, r.Chart(), func(w io.Writer) error { return render.Experiment(w, r) }); err != nil {
+	if err := a.publish(f, r, r.Name, r.Chart(), func(w io.Writer) error { return render.Experiment(w, r) }); err != nil {
 		return err
 	}
 	if r.Partial {
@@ -74,11 +74,11 @@ func (f *measureFlags) experimentOf(ctx context.Context, o experiment.Options) (
 	return experiment.Run(ctx, f.experiment, o)
 }
 
-// measured is what can be written as files.
+// measured is a result that can be written to files.
 type measured interface{ WriteCSV(w io.Writer) error }
 
-// tell writes the files that were asked for and prints the result.
-func (a *app) tell(f *measureFlags, r measured, name string, chart plot.Chart, table func(io.Writer) error) error {
+// publish writes the files for --out and prints the result.
+func (a *app) publish(f *measureFlags, r measured, name string, chart plot.Chart, table func(io.Writer) error) error {
 	if f.out != "" {
 		if err := writeFiles(f.out, name, r, chart); err != nil {
 			return err
@@ -90,8 +90,7 @@ func (a *app) tell(f *measureFlags, r measured, name string, chart plot.Chart, t
 	return table(a.out)
 }
 
-// writeFiles writes NAME.json, NAME.csv and NAME.svg into a folder, which is
-// made if it is not there.
+// writeFiles writes NAME.json, NAME.csv and NAME.svg into a folder. It creates the folder if necessary.
 func writeFiles(dir, name string, r measured, chart plot.Chart) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return &usageError{err}

@@ -74,7 +74,7 @@ func nodeState(n api.Node) string {
 	return "up"
 }
 
-// slotStates is such as "2 idle, 3 busy".
+// slotStates formats the states of slots, such as "2 idle, 3 busy".
 func slotStates(all []api.NodeSlot) string {
 	var parts []string
 	for _, s := range all {
@@ -83,7 +83,7 @@ func slotStates(all []api.NodeSlot) string {
 	return strings.Join(parts, ", ")
 }
 
-// deviationText is such as "+3.1 % (2.8 to 3.4)", with ! where it is more than chance.
+// deviationText formats a deviation, such as "+3.1 % (2.8 to 3.4)". A ! marks a significant one.
 func deviationText(d *api.Deviation) string {
 	if d == nil {
 		return ""
@@ -95,7 +95,8 @@ func deviationText(d *api.Deviation) string {
 	return fmt.Sprintf("%+.1f %% (%.1f to %.1f)%s", 100*d.Ratio, 100*d.Low, 100*d.High, mark)
 }
 
-// nodeChart has a lane for each node that was compared: its deviations of a month, and the last one with its interval.
+// nodeChart returns a chart with a lane for each compared node: its deviations in a month, and the latest one with its
+// interval.
 func nodeChart(list []api.Node) plot.Chart {
 	c := plot.Chart{Title: "Judge nodes against their pool",
 		Subtitle: "deviation of their times, by jobs that two nodes have judged",

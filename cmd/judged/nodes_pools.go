@@ -56,7 +56,7 @@ func (a *app) printPools(list []api.Pool, asJSON bool) error {
 	return render.Grid(a.out, []string{"POOL", "NODES", "JUDGING", "SLOTS", "WAITING", "DECIDED BY", "RATIOS"}, rows)
 }
 
-// knownRatios is such as "2 of 3 known".
+// knownRatios counts the known ratios, such as "2 of 3 known".
 func knownRatios(all []api.ScreenRatio) string {
 	known := 0
 	for _, r := range all {

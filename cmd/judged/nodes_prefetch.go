@@ -33,7 +33,7 @@ Exit codes: 0 done, 2 wrong usage, no front, no such pool, problem or blob,
 			}
 			named := len(q.Problems)+len(q.Blobs) > 0
 			if stop && named {
-				return usagef("--stop with --problem or --blob; give one of them")
+				return usagef("--stop cannot be combined with --problem or --blob")
 			}
 			cl, err := r.client()
 			if err != nil {

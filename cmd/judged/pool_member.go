@@ -6,8 +6,8 @@ import (
 	"judged/internal/api/hosts"
 )
 
-// poolMember reads the fingerprint of another host of the pool, as judged doctor
-// --fingerprint printed it there. Without a file it is nil.
+// poolMember reads the fingerprint of another host of the pool, which judged doctor --fingerprint printed there. It
+// returns nil if file is empty.
 func poolMember(file string) (*hosts.Fingerprint, error) {
 	if file == "" {
 		return nil, nil

@@ -20,7 +20,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// ended is how a process came to its end.
+// ended is the exit code and the output of a process.
 type ended struct {
 	code           int
 	stdout, stderr string

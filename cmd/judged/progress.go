@@ -8,12 +8,12 @@ import (
 	"judged/internal/service/render"
 )
 
-// progress shows people at a terminal how far a job is.
+// progress shows the progress of a job on a terminal.
 type progress struct {
-	w     io.Writer // nil is nobody
+	w     io.Writer // nil prints nothing
 	total int
 	done  int
-	runs  int // of the test that is judged now
+	runs  int // of the current test
 }
 
 func (a *app) newProgress(total int) *progress {
@@ -23,7 +23,7 @@ func (a *app) newProgress(total int) *progress {
 	return &progress{w: a.err, total: total}
 }
 
-// run shows the runs of a test that is repeated.
+// run counts a run of the current test, and shows it if the test is repeated.
 func (p *progress) run(test string, r api.Repeats) {
 	if p.runs++; p.runs == 1 && r.Max == 1 {
 		return
@@ -41,5 +41,5 @@ func (p *progress) test(t api.TestReport) {
 	render.Line{W: p.w}.Show("%d of %d  %s %s", p.done, p.total, render.Printable(t.Name), t.Verdict)
 }
 
-// end clears the line.
-func (p *progress) end() { render.Line{W: p.w}.Clear() }
+// clear erases the line.
+func (p *progress) clear() { render.Line{W: p.w}.Clear() }

@@ -19,7 +19,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// watched is a judged whose stderr is a terminal.
+// watched is a judged process whose stderr is a terminal.
 type watched struct {
 	cmd    *exec.Cmd
 	screen *bufio.Reader
@@ -64,7 +64,7 @@ func terminal(t *testing.T) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// shows reads what the screen shows until that matches.
+// shows reads the screen until it matches.
 func (w *watched) shows(t *testing.T, want string) {
 	t.Helper()
 	re := regexp.MustCompile(want)

@@ -16,7 +16,7 @@ import (
 	"judged/internal/service/render"
 )
 
-// rejudgeFlags are what rejudge says of a set.
+// rejudgeFlags are the flags of judged rejudge.
 type rejudgeFlags struct {
 	api.RejudgingRequest
 	filter            api.RejudgingFilter
@@ -93,11 +93,11 @@ func (f *rejudgeFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.Pool, "to-pool", "", "judge in the pool `NAME`")
 }
 
-// request is what the flags and the arguments ask for.
+// request builds the request from flags and arguments.
 func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []string) (q api.RejudgingRequest, err error) {
 	q = f.RejudgingRequest
 	if q.ID == "" {
-		// Chosen here, so that a retry after a lost answer does not make a second set.
+		// The client chooses the ID, so that a retry after a lost response does not create a second set.
 		q.ID = strings.ToLower(rand.Text())
 	}
 	filter := f.filter
@@ -126,7 +126,7 @@ func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []str
 	restricted := len(filter.Labels) > 0 || filter.Verdict != "" || filter.Priority != "" || filter.Pool != "" ||
 		filter.Problem != "" || f.from != "" || f.to != ""
 	switch q.Jobs = args; {
-	case ways(restricted, len(args) > 0, f.node != "") != 1:
+	case countTrue(restricted, len(args) > 0, f.node != "") != 1:
 		return q, usagef("read the jobs: name them, or select them by flags such as --label, or by --node")
 	case restricted:
 		q.Filter = &filter
@@ -142,8 +142,8 @@ func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []str
 	return q, nil
 }
 
-// ways is how many are true.
-func ways(all ...bool) (n int) {
+// countTrue counts the true values.
+func countTrue(all ...bool) (n int) {
 	for _, one := range all {
 		if one {
 			n++
@@ -199,7 +199,7 @@ Exit codes: 0 shown, 2 wrong usage or no such set, 3 the daemon cannot be reache
 	return cmd
 }
 
-// pollRejudging reads a set until it is in another state, and shows people how far it is.
+// pollRejudging reads a set until its state is no longer pending, and shows the progress.
 func (a *app) pollRejudging(ctx context.Context, cl client.Client, id string, v url.Values,
 	pending func(api.RejudgingState) bool) (api.Rejudging, error) {
 	line := render.Line{}
@@ -221,7 +221,7 @@ func (a *app) pollRejudging(ctx context.Context, cl client.Client, id string, v 
 	}
 }
 
-// failedRejudging is the error of a set none of whose jobs was queued.
+// failedRejudging returns the error of a set of which no job was queued, or nil.
 func failedRejudging(v api.Rejudging) error {
 	if v.State != api.RejudgingFailed {
 		return nil

@@ -16,11 +16,11 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// remote are the flags of every command that speaks to a daemon.
+// remote holds the flags of every command that calls a daemon.
 type remote struct{ url, token string }
 
-// addFlags takes defaults from the environment, so that scripts need no flags
-// and a token never appears in a process list.
+// addFlags declares the flags. Their defaults come from the environment, so that scripts need no flags and a token never
+// appears in a process list.
 func (r *remote) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.url, "url", cmp.Or(os.Getenv("JUDGED_URL"), "http://127.0.0.1:8080"),
 		"`URL` of the daemon; JUDGED_URL sets it too")
@@ -44,8 +44,7 @@ func (r *remote) client() (client.Client, error) {
 	return client.Client{Base: strings.TrimSuffix(r.url, "/"), Token: token}, nil
 }
 
-// refused gives what the daemon finds wrong with a request the exit code of
-// wrong usage, and findings about a job the words of the command line.
+// refused turns a client error of the daemon into a usage error. Findings about a job then name flags instead of members.
 func refused(err error) error {
 	var p *client.Problem
 	switch {
@@ -57,7 +56,7 @@ func refused(err error) error {
 	return &usageError{err}
 }
 
-// oneID wants the ID of a job. An empty one would name the list of jobs.
+// oneID requires the ID of a job. An empty ID would request the list of jobs.
 func oneID(cmd *cobra.Command, args []string) error {
 	if err := exactly(1, "the ID of a job")(cmd, args); err != nil {
 		return err
@@ -68,7 +67,7 @@ func oneID(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// remoteCommand completes a command that prints the answer to one request, also with --json.
+// remoteCommand completes a command that sends one request and prints the response, with --json as a document.
 func remoteCommand[T any](
 	show func(answer T, asJSON bool) error, cmd *cobra.Command,
 	ask func(context.Context, client.Client, []string) (T, error),
@@ -91,7 +90,7 @@ func remoteCommand[T any](
 	return cmd
 }
 
-// wrap is fmt.Errorf for an error that may be nil.
+// wrap adds what to err. It returns nil if err is nil.
 func wrap(what string, err error) error {
 	if err == nil {
 		return nil

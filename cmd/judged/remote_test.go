@@ -24,7 +24,7 @@ func inProcess(t *testing.T, args ...string) ended {
 	return ended{code, out.String(), errOut.String()}
 }
 
-// TestDaemonAnswers has a daemon that answers everything the same.
+// TestDaemonAnswers uses a daemon that sends the same response to every request.
 func TestDaemonAnswers(t *testing.T) {
 	const problem = "application/problem+json"
 	for _, tt := range []struct {
@@ -35,7 +35,7 @@ func TestDaemonAnswers(t *testing.T) {
 		code              int
 		stderr            string
 	}{
-		// Waiting for it in silence would look like a job that takes long.
+		// Waiting silently would look like a long job.
 		{"not ready", 503, problem, `{"detail": "turbo is on", "next_step": "switch it off"}`,
 			[]string{"submit", "./remote_test.go"},
 			exitFault, "judged: submit job: judged answered 503: turbo is on; switch it off\n"},
@@ -151,7 +151,7 @@ func TestExitCode(t *testing.T) {
 		{usagef("x"), exitUsage},
 		{fmt.Errorf("wrapped: %w", usagef("x")), exitUsage},
 		{errors.New("x"), exitFault},
-		// What went wrong behind an answer weighs more than the answer.
+		// An error takes precedence over a negative answer.
 		{errors.Join(errNo, errors.New("x")), exitFault},
 	} {
 		if got := exitCode(tt.err); got != tt.want {

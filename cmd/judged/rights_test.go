@@ -33,7 +33,7 @@ func TestUnitListsWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// TestRefusesWithoutRights starts judged as roots that are not root enough.
+// TestRefusesWithoutRights starts judged as root without some of the capabilities.
 func TestRefusesWithoutRights(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	for _, tt := range []struct {

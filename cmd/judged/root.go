@@ -26,7 +26,7 @@ const (
 	exitFault = 3 // judged itself could not do its work
 )
 
-// errNo ends a command whose answer is no. The answer is printed already.
+// errNo is the error of a command that has printed a negative answer, such as a verdict other than AC.
 var errNo = errors.New("no")
 
 // usageError is wrong usage or input that cannot be used.
@@ -37,15 +37,15 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// app is what all commands have in common.
+// app is the state that all commands share.
 type app struct {
 	in     io.Reader
 	out    io.Writer
 	err    io.Writer
 	config string // file
-	claims string // folder where CPUs are claimed; "" is the machine's own
+	claims string // folder with the locks of CPUs; "" is the default
 	level  slog.LevelVar
-	wrong  error // with what help was asked for; cobra's function for it returns none
+	wrong  error // of a help request, because cobra's help function returns none
 }
 
 // run is the whole program: arguments in, exit code out.
@@ -53,7 +53,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	err := errors.Join(a.rootCommand(args).ExecuteContext(ctx), a.wrong)
 	code := exitCode(err)
 	if code > exitNo {
-		// Names of files and words of a daemon are in it.
+		// The text can contain file names and messages of a daemon.
 		fmt.Fprintln(a.err, render.Printable("judged: "+oneLine(err)))
 	}
 	return code
@@ -72,8 +72,8 @@ func exitCode(err error) int {
 	return exitFault
 }
 
-// onlyNo reports whether an answer is no and nothing went wrong: what was left
-// behind by a job, say, is reported even if its verdict is WA.
+// onlyNo reports whether err is errNo alone. Joined with another error, such as one about leftovers of a job, that error
+// decides the exit code.
 func onlyNo(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyNo(e) })
@@ -108,7 +108,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		// The flags behind a command that does not exist are all unknown.
+		// After an unknown command all flags are unknown, too; the command is the mistake.
 		if cmd == root && !strings.HasPrefix(args[0], "-") {
 			return unknownCommand(args[0])
 		}
@@ -140,7 +140,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 
 func unknownCommand(name string) error { return usagef("unknown command %q; see judged help", name) }
 
-// helpCommand is cobra's, but an unknown command is wrong usage.
+// helpCommand is like cobra's, but an unknown command is a usage error.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
@@ -156,8 +156,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// strictCompletion gives what cobra finds wrong with the arguments of its
-// completion commands the exit code of wrong usage, and unknown shells too.
+// strictCompletion makes wrong arguments of cobra's completion commands, and unknown shells, usage errors.
 func strictCompletion(root *cobra.Command) {
 	completion, _, err := root.Find([]string{"completion"})
 	if err != nil {
@@ -175,7 +174,7 @@ func strictCompletion(root *cobra.Command) {
 	}
 }
 
-// configFlag is of the commands that read configuration.
+// configFlag declares the flag of commands that read the configuration.
 func (a *app) configFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&a.config, "config", "c", "", "configuration `FILE`; none uses the defaults")
 }
@@ -189,7 +188,7 @@ func cpusFlag(cmd *cobra.Command, p *string) {
 	cmd.Flags().StringVar(p, "cpus", "", "short for --cpu-list `LIST`")
 }
 
-// shortCPUList takes --cpus, if it was given, for --cpu-list.
+// shortCPUList copies --cpus, if given, to --cpu-list.
 func shortCPUList(cmd *cobra.Command, cpus string) error {
 	given := cmd.Flags().Changed
 	switch {
@@ -213,8 +212,7 @@ func jsonFlag(cmd *cobra.Command, p *bool) {
 
 func (a *app) printJSON(v any) error { return a.encode(v, "  ") }
 
-// encode prints a document that a terminal can show, indented
-// it is indented.
+// encode prints v as JSON that is safe for a terminal.
 func (a *app) encode(v any, indent string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -227,7 +225,7 @@ func (a *app) encode(v any, indent string) error {
 	return err
 }
 
-// exactly refuses another number of arguments with the exit code of usage.
+// exactly makes any other number of arguments a usage error.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -238,7 +236,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// logger writes to stderr, where everything meant for people goes.
+// logger returns a logger that writes to stderr.
 func (a *app) logger(level, format string) *slog.Logger {
 	if err := a.level.UnmarshalText([]byte(level)); err != nil {
 		a.level.Set(slog.LevelInfo)
@@ -250,7 +248,7 @@ func (a *app) logger(level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, options))
 }
 
-// isTerminal reports whether people watch w.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -83,7 +83,7 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 	return cmd
 }
 
-// runHere completes a job by this host's configuration and judges it.
+// runHere completes a job from this host's configuration and judges it.
 func (a *app) runHere(ctx context.Context, c config.Config, l *localJob) (report api.Report, err error) {
 	if err := l.complete(c); err != nil {
 		return api.Report{}, err
@@ -95,7 +95,7 @@ func (a *app) runHere(ctx context.Context, c config.Config, l *localJob) (report
 	return report, err
 }
 
-// loadConfig reads the file, the environment and checks both.
+// loadConfig reads the configuration file and the environment, and validates the result.
 func (a *app) loadConfig() (config.Config, error) {
 	c, err := config.Load(a.config, environ())
 	if err == nil {
@@ -107,7 +107,7 @@ func (a *app) loadConfig() (config.Config, error) {
 	return c, nil
 }
 
-// overlaySlots puts --cpu-list on top of the configuration.
+// overlaySlots applies --cpu-list to the configuration.
 func overlaySlots(c *config.Config, cmd *cobra.Command, cpuList string) error {
 	if !cmd.Flags().Changed("cpu-list") {
 		return nil
@@ -123,7 +123,7 @@ func overlaySlots(c *config.Config, cmd *cobra.Command, cpuList string) error {
 	return nil
 }
 
-// judgeHere opens an engine for one job.
+// judgeHere judges one job with its own engine.
 func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (api.Report, error) {
 	options, err := engineOptions(c, a, "run "+l.program)
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (api.
 	return report, errors.Join(err, eng.Close())
 }
 
-// judgeIn judges while the host is examined.
+// judgeIn judges a job and examines the host at the same time.
 func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (api.Report, error) {
 	slot := eng.Slots()[0]
 	if err := eng.Fit(slot.CPUs); err != nil {
@@ -171,7 +171,7 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (api
 	return report, nil
 }
 
-// checkLanguages refuses sources in languages that this host does not have.
+// checkLanguages returns an error if this host lacks the language of a source.
 func checkLanguages(ctx context.Context, eng *engine.Engine, j api.Job) error {
 	for member, id := range j.Languages() {
 		if err := eng.CheckLanguage(ctx, "", id); err != nil {
@@ -183,7 +183,7 @@ func checkLanguages(ctx context.Context, eng *engine.Engine, j api.Job) error {
 
 func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot, task judge.Task) (api.Report, error) {
 	p := a.newProgress(len(task.Tests))
-	defer p.end()
+	defer p.clear()
 	task.Ran = func(test string) { p.run(test, task.Repeats) }
 	report, err := eng.Judge(ctx, slot, task, p.test)
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
@@ -192,7 +192,7 @@ func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot
 	return report, err
 }
 
-// engineOptions are the options of a command; claims show it to other judged processes.
+// engineOptions returns the options of a command's engine. Other judged processes see the command as holder of the CPUs.
 func engineOptions(c config.Config, a *app, command string) (engine.Options, error) {
 	root, err := sandbox.ParseRoot(c.Sandbox.Root)
 	if err != nil {
@@ -216,8 +216,7 @@ func engineOptions(c config.Config, a *app, command string) (engine.Options, err
 	}, nil
 }
 
-// printReport prints the outcome of a job and turns its verdict into an exit
-// code.
+// printReport prints a report and returns an error that carries the exit code of its verdict.
 func (a *app) printReport(r api.Report, asJSON bool) error {
 	if asJSON {
 		if err := a.printJSON(r); err != nil {

@@ -38,11 +38,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(checked{m}, map[string]func(){"judged": tested})
 }
 
-// claimsEnv names the folder in which processes of a test claim CPUs together.
+// claimsEnv names the folder with the locks of CPUs that all processes of a test share.
 const claimsEnv = "JUDGED_TEST_CLAIMS"
 
-// tested is judged with claims that it shares with nobody, for tests of several packages judge on the same CPUs at
-// once.
+// tested is judged with its own locks of CPUs, because tests of several packages judge on the same CPUs concurrently.
 func tested() {
 	claims := os.Getenv(claimsEnv)
 	if claims == "" {
@@ -54,7 +53,7 @@ func tested() {
 	start(&app{in: os.Stdin, out: os.Stdout, err: os.Stderr, claims: claims}, os.Args[1:])
 }
 
-// checked looks for leftovers behind the tests.
+// checked looks for leftovers after the tests.
 type checked struct{ m *testing.M }
 
 func (c checked) Run() int { return testkit.Run(c.m) }
@@ -86,7 +85,7 @@ func TestScriptsLanguages(t *testing.T) {
 	runScripts(t, "testdata/script/languages", problems(t))
 }
 
-// problems is the variable of scripts with the folder of the problem packages.
+// problems returns the scripts' variable with the folder of the problem packages.
 func problems(t *testing.T) string {
 	return "PROBLEMS=" + filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages")
 }
@@ -151,8 +150,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// refuse is code for a command that says why on one line of stderr, and nothing
-// else.
+// refuse is like code, for a command that prints one line to stderr and nothing else.
 func refuse(ts *testscript.TestScript, neg bool, args []string) {
 	code(ts, neg, args)
 	if out := ts.ReadFile("stdout"); out != "" {
@@ -164,7 +162,7 @@ func refuse(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// oneJSON wants a single document on stdout, and nothing on stderr.
+// oneJSON requires a single JSON document on stdout, and nothing on stderr.
 func oneJSON(ts *testscript.TestScript, _ bool, args []string) {
 	out := ts.ReadFile("stdout")
 	d := json.NewDecoder(strings.NewReader(out))
@@ -183,7 +181,7 @@ func oneJSON(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// empty wants a folder without entries.
+// empty requires folders without entries.
 func empty(ts *testscript.TestScript, _ bool, args []string) {
 	for _, dir := range args {
 		entries, err := os.ReadDir(ts.MkAbs(dir))
@@ -194,15 +192,14 @@ func empty(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// command is the test binary as judged, which dies with the test.
+// command returns the test binary as judged. The process dies with the test.
 func command(args ...string) *exec.Cmd {
 	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"judged"}, args...),
 		Env:         []string{"PATH=" + os.Getenv("PATH")},
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
 }
 
-// startDaemon returns the URL of a daemon that drains when the test ends, and
-// then must exit with 0.
+// startDaemon starts a daemon and returns its URL. The daemon is drained at the end of the test and must then exit with 0.
 func startDaemon(t *testing.T, flags ...string) string {
 	t.Helper()
 	cmd := command(append([]string{"serve", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir()}, flags...)...)
@@ -220,7 +217,7 @@ func startDaemon(t *testing.T, flags ...string) string {
 	return url
 }
 
-// startWith returns the URL of a daemon, which ends at the latest when the test does.
+// startWith starts a daemon and returns its URL. The daemon is killed at the end of the test.
 func startWith(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.StdoutPipe()

@@ -30,7 +30,7 @@ cannot change while judged serves is named in the log and left.`,
   judged serve -c judged.toml`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// From here on a hangup never ends judged. One that comes before it serves waits.
+			// From here on SIGHUP never ends judged. A SIGHUP before it serves is handled later.
 			hangup := make(chan os.Signal, 1)
 			signal.Notify(hangup, syscall.SIGHUP)
 			load := func() (config.Config, error) { return a.serveConfig(cmd, cpuList, tuneHost) }
@@ -69,7 +69,7 @@ cannot change while judged serves is named in the log and left.`,
 	return cmd
 }
 
-// serveConfig is the configuration with the flags on top.
+// serveConfig returns the configuration with the flags applied.
 func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (config.Config, error) {
 	c, err := config.Load(a.config, environ())
 	if err != nil {
@@ -96,9 +96,8 @@ func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (co
 	return c, nil
 }
 
-// afterSecond is a context that ends with the second signal to end; the first
-// one ends the command's own. It counts for itself: a second signal right behind
-// the first must not get lost.
+// afterSecond returns a context that the second termination signal cancels; the first one cancels the command's context.
+// It counts signals itself, so that a second one right after the first is not lost.
 func afterSecond() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -117,7 +116,7 @@ func afterSecond() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// asUsage gives settings that cannot be used here, such as CPUs that are not there, the exit code of wrong usage.
+// asUsage turns errors about settings that this host does not support, such as absent CPUs, into usage errors.
 func asUsage(err error) error {
 	if errors.As(err, new(*engine.UsageError)) || errors.As(err, new(*daemon.SettingError)) {
 		return &usageError{err}

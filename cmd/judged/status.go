@@ -37,7 +37,7 @@ no such job, 3 judged could not judge it or cannot be reached.`,
 	return cmd
 }
 
-// printStatus prints a report; one without a verdict yet is not a no.
+// printStatus prints a report. A job without a verdict yet does not set the exit code.
 func (a *app) printStatus(r api.Report, asJSON bool) error {
 	err := a.printReport(r, asJSON)
 	if errors.Is(err, errNo) && !r.State.Final() {

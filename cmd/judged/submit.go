@@ -15,7 +15,7 @@ import (
 	"judged/internal/service/render"
 )
 
-// submission is what submit says about a job beyond jobFlags.
+// submission holds the flags of submit besides jobFlags.
 type submission struct {
 	id, priority string
 	labels       []string
@@ -69,7 +69,7 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 	return cmd
 }
 
-// submit checks a job, uploads what the daemon does not have, and sends it.
+// submit validates a job, uploads the files that the daemon lacks, and sends the job.
 func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submission) (err error) {
 	l.job.Priority = api.Priority(s.priority)
 	if l.job.Labels, err = parsePairs("label", "KEY=VALUE", s.labels); err != nil {
@@ -78,7 +78,7 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 	if err := l.check(); err != nil {
 		return inFlags(err)
 	}
-	// Submitting would wait until it is ready, and say nothing meanwhile.
+	// Without this check a submission to a daemon that is not ready would wait silently.
 	if err := cl.Ready(ctx); err != nil {
 		return refused(fmt.Errorf("submit job: %w", err))
 	}
@@ -103,7 +103,7 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 	return a.printReport(report, s.asJSON)
 }
 
-// check finds what no daemon would take. The tests of a problem are known to the daemon only.
+// check returns an error if no daemon would accept the job. Only the daemon knows the tests of a problem.
 func (l *localJob) check() (err error) {
 	j := l.job
 	if j.Problem != "" {
@@ -116,8 +116,7 @@ func (l *localJob) check() (err error) {
 	return err
 }
 
-// unbounded is a configuration that finds only what no daemon would take: the
-// bounds are for the daemon to say.
+// unbounded returns a configuration with the highest bounds, because only the daemon knows its own.
 func unbounded() config.Config {
 	c := config.Default()
 	c.Slots.Width, c.Sandbox.WorkInodes = math.MaxInt, math.MaxInt
@@ -129,10 +128,10 @@ func unbounded() config.Config {
 	return c
 }
 
-// follow waits for a report and shows progress to people meanwhile.
+// follow waits for a report and shows the progress.
 func (a *app) follow(ctx context.Context, cl client.Client, id string, tests int) (api.Report, error) {
 	p := a.newProgress(tests)
-	defer p.end()
+	defer p.clear()
 	if p.w != nil {
 		for e, err := range cl.Watch(ctx, id, 0) {
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 	"judged/internal/service/render"
 )
 
-// writeTranscript writes the conversations of a report for people: a line for each time that one of the two wrote.
+// writeTranscript writes the transcripts of a report as text, with a line for each write of either side.
 func writeTranscript(path string, r api.Report) error {
 	var b strings.Builder
 	for _, t := range r.Tests {

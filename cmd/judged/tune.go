@@ -35,14 +35,14 @@ left or is no longer as it was set, 2 wrong usage, 3 judged had to stop.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what: judged tune plan, apply, status or restore; see judged tune --help")
+			return usagef("no command; use judged tune plan, apply, status or restore, see judged tune --help")
 		},
 	}
 	cmd.AddCommand(a.tunePlanCommand(), a.tuneApplyCommand(), a.tuneStatusCommand(), a.tuneRestoreCommand())
 	return cmd
 }
 
-// tuneFlags are those of the four commands; each has some of them.
+// tuneFlags are the flags of the four commands. Each command has some of them.
 type tuneFlags struct {
 	cpuList, cpus, root string
 	width               int
@@ -155,7 +155,7 @@ func (a *app) tuneCommonFlags(cmd *cobra.Command, f *tuneFlags) {
 	cmd.Flags().StringSliceVar(&f.only, "only", nil,
 		"settings by their `ID`, which are those of judged doctor; repeatable")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		// A variable of a script that was never set must not become all of them.
+		// An unset variable of a script must not select all settings.
 		if cmd.Flags().Changed("only") && len(f.only) == 0 {
 			return usagef("read --only: it names no setting; leave it out for all of them")
 		}
@@ -171,7 +171,7 @@ func (a *app) cpuFlags(cmd *cobra.Command, f *tuneFlags) {
 	cmd.Flags().IntVar(&f.width, "width", 0, "`NUMBER` of CPUs of one slot (default: config, else 1)")
 }
 
-// tuneConfig is the configuration with the flags over it.
+// tuneConfig returns the configuration with the flags applied.
 func (a *app) tuneConfig(cmd *cobra.Command, f *tuneFlags) (config.Config, error) {
 	if err := shortCPUList(cmd, f.cpus); err != nil {
 		return config.Config{}, err
@@ -196,7 +196,7 @@ func tuneOptions(c config.Config, host hostfs.FS, f tuneFlags) tune.Options {
 	return tune.Options{FS: host, Journal: c.Tune.Journal, CPUs: c.Slots.CPUList, Width: c.Slots.Width, Only: f.only}
 }
 
-// asRoot does what needs root: the journal belongs to root, and so do the settings.
+// asRoot calls do if the process runs as root, which owns the journal and the settings.
 func (a *app) asRoot(ctx context.Context, asJSON bool, do func(context.Context, tune.Options) (tune.Report, error),
 	o tune.Options) error {
 	if !linux.IsRoot() {
@@ -205,7 +205,7 @@ func (a *app) asRoot(ctx context.Context, asJSON bool, do func(context.Context, 
 	return a.tuneReport(asJSON)(do(ctx, o))
 }
 
-// printTuned prints a report, also one that ended in the middle.
+// tuneReport returns a function that prints a report, even an incomplete one.
 func (a *app) tuneReport(asJSON bool) func(tune.Report, error) error {
 	return func(r tune.Report, err error) error {
 		if u, ok := errors.AsType[*tune.UsageError](err); ok {

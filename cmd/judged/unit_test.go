@@ -128,8 +128,8 @@ func only(m, want map[string]string) map[string]string {
 	return kept
 }
 
-// inItsGroup wants all groups of runs below what was delegated. The cpuset of
-// v1 is nobody's to delegate: there they are below the root.
+// inItsGroup checks that all groups of runs are below the delegated one. The cpuset controller of v1 cannot be
+// delegated; its groups are below the root.
 func inItsGroup(t *testing.T, pid int) {
 	t.Helper()
 	groups := cgroupsOf(pid)
@@ -144,8 +144,7 @@ func inItsGroup(t *testing.T, pid int) {
 	}
 }
 
-// judges wants the verdict of a right and of a wrong answer, and of a program
-// that has to be stopped.
+// judges checks the verdicts of a right and a wrong answer, and of a program that must be stopped.
 func judges(t *testing.T, url, program string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -22,7 +22,7 @@ import (
 	"judged/internal/service/render"
 )
 
-// verifier judges the programs of a package.
+// verifier judges the programs of a problem package.
 type verifier struct {
 	a       *app
 	c       config.Config
@@ -102,10 +102,10 @@ func verifyFlags(cmd *cobra.Command, a *app, cpuList *string, jobs, repeats *int
 	cpuListFlag(cmd, cpuList)
 }
 
-// compiledBytes is for the binaries of a package while it is verified.
+// compiledBytes is the size of the compile cache during verification.
 const compiledBytes = 1 << 30
 
-// openVerifier reads the package and makes the host ready to judge. Close what it returns.
+// openVerifier reads the package and opens an engine. The caller must close the verifier.
 func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ *verifier, err error) {
 	if o.jobs < 1 || o.repeats < 1 {
 		return nil, usagef("read --jobs and --repeats: want at least 1")
@@ -148,7 +148,7 @@ func (v *verifier) close() error {
 	return errors.Join(append(errs, v.pkg.Close())...)
 }
 
-// submission judges a program of the package on a slot as a submission. change is called on its job.
+// submission judges a program of the package on a slot. It calls change on the job first.
 func (v *verifier) submission(ctx context.Context, slot slots.Slot, p problem.Program,
 	change func(*api.Job)) (api.Report, error) {
 	l := &localJob{program: p.Name}
@@ -163,7 +163,7 @@ func (v *verifier) submission(ctx context.Context, slot slots.Slot, p problem.Pr
 	return v.judge(ctx, slot, l)
 }
 
-// judge runs all tests of a job on a slot.
+// judge judges a job on a slot, with all of its tests.
 func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob) (api.Report,
 	error) {
 	l.job.Stop, l.job.CPUs = api.StopNever, v.c.Slots.Width
@@ -187,7 +187,7 @@ func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob) (api
 	return report, err
 }
 
-// each calls f for each of n programs, as many at once as there are slots.
+// each calls f for each of n programs, concurrently on all slots.
 func (v *verifier) each(n int, f func(i int, slot slots.Slot) error) error {
 	var group sync.WaitGroup
 	next := make(chan int)
@@ -219,7 +219,7 @@ func (v *verifier) progress(name string) {
 	v.line.Show("%d of %d  %s", v.done, len(v.pkg.Submissions), render.Printable(name))
 }
 
-// solutions judges all submissions with a time limit, or only those for which the filter is true.
+// solutions judges the submissions that the filter selects, with the given time limit.
 func (v *verifier) solutions(ctx context.Context, limit time.Duration,
 	only func(problem.Submission) bool) ([]solution, error) {
 	judged := make([]*solution, len(v.pkg.Submissions))
@@ -245,7 +245,8 @@ func (v *verifier) solutions(ctx context.Context, limit time.Duration,
 	return found, err
 }
 
-// solution judges one submission, and one that has to be too slow once more with the limit that the format asks for.
+// solution judges one submission. One that must be too slow is judged again with the longer limit that the format
+// requires.
 func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Submission,
 	limit time.Duration) (solution, error) {
 	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper}
@@ -262,7 +263,7 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 	if err != nil {
 		return x, err
 	}
-	x.take(report)
+	x.record(report)
 	x.Differences = s.Difference(report)
 	if report.Verdict == api.InternalError {
 		x.Differences = append(x.Differences, "internal error: "+report.Message)
@@ -281,7 +282,7 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 	if err != nil {
 		return x, err
 	}
-	x.take(report)
+	x.record(report)
 	if !anyTimeLimit(report) {
 		x.Differences = append(x.Differences, fmt.Sprintf("within %g times the time limit; the format wants it slower",
 			v.pkg.TimeRule.Rejected))
@@ -289,7 +290,7 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 	return x, nil
 }
 
-// notHere reports whether a program cannot be run by judged, or not on this host.
+// notHere reports whether the error means that judged, or this host, cannot run a program.
 func notHere(err error) bool {
 	return errors.As(err, new(*problem.ProgramError)) || errors.As(err, new(*api.LanguageUnavailableError))
 }
@@ -303,7 +304,7 @@ func anyTimeLimit(r api.Report) bool {
 	return false
 }
 
-// validators runs the input validators over all inputs. Their exit status is the answer.
+// validators runs the input validators on all inputs and evaluates their exit status.
 func (v *verifier) validators(ctx context.Context) ([]string, error) {
 	var differences []string
 	rejected := map[string]bool{}
@@ -330,8 +331,8 @@ func (v *verifier) validators(ctx context.Context) ([]string, error) {
 	return differences, nil
 }
 
-// validated says what a validator finds wrong with the inputs that have to be valid, and which of the others it rejects.
-// An input that it has not read to its end is in neither.
+// validated compares a validator's exit status with the expected one. It returns the differences and the invalid inputs
+// that the validator rejects. An input at which it did not exit is never rejected.
 func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) (differences []string,
 	rejects map[string]bool) {
 	rejects = map[string]bool{}
@@ -339,7 +340,7 @@ func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) 
 		invalid := slices.ContainsFunc(pkg.InvalidInputs, func(i problem.Test) bool { return i.Name == t.Name })
 		switch status, exited := exits[t.Name]; {
 		case !exited:
-			differences = append(differences, fmt.Sprintf("%s did not come to its end at the input of %s", x.Program.Name,
+			differences = append(differences, fmt.Sprintf("%s did not exit at the input of %s", x.Program.Name,
 				t.Name))
 		case invalid && status != x.OK:
 			rejects[t.Name] = true
@@ -351,7 +352,7 @@ func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) 
 	return differences, rejects
 }
 
-// validator runs one validator and returns its exit status for each input at which it exited.
+// validator runs one validator and returns its exit status by input. Inputs at which it did not exit are missing.
 func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[string]int, error) {
 	l := &localJob{program: x.Program.Name}
 	var err error
@@ -379,7 +380,7 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 	return exits, nil
 }
 
-// outputs has the checker judge the outputs of which the package knows the verdict.
+// outputs runs the checker on the package's sample outputs and compares verdicts.
 func (v *verifier) outputs(ctx context.Context) ([]string, error) {
 	var differences []string
 	for _, o := range v.pkg.Outputs {
@@ -402,8 +403,8 @@ func (v *verifier) outputs(ctx context.Context) ([]string, error) {
 	return differences, nil
 }
 
-// outputDifference says how a report differs from what is known of an output; "" if it does not. An output that the
-// checker has not seen, such as a large one, is not rejected by it.
+// outputDifference returns how a report differs from the expected verdict of an output, or "". An output that the
+// checker has not read, for example because it is too large, does not count as rejected.
 func outputDifference(o problem.Output, r api.Report) string {
 	if r.Verdict == api.InternalError {
 		return fmt.Sprintf("checker at %s: %s", o.Test.Name, r.Message)

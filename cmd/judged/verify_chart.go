@@ -34,7 +34,7 @@ func (r *verification) writeFiles(dir string) error {
 	return writeFile(filepath.Join(dir, "verify.svg"), r.chart().WriteSVG)
 }
 
-// chart has a lane for each submission, with all runs of all tests.
+// chart returns a chart with a lane for each submission, which shows all runs of all tests.
 func (r *verification) chart() plot.Chart {
 	c := plot.Chart{Title: r.Package, Subtitle: "submissions of the jury, the runs of all tests", Axis: "CPU time, ms",
 		Solid: "run", Hollow: "ended at the limit", Tick: "slowest test", Marks: r.marks()}
@@ -58,7 +58,7 @@ func (r *verification) chart() plot.Chart {
 	return c
 }
 
-// marks are the time limit, and what the format wants submissions to stay away from it.
+// marks returns the time limit, and the safety margins that the format requires.
 func (r *verification) marks() []plot.Mark {
 	marks := []plot.Mark{{Value: ms(r.TimeLimit), Name: "limit " + units.Duration(r.TimeLimit)}}
 	for _, m := range []struct {

@@ -14,7 +14,7 @@ import (
 	"judged/internal/service/render"
 )
 
-// solution is the outcome of a submission of the jury.
+// solution is the result of a jury submission.
 type solution struct {
 	Name        string        `json:"name"`
 	Language    string        `json:"language,omitempty"`
@@ -31,18 +31,18 @@ type solution struct {
 
 	lower, upper bool
 	judged       bool   // otherwise it was not run
-	unverified   string // what could not be looked at; "" is nothing
+	unverified   string // what could not be verified, or ""
 }
 
 // testVerdict is the verdict of one test.
 type testVerdict struct {
 	Name    string          `json:"name"`
 	Verdict api.Verdict     `json:"verdict"`
-	Runs    []time.Duration `json:"runs_cpu_time_ns,omitempty"` // that count
+	Runs    []time.Duration `json:"runs_cpu_time_ns,omitempty"` // those that count
 }
 
-// take notes the verdicts, unless there are some, and the slowest test.
-func (x *solution) take(r api.Report) {
+// record stores the verdicts of the first report, and the slowest test of all reports.
+func (x *solution) record(r api.Report) {
 	if !x.judged {
 		x.Verdict, x.Score, x.Groups, x.judged = r.Verdict, r.Score, r.Groups, true
 		for _, t := range r.Tests {
@@ -69,7 +69,7 @@ func keptTimes(t api.TestReport) (times []time.Duration) {
 	return times
 }
 
-// verification is what judged verify says.
+// verification is the output of judged verify --json.
 type verification struct {
 	Package     string            `json:"package"`
 	Format      api.ProblemFormat `json:"format"`

@@ -46,8 +46,8 @@ func TestValidatedNeedsExits(t *testing.T) {
 		InvalidInputs: []problem.Test{{Name: "bad"}, {Name: "crash"}}}
 	v := problem.Validator{Program: problem.Program{Name: "v"}, OK: 0}
 	got, rejects := validated(pkg, v, map[string]int{"1": 0, "2": 3, "bad": 3})
-	want := []string{"v rejects the input of 2", "v did not come to its end at the input of 3",
-		"v did not come to its end at the input of crash"}
+	want := []string{"v rejects the input of 2", "v did not exit at the input of 3",
+		"v did not exit at the input of crash"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -31,7 +31,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// revision is the commit that the program was built from, if the build knew.
+// revision returns the commit that the program was built from, if known.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -31,7 +31,7 @@ func Bytes(b *units.Bytes) string {
 	return units.Round(*b)
 }
 
-// Runs is the number of runs kept: "3", or "2 of 3" if some were set aside.
+// Runs formats the number of runs that count: "3", or "2 of 3" if some were set aside.
 func Runs(runs []api.Run) string {
 	kept := 0
 	for _, r := range runs {
@@ -48,7 +48,7 @@ func Runs(runs []api.Run) string {
 	return fmt.Sprint(kept)
 }
 
-// Kept says why runs were set aside: "1 of 3 kept: 2 had other tasks on the
+// Kept explains why runs were set aside: "1 of 3 kept: 2 had other tasks on the
 // CPU". It is empty if all runs count.
 func Kept(runs []api.Run) string {
 	kept, count := 0, map[api.Cause]int{}
@@ -77,9 +77,8 @@ func Kept(runs []api.Run) string {
 	return text
 }
 
-// explaining selects the causes for which a run can have been set aside. A
-// daemon of another version may have other rules: if none of the causes explains
-// anything, all are returned.
+// explaining selects the causes for which a run can have been set aside. If there are none, it returns all causes,
+// because a daemon of another version may have other rules.
 func explaining(causes []api.Cause) []api.Cause {
 	some := slices.DeleteFunc(slices.Clone(causes), func(c api.Cause) bool {
 		e, ok := api.Explain(c)
@@ -91,7 +90,7 @@ func explaining(causes []api.Cause) []api.Cause {
 	return some
 }
 
-// Limit is the CPU time limit of a test.
+// Limit formats the CPU time limit of a test.
 func Limit(t *api.Timing) string {
 	if t == nil {
 		return nothing
@@ -143,7 +142,7 @@ func Causes(runs []api.Run) string {
 	return cmp.Or(strings.Join(parts, ", "), nothing)
 }
 
-// Note is the most useful remark about a test that did not pass.
+// Note returns the most useful remark about a test that did not pass.
 func Note(x api.TestReport) string {
 	switch {
 	case x.Message != "":

@@ -67,7 +67,7 @@ func causeLines(w io.Writer, e api.CauseEntry) {
 	entry(w, "remedy", e.Remedy)
 }
 
-// entry prints a word in one column and its text in the next.
+// entry prints a word and its explanation in two columns.
 func entry(w io.Writer, word, line string) {
 	const indent, column = 4, 12
 	for i, part := range text.Wrap(line, pageWidth-indent-column, 0) {
@@ -78,8 +78,7 @@ func entry(w io.Writer, word, line string) {
 	}
 }
 
-// paragraph indents all lines but the first, so that no line passes for another
-// paragraph.
+// paragraph wraps a line. All but the first output line are indented, to distinguish them from other paragraphs.
 func paragraph(w io.Writer, line string) {
 	for _, part := range text.Wrap(line, pageWidth, 2) {
 		fmt.Fprintln(w, part)

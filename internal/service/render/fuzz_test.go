@@ -13,8 +13,8 @@ import (
 	"judged/internal/api"
 )
 
-// FuzzReport holds that nothing in a report, of a contestant or of a daemon that
-// is not ours, steers a terminal or makes a line wider than a page.
+// FuzzReport checks that no content of a report, from a contestant or a foreign daemon, controls the terminal or makes a
+// line wider than a page.
 func FuzzReport(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)
@@ -42,7 +42,7 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// FuzzEscapeJSON holds that an escaped document means the same and shows.
+// FuzzEscapeJSON checks that an escaped document is equivalent and printable.
 func FuzzEscapeJSON(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)
@@ -69,8 +69,7 @@ func FuzzEscapeJSON(f *testing.F) {
 	})
 }
 
-// hostile is text that steers terminals, turns directions, is no UTF-8 or
-// breaks tables.
+// hostile is text that controls terminals, changes the direction of text, is invalid UTF-8 or breaks tables.
 var hostile = []string{
 	"plain", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u009b31mC1", "\x9b31m raw C1", "\u202egnp.exe\u202c",
 	"\u2066a\u2069", "a\r\nb\tc\v\f",

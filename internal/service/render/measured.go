@@ -135,7 +135,7 @@ func Experiment(w io.Writer, r experiment.Result) error {
 	return err
 }
 
-// partialLine prints how many runs an interrupted measurement has.
+// partialLine prints how many runs an interrupted measurement has completed.
 func partialLine(w io.Writer, r bench.Result) {
 	if !r.Partial {
 		return
@@ -163,8 +163,7 @@ func hostLine(w io.Writer, h *api.HostReport) {
 	}
 }
 
-// Progress is how far a measurement is, and how long the rest takes at the same
-// pace.
+// Progress formats the progress of a measurement, with the remaining time at the current rate.
 func Progress(done, total int, elapsed time.Duration, next string) string {
 	if done == 0 {
 		return next

@@ -157,7 +157,7 @@ func verdictLine(r api.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// Host says in one line how reliable the host's times are.
+// Host summarizes in one line how reliable the host's times are.
 func Host(h api.HostReport) string {
 	fit := "the host is fit to judge"
 	if h.Doctor != nil && !h.Doctor.Ready {
