@@ -87,6 +87,7 @@ func TestGeneratedClients(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.language, func(t *testing.T) {
+			t.Parallel() // most of it is the work of compilers
 			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(filepath.Join(testkit.RepoRoot(t), "testdata/clients",
 				tt.language))); err != nil {
