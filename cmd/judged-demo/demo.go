@@ -148,7 +148,8 @@ func (d *demo) tell(ctx context.Context, daemon *daemon, plan *plan) error {
 // nothing.
 func (d *demo) leave(s *scene) error {
 	err := s.remove()
-	left, errLeft := s.leftovers()
+	reapOrphans()
+	left, errLeft := s.leftovers(s.daemons...)
 	if err := errors.Join(err, errLeft); err != nil {
 		return fmt.Errorf("look for leftovers: %w", err)
 	}

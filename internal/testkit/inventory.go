@@ -135,12 +135,17 @@ func (inv inventory) addSockets(of family) error {
 	return nil
 }
 
-func (inv inventory) addCgroups() error {
+// addCgroups finds the control groups of judged processes, whose names contain the PID.
+func (inv inventory) addCgroups(pids []int) error {
 	all, err := mounts("/proc/self")
 	if err != nil {
 		return err
 	}
-	own := fmt.Sprintf("judged-%d-", os.Getpid())
+	own := func(path string) bool {
+		return slices.ContainsFunc(pids, func(pid int) bool {
+			return strings.Contains(path, fmt.Sprintf("/judged-%d-", pid))
+		})
+	}
 	for _, m := range all {
 		if m.FSType != "cgroup" && m.FSType != "cgroup2" {
 			continue
@@ -151,7 +156,7 @@ func (inv inventory) addCgroups() error {
 				return filepath.SkipDir // removed or closed to us while we look
 			case err != nil:
 				return nil
-			case d.IsDir() && strings.Contains(path, "/"+own):
+			case d.IsDir() && own(path):
 				inv[path] = "cgroup " + path
 			}
 			return nil

@@ -51,6 +51,14 @@ func Run(m *testing.M) int {
 	return LeftoverExit
 }
 
+// Baseline records what this process and its children have. The function that it returns lists what was added since,
+// and the control groups of the given processes. It waits a few seconds for what is still being removed.
+func Baseline() (leftovers func(pids ...int) ([]string, error), err error) {
+	openPoller()
+	before, err := takeInventory(Users{})
+	return func(pids ...int) ([]string, error) { return leftover(before, Users{}, settle, pids...) }, err
+}
+
 // openPoller makes the runtime open its epoll and event descriptors, which
 // stay open for good, before they are counted.
 func openPoller() {
@@ -65,7 +73,7 @@ func openPoller() {
 // inventory maps a key that identifies a thing to its description for people.
 type inventory map[string]string
 
-func takeInventory(u Users) (inventory, error) {
+func takeInventory(u Users, pids ...int) (inventory, error) {
 	inv := inventory{}
 	children, err := inv.addChildren()
 	if err != nil {
@@ -79,16 +87,16 @@ func takeInventory(u Users) (inventory, error) {
 	for _, child := range children {
 		errs = append(errs, inv.addMountsOf(child), inv.addSockets(child))
 	}
-	errs = append(errs, inv.addCgroups(), inv.addMounts(), inv.addUsers(u))
+	errs = append(errs, inv.addCgroups(append(pids, os.Getpid())), inv.addMounts(), inv.addUsers(u))
 	return inv, errors.Join(errs...)
 }
 
 // leftover returns what exists now, did not exist before, and does not go
 // away within settle.
-func leftover(before inventory, u Users, settle time.Duration) ([]string, error) {
+func leftover(before inventory, u Users, settle time.Duration, pids ...int) ([]string, error) {
 	end := time.Now().Add(settle)
 	for {
-		now, err := takeInventory(u)
+		now, err := takeInventory(u, pids...)
 		if err != nil {
 			return nil, err
 		}
