@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/term"
 
-	"judged/internal/client"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/service/render"
 	"judged/internal/testkit"
@@ -110,7 +109,7 @@ func (d *demo) show(ctx context.Context, scene *scene, plan *plan) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() { <-daemon.ended; cancel(errEnded) }()
-	if err := judgeAll(ctx, client.Client{Base: daemon.url}, plan, line); err != nil {
+	if err := d.judgeAll(ctx, daemon.url, plan, line); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	line.Clear()

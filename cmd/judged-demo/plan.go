@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -23,7 +24,6 @@ type plan struct {
 type item struct {
 	sample samples.Sample
 	job    api.Job
-	id     string
 	report api.Report
 }
 
@@ -60,20 +60,26 @@ const (
 )
 
 // sieve is a measurement rather than a sample: how far apart the times of one
-// memory-bound program are.
+// memory-bound program are. Its test is written by build.
 func sieve(dir string, repeats int) *item {
-	input, answer := fmt.Sprintln(sieveNumbers), fmt.Sprintln(sievePrimes)
 	return &item{
 		sample: samples.Sample{Name: "measure/sieve", Source: filepath.Join(dir, "submissions", "measure", "sieve.c"),
 			Static: true,
 			Want:   samples.Want{Verdict: api.Accepted}},
 		job: api.Job{
-			Tests: []api.Test{{Name: fmt.Sprint(sieveNumbers), Input: &api.File{Text: &input},
-				Answer: &api.File{Text: &answer}}},
 			Limits:  api.Limits{CPUTimeMS: 10_000, WallTimeMS: 60_000, Memory: sieveMemory},
 			Repeats: api.Repeats{Min: repeats, Max: repeats},
+			Checker: &api.Checker{Kind: "tokens"},
 		},
 	}
+}
+
+// sieveTest writes the test of the sieve and returns the path of its input.
+func sieveTest(dir string) (string, error) {
+	path := filepath.Join(dir, "sieve-tests", fmt.Sprint(sieveNumbers))
+	return path + ".in", errors.Join(os.Mkdir(filepath.Dir(path), 0o755),
+		os.WriteFile(path+".in", fmt.Appendln(nil, sieveNumbers), 0o644),
+		os.WriteFile(path+".ans", fmt.Appendln(nil, sievePrimes), 0o644))
 }
 
 // build makes the programs, and of those the jobs.
@@ -87,11 +93,15 @@ func (p *plan) build(ctx context.Context, dir string, line render.Line) error {
 			return &needError{errors.Join(err, errors.New(
 				"gcc must link statically, too; install the static C library: apt-get install libc6-dev"))}
 		}
-		if it.job.Tests == nil {
+		if n < len(p.items)-1 {
 			it.job = it.sample.Job()
-		} else {
-			it.job.Program = api.File{Part: it.sample.Program}
+			continue
 		}
+		input, err := sieveTest(dir)
+		if err != nil {
+			return err
+		}
+		it.job.Program, it.job.Tests = api.File{Part: it.sample.Program}, []api.Test{{Input: &api.File{Part: input}}}
 	}
 	return nil
 }
