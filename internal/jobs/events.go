@@ -28,7 +28,7 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 	poll := time.NewTicker(2 * s.opts.poll) // there may be thousands of watchers
 	defer poll.Stop()
 	for {
-		changed, _, release := s.hub.watch(id) // before reading, so that no change is missed
+		changed, _, release := s.notifier.watch(id) // before reading, so that no change is missed
 		r, err := s.readRow(ctx, id)
 		ended := false
 		if err == nil {
@@ -57,7 +57,7 @@ func (s *Store) Wait(ctx context.Context, id string) (api.Report, error) {
 	poll := time.NewTicker(2 * s.opts.poll) // an end may be missed while the database is away
 	defer poll.Stop()
 	for ctx.Err() == nil {
-		_, ended, release := s.hub.watch(id) // before reading, so that no end is missed
+		_, ended, release := s.notifier.watch(id) // before reading, so that no end is missed
 		r, err := s.readRow(context.WithoutCancel(ctx), id)
 		if err != nil {
 			release()

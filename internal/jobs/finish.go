@@ -68,7 +68,7 @@ func (s *Store) Return(ctx context.Context, l api.Lease, back api.Returned) erro
 	}
 	s.notifyJob(l.ID)
 	if back.Delay <= 0 {
-		s.hub.back(k.pool, r)
+		s.notifier.back(k.pool, r)
 		s.notifyWork(k)
 	}
 	return nil

@@ -50,7 +50,7 @@ func FuzzMessage(f *testing.F) {
 		f.Add(m)
 	}
 	f.Fuzz(func(_ *testing.T, m string) {
-		var h hub
+		var h notifier
 		h.line(kind{"default", 1, false})
 		h.watch("a")
 		h.receive(m)

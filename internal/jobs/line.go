@@ -33,7 +33,7 @@ func (s *Store) unpark(ctx context.Context) (int64, error) {
 	from := min(s.unparked.Load(), now) - int64(unparkLag)
 	n, err := s.exec(ctx, "take a job", unparkJobs, now, from, unparkBatch)
 	if n > 0 {
-		s.hub.everyLine()
+		s.notifier.everyLine()
 	}
 	if err == nil && n < unparkBatch {
 		s.unparked.Store(now)
@@ -52,7 +52,7 @@ type lows struct {
 	mu    sync.Mutex // guards the rest
 	seq   positions
 	backs int           // how often a job came back
-	moved int64         // hub.moved when seq was learned
+	moved int64         // notifier.moved when seq was learned
 	whole time.Time     // when the whole line was looked at
 	took  time.Duration // what that took
 }
@@ -111,13 +111,13 @@ func (l *lows) back(r row) {
 
 // takeLine takes the first job in line for a slot.
 func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, found bool, err error) {
-	low := &s.hub.line(kind{w.Pool, w.Width, w.Contests}).low
+	low := &s.notifier.line(kind{w.Pool, w.Width, w.Contests}).low
 	text := takeAny
 	if w.Contests {
 		text = takeContest
 	}
 	for whole := false; ; whole = true {
-		look, now := low.begin(s.hub.moved.Load(), whole), s.now()
+		look, now := low.begin(s.notifier.moved.Load(), whole), s.now()
 		until := now.Add(s.opts.Lease)
 		args := []any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node, w.Key}
 		for p := range api.AllPriorities() {

@@ -358,7 +358,7 @@ func testWakeUps(t *testing.T, b backend) {
 		}
 		taken <- w.ID
 	}()
-	line := s.hub.line(kind{defaultPool, 1, false})
+	line := s.notifier.line(kind{defaultPool, 1, false})
 	testkit.WaitFor(t, time.Minute, "the taker to be in front, without a token", func() bool {
 		return len(line.front) == 1 && len(line.wake) == 0
 	})
@@ -371,9 +371,9 @@ func testWakeUps(t *testing.T, b backend) {
 
 func (b *bench) waitForWatcher(id string) {
 	testkit.WaitFor(b.t, time.Minute, "a watcher", func() bool {
-		b.hub.mu.Lock()
-		defer b.hub.mu.Unlock()
-		return b.hub.jobs[id] != nil
+		b.notifier.mu.Lock()
+		defer b.notifier.mu.Unlock()
+		return b.notifier.jobs[id] != nil
 	})
 }
 

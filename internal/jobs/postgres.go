@@ -162,13 +162,13 @@ func (p *peers) receive(life context.Context) error {
 		return err
 	}
 	// Changes from before LISTEN had no notification.
-	p.store.hub.everything()
+	p.store.notifier.everything()
 	for {
 		n, err := conn.WaitForNotification(life)
 		if err != nil {
 			return err
 		}
-		p.store.hub.receive(n.Payload)
+		p.store.notifier.receive(n.Payload)
 	}
 }
 

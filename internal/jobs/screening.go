@@ -72,7 +72,7 @@ WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, atOnce, h
 	}
 	k := kindOf(rec.Job)
 	k.pool = q.pool
-	s.hub.moved.Add(1)
+	s.notifier.moved.Add(1)
 	s.notifyJob(rec.ID)
 	s.notifyWork(k)
 	return nil
@@ -135,7 +135,7 @@ func (s *Store) Move(ctx context.Context, from, to string) (int, error) {
 SET pool = ?1, state = 0, due = 0, excused = attempt, started = 0, host = '', cpus = ''
 WHERE parked = 0 AND finished = 0 AND pool = ?3 AND priority < ?4 AND due <= ?2`, to, s.now().UnixNano(), from, auditPriority)
 	if n > 0 {
-		s.hub.everything()
+		s.notifier.everything()
 	}
 	return int(n), err
 }

@@ -48,7 +48,7 @@ type Store struct {
 	driver   driver
 	write    *sql.DB // changes
 	read     *sql.DB // reads; the same as write where writers do not exclude readers
-	hub      hub
+	notifier notifier
 	capacity capacity
 	outbox   outbox
 	check    check

@@ -18,8 +18,8 @@ import (
 // once.
 func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
-	line := s.hub.line(kind{w.Pool, w.Width, w.Contests})
-	defer s.hub.leave(line)
+	line := s.notifier.line(kind{w.Pool, w.Width, w.Contests})
+	defer s.notifier.leave(line)
 	// Only one taker of a kind queries the database at a time: otherwise each new
 	// job would wake all of them.
 	select {
@@ -147,7 +147,7 @@ func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 		`UPDATE jobs SET due = ?1, parked = 0 WHERE finished = 0 AND host <> '' AND host = ?2 AND +state = 1`,
 		atOnce, host)
 	if n > 0 {
-		s.hub.everything()
+		s.notifier.everything()
 	}
 	return int(n), err
 }
@@ -162,7 +162,7 @@ func (s *Store) Adopt(ctx context.Context, pool string, inUse []string) (int, er
 	}
 	n, err := s.exec(ctx, "adopt jobs of other pools", text, args...)
 	if n > 0 {
-		s.hub.everything()
+		s.notifier.everything()
 	}
 	return int(n), err
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// hub wakes callers that wait for work of a pool and width, or for a change of a job.
-type hub struct {
+// notifier wakes callers that wait for work of a pool and width, or for a change of a job.
+type notifier struct {
 	mu    sync.Mutex // guards the maps
 	works map[kind]*line
 	jobs  map[string]*watch
@@ -55,7 +55,7 @@ func wakeUp(c chan struct{}) {
 }
 
 // line returns the line of a kind, until leave.
-func (h *hub) line(k kind) *line {
+func (h *notifier) line(k kind) *line {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.works == nil {
@@ -74,7 +74,7 @@ func (h *hub) line(k kind) *line {
 	return l
 }
 
-func (h *hub) leave(l *line) {
+func (h *notifier) leave(l *line) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l.takers--
@@ -84,7 +84,7 @@ func (h *hub) leave(l *line) {
 // watch returns channels that are closed when the job changes or ends, and a
 // function to call when they are no longer needed. Both are closed when anything may
 // have happened.
-func (h *hub) watch(id string) (changed, ended <-chan struct{}, release func()) {
+func (h *notifier) watch(id string) (changed, ended <-chan struct{}, release func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.jobs == nil {
@@ -105,7 +105,7 @@ func (h *hub) watch(id string) (changed, ended <-chan struct{}, release func()) 
 	}
 }
 
-func (h *hub) changed(id string) {
+func (h *notifier) changed(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.jobs[id]; w != nil {
@@ -114,7 +114,7 @@ func (h *hub) changed(id string) {
 	}
 }
 
-func (h *hub) ended(id string) {
+func (h *notifier) ended(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.jobs[id]; w != nil {
@@ -123,14 +123,14 @@ func (h *hub) ended(id string) {
 }
 
 // drop wakes all that watch a job. The caller holds mu.
-func (h *hub) drop(id string, w *watch) {
+func (h *notifier) drop(id string, w *watch) {
 	delete(h.jobs, id)
 	close(w.changed)
 	close(w.ended)
 }
 
 // back has takers of a pool look at a job that is in line again.
-func (h *hub) back(pool string, r row) {
+func (h *notifier) back(pool string, r row) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for k, l := range h.works {
@@ -141,14 +141,14 @@ func (h *hub) back(pool string, r row) {
 }
 
 // everyLine wakes a taker of each kind, which looks at all jobs in line.
-func (h *hub) everyLine() {
+func (h *notifier) everyLine() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines()
 }
 
 // lines is everyLine. The caller holds mu.
-func (h *hub) lines() {
+func (h *notifier) lines() {
 	h.moved.Add(1)
 	for _, l := range h.works {
 		wakeUp(l.wake)
@@ -156,7 +156,7 @@ func (h *hub) lines() {
 }
 
 // everything wakes all callers.
-func (h *hub) everything() {
+func (h *notifier) everything() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines()
@@ -173,7 +173,7 @@ const (
 )
 
 // receive handles a message of another process, or of this one.
-func (h *hub) receive(message string) {
+func (h *notifier) receive(message string) {
 	if id, ok := strings.CutPrefix(message, aboutJob); ok {
 		h.changed(id)
 		return
@@ -191,7 +191,7 @@ func (h *hub) receive(message string) {
 
 // work wakes a taker for each width of slot that can judge a job of this kind.
 // The next taker of a line queries the database anyway.
-func (h *hub) work(k kind) {
+func (h *notifier) work(k kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for slot, l := range h.works {
@@ -203,18 +203,18 @@ func (h *hub) work(k kind) {
 
 // notifyJob wakes those that watch a job, in all processes.
 func (s *Store) notifyJob(id string) {
-	s.hub.changed(id)
+	s.notifier.changed(id)
 	s.driver.notify(aboutJob + id)
 }
 
 // notifyEnd wakes those that watch a job or wait for its end, in all processes.
 func (s *Store) notifyEnd(id string) {
-	s.hub.ended(id)
+	s.notifier.ended(id)
 	s.driver.notify(aboutEnd + id)
 }
 
 // notifyWork wakes a taker in each process.
 func (s *Store) notifyWork(k kind) {
-	s.hub.work(k)
+	s.notifier.work(k)
 	s.driver.notify(aboutWork + strconv.Itoa(k.width) + " " + k.pool)
 }

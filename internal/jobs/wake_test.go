@@ -15,7 +15,7 @@ import (
 // TestLinesAreForgotten holds that the lines of pools that nobody takes jobs of are not kept for ever.
 func TestLinesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h hub
+		var h notifier
 		used := h.line(kind{pool: "used"})
 		for i := range 1000 {
 			h.leave(h.line(kind{pool: fmt.Sprint("p", i)}))

@@ -76,7 +76,7 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCl
 // readStrict reads the body of a request that is no job.
 func readStrict[T any](s *Server, w http.ResponseWriter, r *http.Request) (T, error) {
 	aside := &room{memory: s.memory}
-	defer aside.giveBack()
+	defer aside.release()
 	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
 	v, unfit, err := jobspec.Decode[T](untilGone{r.Context(), aside})
 	if useless := findings(err); len(useless) > 0 {
@@ -188,7 +188,7 @@ func (r *room) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (r *room) giveBack() { r.memory.Release(r.held) }
+func (r *room) release() { r.memory.Release(r.held) }
 
 // unreadable turns read errors into a problem, but for bodies that are too long,
 // for which there is no memory, or whose caller has hung up.

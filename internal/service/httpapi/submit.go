@@ -123,7 +123,7 @@ func (s *Server) checkRoom(ctx context.Context, id string) error {
 // has reserved when it returns.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (jobs.Submission, error) {
 	aside := room{memory: s.memory}
-	defer aside.giveBack()
+	defer aside.release()
 	sent, err := s.readJob(w, r, &aside)
 	if err != nil {
 		return jobs.Submission{}, err

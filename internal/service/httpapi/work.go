@@ -105,7 +105,7 @@ func readWork[T any, P interface {
 // that is not valid.
 func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next string) error {
 	aside := &room{memory: s.memory}
-	defer aside.giveBack()
+	defer aside.release()
 	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
 	err := json.NewDecoder(aside).Decode(v)
 	var noRoom *Problem
