@@ -48,6 +48,7 @@
 //	  lab/experiment lab/probe                         [2]  published experiments repeated; what a slot is like
 //	service  what runs as a daemon
 //	  service/metrics service/render                   [0]  every metric; reports as tables
+//	  service/intake                                   [0]  from what a platform sends to a job
 //	  service/httpapi                                  [1]  routes, and the page for people
 //	  service/dispatch service/slothealth              [1]  the job loop; which slots are fit to judge on
 //	  service/daemon                                   [2]  configuration -> parts -> tasks; readiness, drain
@@ -61,7 +62,7 @@
 //
 // Life of a submission:
 //
-//	client -> httpapi -> jobspec -> blobs -> jobs.Put (durable: 202)
+//	client -> httpapi -> intake (jobspec, blobs) -> jobs.Put (durable: 202)
 //	       -> dispatch: free slot (slots, slothealth) -> jobs.Take (lease)
 //	       -> judge -> measure -> sandbox -> (cgroup, initproc)   on the slot's CPUs
 //	                   checker                                    on the housekeeping CPUs

@@ -62,6 +62,14 @@ var (
 // Complete returns j with every default filled in, or all that is wrong with it
 // as Errors. The result shares no maps or slices that it changed with j.
 func Complete(c config.Config, j api.Job) (api.Job, error) {
+	if err := Check(c, j); err != nil {
+		return api.Job{}, err
+	}
+	return Fill(c, j), nil
+}
+
+// Check returns all that is wrong with a job as Errors, or nil.
+func Check(c config.Config, j api.Job) error {
 	var e Errors
 	if j.Program != (api.File{}) || needsProgram(j.Command) {
 		e.file("program", &j.Program)
@@ -93,10 +101,7 @@ func Complete(c config.Config, j api.Job) (api.Job, error) {
 	e.check(j.Pool == "" || config.ValidPool(j.Pool), "pool", "%s is not the name of a pool; send one of GET /v1/pools, "+
 		"or leave it out", text.Quoted(j.Pool))
 	e.labels(j.Labels)
-	if err := e.err(); err != nil {
-		return api.Job{}, err
-	}
-	return fill(c, j), nil
+	return e.err()
 }
 
 func (e *Errors) file(field string, f *api.File) {
@@ -392,8 +397,8 @@ func optional[T int | int64 | units.Bytes](e *Errors, field string, got, high T,
 	}
 }
 
-// fill gives a correct job its defaults.
-func fill(c config.Config, j api.Job) api.Job {
+// Fill gives a job in which Check has found nothing its defaults.
+func Fill(c config.Config, j api.Job) api.Job {
 	if len(j.Command) == 0 && j.Language == "" {
 		j.Command = []string{itself}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs/jobspec"
+	"judged/internal/service/intake"
 )
 
 // jobPart is the part of a multipart body that holds the JSON.
@@ -20,21 +21,14 @@ const jobPart = "job"
 // maxParts bounds the files of one body: it is more than a job may name.
 const maxParts = 10_000
 
-// submission is a job as the caller sent it.
-type submission struct {
-	job   api.Job
-	unfit jobspec.Errors    // about values that are not in job
-	parts map[string]string // of a multipart body: digests of its files, already in the blob store
-}
-
 // readJob reads a submission. aside accounts for the memory of the JSON.
-func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (submission, error) {
+func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (intake.Request, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return submission{}, problem(
+		return intake.Request{}, problem(
 			"media-type",
 			"send the body as it is",
 			"content encoding %q is not supported",
@@ -47,7 +41,7 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (s
 		return s.readJSON(w, r, body, aside)
 	case "multipart/form-data":
 		if params["boundary"] == "" {
-			return submission{}, problem(
+			return intake.Request{}, problem(
 				"bad-request",
 				"let the HTTP client write the Content-Type",
 				"the multipart body has no boundary",
@@ -55,7 +49,7 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (s
 		}
 		return s.readParts(w, r, multipart.NewReader(body, params["boundary"]), aside)
 	}
-	return submission{}, problem(
+	return intake.Request{}, problem(
 		"media-type",
 		"send application/json, or multipart/form-data with the JSON in the part job",
 		"content type %q is not supported",
@@ -63,14 +57,14 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (s
 	).with("Accept", "application/json, multipart/form-data")
 }
 
-func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCloser, aside *room) (submission, error) {
+func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCloser, aside *room) (intake.Request, error) {
 	aside.Reader = http.MaxBytesReader(w, body, int64(s.config.HTTP.MaxBody))
 	j, unfit, err := jobspec.Decode[api.Job](untilGone{r.Context(), aside})
 	var useless jobspec.Errors
 	if err != nil && !errors.As(err, &useless) {
 		err = unreadable(err)
 	}
-	return submission{job: j, unfit: unfit}, err
+	return intake.Request{Job: j, Findings: unfit}, err
 }
 
 // readStrict reads the body of a request that is no job.
@@ -79,7 +73,7 @@ func readStrict[T any](s *Server, w http.ResponseWriter, r *http.Request) (T, er
 	defer aside.release()
 	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
 	v, unfit, err := jobspec.Decode[T](untilGone{r.Context(), aside})
-	if useless := findings(err); len(useless) > 0 {
+	if useless := findingsOf(err); len(useless) > 0 {
 		unfit, err = useless, nil
 	}
 	if err != nil {
@@ -98,7 +92,7 @@ func (s *Server) readParts(
 	r *http.Request,
 	body *multipart.Reader,
 	aside *room,
-) (sent submission, err error) {
+) (sent intake.Request, err error) {
 	parts := map[string]string{}
 	found := false
 	for n := 0; ; n++ {
@@ -147,8 +141,14 @@ func (s *Server) readParts(
 			jobPart,
 		)
 	}
-	sent.parts = parts
+	sent.Parts = parts
 	return sent, nil
+}
+
+// findingsOf returns the findings that an error has.
+func findingsOf(err error) (list jobspec.Errors) {
+	errors.As(err, &list)
+	return list
 }
 
 // untilGone is a body that fails once its request is cancelled, so that nothing is

@@ -3,10 +3,8 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -163,8 +161,8 @@ func (s *Server) packageJob(pkg *packages.Package) (api.Job, error) {
 	}
 	with := j
 	with.Command = []string{"true"}
-	_, err = jobspec.Complete(s.config, with)
-	if found := findings(err); len(found) > 0 {
+	err = jobspec.Check(s.config, with)
+	if found := findingsOf(err); len(found) > 0 {
 		p := problem("invalid-problem", "change the package, or the limits of the configuration", "%s", found)
 		p.Errors = found
 		return j, p
@@ -197,55 +195,4 @@ func (s *Server) storeFile(ctx context.Context, path string) (api.File, error) {
 	defer f.Close()
 	digest, _, _, err := s.blobs.Put(ctx, "", f)
 	return api.File{Blob: digest}, err
-}
-
-// expand adds to a job what the problem that it names has.
-func (s *Server) expand(ctx context.Context, jobID string, sent *submission) error {
-	if sent.job.Problem == "" {
-		if sent.job.ProblemVersion != "" {
-			sent.unfit = append(sent.unfit, api.FieldError{Field: "problem_version",
-				Detail: "given without problem; send both, or leave it out"})
-		}
-		return nil
-	}
-	p, err := s.problemFor(ctx, jobID, sent.job)
-	if err != nil {
-		return err
-	}
-	if l := sent.job.Language; l != "" && len(p.Languages) > 0 && !slices.Contains(p.Languages, l) {
-		return jobspec.Errors{{Field: "language",
-			Detail: fmt.Sprintf("%q is not allowed by the problem; send one of %s", l,
-				strings.Join(p.Languages, ", "))}}
-	}
-	j, err := jobspec.Expand(p.Include(sent.job), p.Job())
-	if err != nil {
-		return err
-	}
-	j.ProblemVersion = p.Version
-	sent.job = j
-	return nil
-}
-
-// problemFor returns the problem that a job names. A job that is sent again after its
-// problem was deleted or replaced gets what it got the first time.
-func (s *Server) problemFor(ctx context.Context, jobID string, j api.Job) (api.Problem, error) {
-	named := func(id, version string) bool {
-		return id == j.Problem && (j.ProblemVersion == "" || j.ProblemVersion == version)
-	}
-	p, err := s.jobs.Problem(ctx, j.Problem)
-	if err != nil && !errors.Is(err, jobs.ErrNoProblem) || err == nil && named(p.ID, p.Version) {
-		return p, err
-	}
-	old, errOld := s.jobs.Get(ctx, jobID)
-	switch {
-	case errOld != nil && !errors.Is(errOld, api.ErrNotFound):
-		return api.Problem{}, errOld
-	case errOld == nil && named(old.Job.Problem, old.Job.ProblemVersion):
-		return api.ProblemOf(old.Job), nil
-	case err != nil:
-		return api.Problem{}, problem("missing-problem", "store it with PUT /v1/problems/{id} and send the job again",
-			"no problem %q", j.Problem)
-	}
-	return api.Problem{}, problem("missing-problem", "send that version, or none for the stored one",
-		"problem %q has the version %s", j.Problem, p.Version)
 }

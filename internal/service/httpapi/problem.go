@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"judged/internal/api"
+	"judged/internal/service/intake"
 
 	"judged/internal/fleet/front"
 	"judged/internal/host/slots"
@@ -92,12 +93,25 @@ func problemOf(err error) *Problem {
 	var (
 		p       *Problem
 		invalid jobspec.Errors
+		blob    *intake.MissingBlobsError
+		lang    *intake.MissingLanguageError
+		absent  *intake.MissingProblemError
 		tooLong *http.MaxBytesError
 		digest  *blobs.DigestError
 	)
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &blob):
+		p = problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the job again", "%s", err)
+		p.Errors = blob.Findings
+		return p
+	case errors.As(err, &lang):
+		return problem("missing-language", "send a language that GET /v1/languages says is available", "%s", err)
+	case errors.As(err, &absent) && absent.Stored == "":
+		return problem("missing-problem", "store it with PUT /v1/problems/{id} and send the job again", "%s", err)
+	case errors.As(err, &absent):
+		return problem("missing-problem", "send that version, or none for the stored one", "%s", err)
 	case errors.As(err, &invalid):
 		p = problem("invalid-job", "correct the members named in errors and send the job again", "%s", invalid)
 		p.Errors = invalid

@@ -99,7 +99,7 @@ func (s *Server) checkRejudging(ctx context.Context, q *api.RejudgingRequest) er
 	if !config.ValidPool(q.Pool) {
 		return bad("use 1 to 64 letters, digits, - and _", "invalid pool %.70q", q.Pool)
 	}
-	found, err := s.unknownPool(ctx, q.Pool)
+	found, err := s.intake.CheckPool(ctx, q.Pool)
 	if err == nil && len(found) > 0 {
 		err = problem("not-found", "see GET /v1/pools", "pool %s", found[0].Detail)
 	}

@@ -53,7 +53,7 @@ func newRejudgeFixture(t *testing.T) *rejudgeFixture {
 // problem stores a version of the problem of a and b.
 func (f *rejudgeFixture) problem(version, answer string) {
 	f.t.Helper()
-	digest, err := f.keep(f.t.Context(), []byte(answer))
+	digest, _, _, err := f.blobs.Put(f.t.Context(), "", strings.NewReader(answer))
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
+	"judged/internal/service/intake"
 )
 
 // Jobs is the store of all jobs; *jobs.Store is one.
@@ -97,6 +98,7 @@ type Server struct {
 	work      Work
 	nodes     Nodes
 	protocols api.Protocols
+	intake    *intake.Intake
 	doctor    func(context.Context) (api.DoctorReport, error)
 	accepts   func() error
 	ready     func() error
@@ -122,6 +124,7 @@ func New(o Options) *Server {
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
 		work: o.Work, nodes: o.Nodes, protocols: o.Protocols,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
+		intake: &intake.Intake{Config: o.Config, Jobs: o.Jobs, Blobs: o.Blobs, Languages: o.Languages, Pools: o.Nodes},
 		leases: &leases{all: map[api.Lease]leasedJob{}},
 	}
 	if s.log == nil {
@@ -146,6 +149,9 @@ func New(o Options) *Server {
 func (s *Server) With(c config.Config, t *Tokens) *Server {
 	next := *s
 	next.config, next.tokens, next.refused = c, t, ""
+	in := *s.intake
+	in.Config = c
+	next.intake = &in
 	next.document = openAPIOf(c)
 	if !s.tokens.equal(t) {
 		next.replaceStreams(s)

@@ -1,19 +1,13 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"judged/internal/api"
 	"judged/internal/jobs"
-	"judged/internal/jobs/jobspec"
 )
 
 // Retry-After in seconds. A restart takes less time than a full queue.
@@ -128,27 +122,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 	if err != nil {
 		return jobs.Submission{}, err
 	}
-	asked := sent.job
-	if err := s.expand(r.Context(), id, &sent); err != nil {
-		return jobs.Submission{}, err
-	}
-	// All errors are reported before anything is stored.
-	if err := s.check(r.Context(), sent); err != nil {
-		return jobs.Submission{}, err
-	}
-	normal, err := s.toBlobs(r.Context(), sent)
-	if err != nil {
-		return jobs.Submission{}, err
-	}
-	digest, err := jobspec.Digest(jobspec.Collapse(normal, asked)) // a problem may change between two attempts
-	if err != nil {
-		return jobs.Submission{}, err
-	}
-	complete, err := jobspec.Complete(s.config, normal)
-	if err != nil {
-		return jobs.Submission{}, err
-	}
-	return jobs.Submission{ID: id, BodyDigest: digest, Job: complete}, nil
+	sent.ID = id
+	return s.intake.Prepare(r.Context(), sent)
 }
 
 // put stores the job, also if the caller hangs up meanwhile. The
@@ -177,50 +152,4 @@ func (s *Server) full() *Problem {
 		"%d jobs are waiting",
 		s.config.Queue.MaxWaiting,
 	).retryAfter(retryFull)
-}
-
-// toBlobs stores all files as blobs and returns the job that names them.
-func (s *Server) toBlobs(ctx context.Context, sent submission) (api.Job, error) {
-	return sent.job.MapFiles(func(_ string, f api.File) (api.File, error) {
-		if err := ctx.Err(); err != nil {
-			return f, err
-		}
-		digest, err := s.toBlob(ctx, f, sent.parts)
-		return api.File{Blob: digest}, err
-	})
-}
-
-// toBlob stores a file as a blob and returns its digest.
-func (s *Server) toBlob(ctx context.Context, f api.File, parts map[string]string) (string, error) {
-	switch {
-	case f.Text != nil:
-		return s.keep(ctx, []byte(*f.Text))
-	case f.Base64 != nil:
-		content, err := decode(*f.Base64)
-		if err != nil {
-			return "", fmt.Errorf("decode base64: %w", err)
-		}
-		return s.keep(ctx, content)
-	case f.Part != "":
-		return parts[f.Part], nil
-	}
-	return f.Blob, nil
-}
-
-// keep stores content unless it is stored already: platforms send the same inputs
-// many times, and a lookup is cheaper than a synced write.
-func (s *Server) keep(ctx context.Context, content []byte) (string, error) {
-	name := digest(content)
-	if _, err := s.blobs.Stat(name); err == nil {
-		return name, nil
-	}
-	_, _, _, err := s.blobs.Put(context.WithoutCancel(ctx), name, bytes.NewReader(content))
-	return name, err
-}
-
-func decode(text string) ([]byte, error) { return base64.StdEncoding.Strict().DecodeString(text) }
-
-func digest(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
 }

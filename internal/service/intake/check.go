@@ -1,4 +1,4 @@
-package httpapi
+package intake
 
 import (
 	"cmp"
@@ -21,34 +21,31 @@ import (
 
 // check returns every error of a submission, so that the caller can correct all of
 // them at once.
-func (s *Server) check(ctx context.Context, sent submission) error {
-	found := sent.unfit
-	_, err := jobspec.Complete(s.config, sent.job)
+func (in *Intake) check(ctx context.Context, r Request) error {
+	found := r.Findings
+	err := jobspec.Check(in.Config, r.Job)
 	found = found.With(findings(err))
-	pool := cmp.Or(sent.job.Pool, s.config.Slots.Pool)
-	unknown, err := s.unknownPool(ctx, pool)
+	pool := cmp.Or(r.Job.Pool, in.Config.Slots.Pool)
+	unknown, err := in.CheckPool(ctx, pool)
 	if err != nil {
 		return err
 	}
 	found = found.With(unknown)
-	for member, id := range sent.job.Languages() {
-		if err := s.languages.CheckLanguage(ctx, s.config.Decider(pool), id); err != nil {
-			return problem("missing-language", "send a language that GET /v1/languages says is available", "%s: %s",
-				member, err)
+	for member, id := range r.Job.Languages() {
+		if err := in.Languages.CheckLanguage(ctx, in.Config.Decider(pool), id); err != nil {
+			return &MissingLanguageError{Member: member, Err: err}
 		}
 	}
-	missing, err := s.missing(ctx, sent)
+	missing, err := in.missing(ctx, r)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 && len(missing) > 0 {
-		p := problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the job again", "%s", missing)
-		p.Errors = missing
-		return p
+		return &MissingBlobsError{Findings: missing}
 	}
-	found = found.With(missing).With(s.parts(sent))
-	err = jobspec.CheckRoom(sent.job, s.config.Sandbox.WorkSize, func(f api.File) (units.Bytes, error) {
-		return s.size(f, sent.parts), ctx.Err()
+	found = found.With(missing).With(unusedParts(r))
+	err = jobspec.CheckRoom(r.Job, in.Config.Sandbox.WorkSize, func(f api.File) (units.Bytes, error) {
+		return in.size(f, r.Parts), ctx.Err()
 	})
 	if found = found.With(findings(err)); len(found) > 0 {
 		return found
@@ -56,12 +53,12 @@ func (s *Server) check(ctx context.Context, sent submission) error {
 	return err
 }
 
-// unknownPool finds a pool that nobody has.
-func (s *Server) unknownPool(ctx context.Context, pool string) (jobspec.Errors, error) {
-	if pool == s.config.Slots.Pool || !config.ValidPool(pool) {
+// CheckPool finds a pool that nobody has.
+func (in *Intake) CheckPool(ctx context.Context, pool string) (jobspec.Errors, error) {
+	if pool == in.Config.Slots.Pool || !config.ValidPool(pool) {
 		return nil, nil
 	}
-	err := s.nodes.CheckPool(ctx, pool)
+	err := in.Pools.CheckPool(ctx, pool)
 	if errors.Is(err, front.ErrUnknownPool) {
 		return jobspec.Errors{{Field: "pool", Detail: fmt.Sprintf("%q is %s", pool, err)}}, nil
 	}
@@ -79,15 +76,15 @@ const maxMissing = 100
 
 // missing finds the blobs that a job names and that are neither stored nor sent
 // with it.
-func (s *Server) missing(ctx context.Context, sent submission) (list jobspec.Errors, err error) {
-	brought := sync.OnceValue(func() map[string]bool { return contents(sent) })
+func (in *Intake) missing(ctx context.Context, r Request) (list jobspec.Errors, err error) {
+	brought := sync.OnceValue(func() map[string]bool { return contents(r) })
 	lost := map[string]bool{} // a job may name the same blob many times
-	_, err = sent.job.MapFiles(func(field string, f api.File) (api.File, error) {
+	_, err = r.Job.MapFiles(func(field string, f api.File) (api.File, error) {
 		if f.Blob == "" || !blobs.ValidDigest(f.Blob) || len(list) > maxMissing {
 			return f, nil
 		}
 		if _, asked := lost[f.Blob]; !asked {
-			_, err := s.blobs.Stat(f.Blob)
+			_, err := in.Blobs.Stat(f.Blob)
 			lost[f.Blob] = errors.Is(err, blobs.ErrNotFound) && !brought()[f.Blob]
 		}
 		switch {
@@ -103,9 +100,9 @@ func (s *Server) missing(ctx context.Context, sent submission) (list jobspec.Err
 }
 
 // contents returns the digests of the files that were sent with a job.
-func contents(sent submission) map[string]bool {
+func contents(r Request) map[string]bool {
 	digests := map[string]bool{}
-	_, _ = sent.job.MapFiles(func(_ string, f api.File) (api.File, error) {
+	_, _ = r.Job.MapFiles(func(_ string, f api.File) (api.File, error) {
 		switch {
 		case f.Text != nil:
 			digests[digest([]byte(*f.Text))] = true
@@ -114,26 +111,26 @@ func contents(sent submission) map[string]bool {
 				digests[digest(content)] = true
 			}
 		case f.Part != "":
-			digests[sent.parts[f.Part]] = true
+			digests[r.Parts[f.Part]] = true
 		}
 		return f, nil
 	})
 	return digests
 }
 
-// parts finds the parts that the job names and the body lacks, and those that the
+// unusedParts finds the parts that the job names and the body lacks, and those that the
 // job does not name.
-func (s *Server) parts(sent submission) (list jobspec.Errors) {
+func unusedParts(r Request) (list jobspec.Errors) {
 	used := map[string]bool{}
-	_, _ = sent.job.MapFiles(func(field string, f api.File) (api.File, error) {
+	_, _ = r.Job.MapFiles(func(field string, f api.File) (api.File, error) {
 		used[f.Part] = true
-		if _, ok := sent.parts[f.Part]; f.Part != "" && !ok {
+		if _, ok := r.Parts[f.Part]; f.Part != "" && !ok {
 			list = append(list, api.FieldError{Field: field + ".part",
 				Detail: fmt.Sprintf("no part %q in the body; send it along, or content of another kind", f.Part)})
 		}
 		return f, nil
 	})
-	for _, name := range slices.Sorted(maps.Keys(sent.parts)) {
+	for _, name := range slices.Sorted(maps.Keys(r.Parts)) {
 		if !used[name] {
 			list = append(
 				list,
@@ -148,7 +145,7 @@ func (s *Server) parts(sent submission) (list jobspec.Errors) {
 }
 
 // size returns the size of a file's content, 0 if it is missing.
-func (s *Server) size(f api.File, parts map[string]string) units.Bytes {
+func (in *Intake) size(f api.File, parts map[string]string) units.Bytes {
 	switch {
 	case f.Text != nil:
 		return units.Bytes(len(*f.Text))
@@ -157,6 +154,6 @@ func (s *Server) size(f api.File, parts map[string]string) units.Bytes {
 	case f.Part != "":
 		f.Blob = parts[f.Part]
 	}
-	n, _ := s.blobs.Stat(f.Blob)
+	n, _ := in.Blobs.Stat(f.Blob)
 	return n
 }

@@ -1,0 +1,35 @@
+package intake
+
+import (
+	"fmt"
+
+	"judged/internal/jobs/jobspec"
+)
+
+// MissingBlobsError says which blobs of a job are not stored.
+type MissingBlobsError struct{ Findings jobspec.Errors }
+
+func (e *MissingBlobsError) Error() string { return e.Findings.Error() }
+
+// MissingLanguageError says that the pool of a job cannot judge a language of its sources.
+type MissingLanguageError struct {
+	Member string // of the job
+	Err    error
+}
+
+func (e *MissingLanguageError) Error() string { return fmt.Sprintf("%s: %s", e.Member, e.Err) }
+
+func (e *MissingLanguageError) Unwrap() error { return e.Err }
+
+// MissingProblemError says that the problem of a job is not stored, or only in another version.
+type MissingProblemError struct {
+	ID     string
+	Stored string // its version; "" if it is not stored
+}
+
+func (e *MissingProblemError) Error() string {
+	if e.Stored == "" {
+		return fmt.Sprintf("no problem %q", e.ID)
+	}
+	return fmt.Sprintf("problem %q has the version %s", e.ID, e.Stored)
+}

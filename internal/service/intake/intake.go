@@ -1,0 +1,175 @@
+package intake
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"judged/internal/api"
+	"judged/internal/base/config"
+	"judged/internal/base/units"
+	"judged/internal/jobs"
+	"judged/internal/jobs/jobspec"
+)
+
+// Jobs has stored jobs and problems; *jobs.Store is one.
+type Jobs interface {
+	Get(ctx context.Context, id string) (jobs.Record, error)
+	Problem(ctx context.Context, id string) (api.Problem, error)
+}
+
+// Blobs stores files; *blobs.Store is one.
+type Blobs interface {
+	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
+	Stat(digest string) (units.Bytes, error)
+}
+
+// Languages knows the languages of pools.
+type Languages interface {
+	// CheckLanguage returns why a pool cannot judge jobs in a language, or nil.
+	CheckLanguage(ctx context.Context, pool, id string) error
+}
+
+// Pools knows the pools of a fleet; *front.Registry is one.
+type Pools interface {
+	// CheckPool returns an error of front.ErrUnknownPool for a pool that jobs cannot be sent to.
+	CheckPool(ctx context.Context, name string) error
+}
+
+// Intake prepares submissions. It is safe for concurrent use.
+type Intake struct {
+	Config    config.Config // sections limits, slots, repeats and sandbox are used
+	Jobs      Jobs
+	Blobs     Blobs
+	Languages Languages
+	Pools     Pools
+}
+
+// Request is a job as a caller sent it.
+type Request struct {
+	ID       string
+	Job      api.Job
+	Findings jobspec.Errors    // about values that could not be put into Job
+	Parts    map[string]string // digests of the files that came with the job, by their names; they are stored already
+}
+
+// Prepare returns the job of a request, ready to be stored. Its files are blobs then. The error is one of jobspec.Errors,
+// *MissingBlobsError, *MissingLanguageError and *MissingProblemError, if the caller is to change the request; nothing but
+// the parts is stored in that case.
+func (in *Intake) Prepare(ctx context.Context, r Request) (jobs.Submission, error) {
+	expanded, err := in.expand(ctx, r)
+	if err != nil {
+		return jobs.Submission{}, err
+	}
+	if err := in.check(ctx, expanded); err != nil {
+		return jobs.Submission{}, err
+	}
+	normal, err := in.storeFiles(ctx, expanded)
+	if err != nil {
+		return jobs.Submission{}, err
+	}
+	digest, err := jobspec.Digest(jobspec.Collapse(normal, r.Job)) // a problem may change between two attempts
+	if err != nil {
+		return jobs.Submission{}, err
+	}
+	return jobs.Submission{ID: r.ID, BodyDigest: digest, Job: jobspec.Fill(in.Config, normal)}, nil
+}
+
+// expand adds to a job what the problem that it names has.
+func (in *Intake) expand(ctx context.Context, r Request) (Request, error) {
+	if r.Job.Problem == "" {
+		if r.Job.ProblemVersion != "" {
+			r.Findings = append(r.Findings, api.FieldError{Field: "problem_version",
+				Detail: "given without problem; send both, or leave it out"})
+		}
+		return r, nil
+	}
+	p, err := in.problemOf(ctx, r)
+	if err != nil {
+		return r, err
+	}
+	if l := r.Job.Language; l != "" && len(p.Languages) > 0 && !slices.Contains(p.Languages, l) {
+		return r, jobspec.Errors{{Field: "language", Detail: fmt.Sprintf("%q is not allowed by the problem; send one of %s",
+			l, strings.Join(p.Languages, ", "))}}
+	}
+	if r.Job, err = jobspec.Expand(p.Include(r.Job), p.Job()); err != nil {
+		return r, err
+	}
+	r.Job.ProblemVersion = p.Version
+	return r, nil
+}
+
+// problemOf returns the problem that a job names. A job that is sent again after its problem was deleted or replaced gets
+// what it got the first time.
+func (in *Intake) problemOf(ctx context.Context, r Request) (api.Problem, error) {
+	named := func(id, version string) bool {
+		return id == r.Job.Problem && (r.Job.ProblemVersion == "" || r.Job.ProblemVersion == version)
+	}
+	p, err := in.Jobs.Problem(ctx, r.Job.Problem)
+	if err != nil && !errors.Is(err, jobs.ErrNoProblem) || err == nil && named(p.ID, p.Version) {
+		return p, err
+	}
+	old, errOld := in.Jobs.Get(ctx, r.ID)
+	switch {
+	case errOld != nil && !errors.Is(errOld, api.ErrNotFound):
+		return api.Problem{}, errOld
+	case errOld == nil && named(old.Job.Problem, old.Job.ProblemVersion):
+		return api.ProblemOf(old.Job), nil
+	case err != nil:
+		return api.Problem{}, &MissingProblemError{ID: r.Job.Problem}
+	}
+	return api.Problem{}, &MissingProblemError{ID: r.Job.Problem, Stored: p.Version}
+}
+
+// storeFiles stores all files as blobs and returns the job that names them.
+func (in *Intake) storeFiles(ctx context.Context, r Request) (api.Job, error) {
+	return r.Job.MapFiles(func(_ string, f api.File) (api.File, error) {
+		if err := ctx.Err(); err != nil {
+			return f, err
+		}
+		digest, err := in.storeFile(ctx, f, r.Parts)
+		return api.File{Blob: digest}, err
+	})
+}
+
+// storeFile stores a file as a blob and returns its digest.
+func (in *Intake) storeFile(ctx context.Context, f api.File, parts map[string]string) (string, error) {
+	switch {
+	case f.Text != nil:
+		return in.storeContent(ctx, []byte(*f.Text))
+	case f.Base64 != nil:
+		content, err := decode(*f.Base64)
+		if err != nil {
+			return "", fmt.Errorf("decode base64: %w", err)
+		}
+		return in.storeContent(ctx, content)
+	case f.Part != "":
+		return parts[f.Part], nil
+	}
+	return f.Blob, nil
+}
+
+// storeContent stores content unless it is stored already: platforms send the same inputs many times, and a lookup is
+// cheaper than a synced write.
+func (in *Intake) storeContent(ctx context.Context, content []byte) (string, error) {
+	name := digest(content)
+	if _, err := in.Blobs.Stat(name); err == nil {
+		return name, nil
+	}
+	_, _, _, err := in.Blobs.Put(context.WithoutCancel(ctx), name, bytes.NewReader(content))
+	return name, err
+}
+
+func decode(text string) ([]byte, error) { return base64.StdEncoding.Strict().DecodeString(text) }
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
