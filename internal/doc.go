@@ -6,7 +6,7 @@
 //	base     what every wing uses
 //	  base/cpuset base/text base/units                 [0]  CPU lists; lines and names for people; sizes and their text
 //	  base/linux                                       [0]  system calls
-//	  base/recent                                      [0]  values that are read again once they are old
+//	  base/poll                                        [0]  values that are read again once old; waits
 //	  api                                              [1]  the model: jobs, reports and their JSON
 //	  api/scoring api/hosts base/config                [2]  points of groups; which hosts are equal; configuration
 //	host     what the machine is, and how it is set up

@@ -76,7 +76,7 @@ func create(file string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return errors.Join(err, os.Remove(partial.Name()))
 	}
-	return syncDir(filepath.Dir(file))
+	return linux.SyncDir(filepath.Dir(file))
 }
 
 // archive writes a backup of a snapshot of the database.

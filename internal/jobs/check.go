@@ -10,12 +10,12 @@ import (
 
 	"judged/internal/api"
 
-	"judged/internal/base/recent"
+	"judged/internal/base/poll"
 )
 
 // check caches the result of Check.
 type check struct {
-	state recent.Value[error]
+	state poll.Value[error]
 	grown atomic.Int64 // when the database could be made larger, in nanoseconds since 1970
 	full  atomic.Bool  // an operation found the disk full since
 }

@@ -109,11 +109,3 @@ func sqliteUnavailable(err error, path string) string {
 	}
 	return ""
 }
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}

@@ -20,3 +20,13 @@ func LockFile(path string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// SyncDir makes the names in a folder durable: a file that was made, renamed or removed there stays so after a loss of
+// power.
+func SyncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -14,7 +14,7 @@ import (
 
 	"judged/internal/api"
 
-	"judged/internal/base/recent"
+	"judged/internal/base/poll"
 	"judged/internal/jobs"
 )
 
@@ -63,11 +63,11 @@ type Registry struct {
 	contestPercent map[string]int
 	joining        chan struct{} // holds a token while a node joins
 
-	states     recent.Value[*nodeStates]               // what operators want and what admissions have decided
-	known      recent.Value[map[string]*api.Deviation] // what audits say about nodes
-	reserved   recent.Value[map[slotName]bool]         // slots for contests only
-	prefetches recent.Value[map[string]api.Prefetch]   // what pools are to have
-	view       recent.Value[*nodesView]
+	states     poll.Value[*nodeStates]               // what operators want and what admissions have decided
+	known      poll.Value[map[string]*api.Deviation] // what audits say about nodes
+	reserved   poll.Value[map[slotName]bool]         // slots for contests only
+	prefetches poll.Value[map[string]api.Prefetch]   // what pools are to have
+	view       poll.Value[*nodesView]
 	decided    sync.Map     // decision by node
 	reads      atomic.Int64 // of states
 

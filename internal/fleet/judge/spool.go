@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"judged/internal/api"
+	"judged/internal/base/linux"
 )
 
 // spool is a folder with one file for each report that no front has received.
@@ -80,11 +81,7 @@ func (s spool) write(path string, data []byte) error {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	dir, err := os.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return linux.SyncDir(s.dir)
 }
 
 // drop deletes a report that was handed in.

@@ -8,7 +8,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/recent"
+	"judged/internal/base/poll"
 	"judged/internal/fleet/front"
 	"judged/internal/jobs"
 )
@@ -53,7 +53,7 @@ type Screen struct {
 	deciders map[string]string // by screening pool
 	checks   map[string]float64
 
-	seen recent.Value[*view]
+	seen poll.Value[*view]
 }
 
 // gateValue is the name of the value with the gate of a pool.

@@ -79,7 +79,7 @@ func (f file) Save(text []byte) error {
 	if err := os.Rename(temporary, f.path); err != nil {
 		return err
 	}
-	return f.syncFolder()
+	return linux.SyncDir(filepath.Dir(f.path))
 }
 
 // Drop removes the journal.
@@ -87,13 +87,5 @@ func (f file) Drop() error {
 	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return f.syncFolder()
-}
-
-func (f file) syncFolder() error {
-	dir, err := os.Open(filepath.Dir(f.path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return linux.SyncDir(filepath.Dir(f.path))
 }

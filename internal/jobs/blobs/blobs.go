@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"judged/internal/base/linux"
 	"judged/internal/base/units"
 )
 
@@ -244,7 +245,7 @@ func (s *Store) keep(f *os.File, sum string) error {
 	fan := filepath.Dir(path)
 	switch err := os.Mkdir(fan, 0o700); {
 	case err == nil:
-		if err := errors.Join(os.Chmod(fan, fanMode), syncDir(s.dir)); err != nil {
+		if err := errors.Join(os.Chmod(fan, fanMode), linux.SyncDir(s.dir)); err != nil {
 			return err
 		}
 	case !errors.Is(err, fs.ErrExist):
@@ -253,7 +254,7 @@ func (s *Store) keep(f *os.File, sum string) error {
 	if err := s.name(f, path); err != nil {
 		return err
 	}
-	return syncDir(fan)
+	return linux.SyncDir(fan)
 }
 
 // name gives an upload the name of a blob, which may have it already.
@@ -261,15 +262,6 @@ func (s *Store) name(f *os.File, path string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return os.Rename(f.Name(), path)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // Path is the file of a blob, for reading only. The error is ErrNotFound when

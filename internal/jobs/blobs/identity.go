@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"judged/internal/base/linux"
 )
 
 // identityFile is in a shared folder and holds its identity. A folder without it may be the
@@ -72,5 +74,5 @@ func createIdentity(dir, file string) error {
 	if err := os.Link(f.Name(), file); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(dir)
+	return linux.SyncDir(dir)
 }

@@ -17,6 +17,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/poll"
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/engine"
@@ -119,7 +120,7 @@ func (s *ownQueue) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	for ctx.Err() == nil {
 		// While the database is unavailable, Take says so.
 		if drained, err := s.registry.Drained(ctx, s.node); err == nil && drained {
-			rest(ctx, time.Second)
+			poll.Sleep(ctx, time.Second)
 			continue
 		}
 		if !s.registry.Reserves(w.Pool) {
@@ -217,7 +218,7 @@ func (d *daemon) join(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		rest(ctx, pause)
+		poll.Sleep(ctx, pause)
 	}
 }
 
@@ -226,7 +227,7 @@ func (d *daemon) join(ctx context.Context) {
 func (d *daemon) register(ctx context.Context) {
 	for ctx.Err() == nil {
 		_ = d.registerOnce(ctx, false) // logged, and the node is not ready
-		rest(ctx, api.RegisterEvery)
+		poll.Sleep(ctx, api.RegisterEvery)
 	}
 }
 
@@ -302,14 +303,6 @@ func (k *known) note(sent api.Registration, c api.NodeCommands) {
 		k.kernels = nil
 	case sent.Kernels != nil:
 		k.kernels = sent.Kernels
-	}
-}
-
-// rest waits, but not beyond ctx.
-func rest(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 	"judged/internal/client"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
@@ -129,7 +130,7 @@ func BenchmarkFleet(b *testing.B) {
 		begin := time.Now()
 		stop := s.judges(counts[0], judges)
 		b.ReportMetric(time.Since(begin).Seconds(), fmt.Sprintf("join-%d-s", judges))
-		rest(b.Context(), api.RegisterEvery) // until their registrations are spread
+		poll.Sleep(b.Context(), api.RegisterEvery) // until their registrations are spread
 		measure(fmt.Sprintf("%d-judges", judges), 1)
 		stop()
 	}

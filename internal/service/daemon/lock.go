@@ -6,31 +6,22 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"judged/internal/base/linux"
 )
 
 // lockFolder takes the data folder for this process until the file is closed.
 // The kernel drops the lock with the process, however it ends.
 func lockFolder(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "lock")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock data folder: %w; choose another --data-dir or give judged write access", err)
-	}
-	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	f, err := linux.LockFile(path)
+	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		return nil, errors.Join(
-			fmt.Errorf(
-				"lock %q: another process uses this folder (pid %s); stop it or choose another --data-dir",
-				path,
-				holder(f),
-			),
-			f.Close(),
-		)
+		return nil, fmt.Errorf("lock %q: another process uses this folder (pid %s); stop it or choose another --data-dir",
+			path, holder(path))
 	case err != nil:
-		return nil, errors.Join(
-			fmt.Errorf("lock %q: %w; the file system must support flock: choose a local --data-dir", path, err),
-			f.Close(),
-		)
+		return nil, fmt.Errorf("lock data folder: %w; choose another --data-dir, on a file system with flock, or give "+
+			"judged write access", err)
 	}
 	// The process ID is for the error of another process only.
 	if err = f.Truncate(0); err == nil {
@@ -43,13 +34,12 @@ func lockFolder(dir string) (*os.File, error) {
 }
 
 // holder is the process ID that the lock file names.
-func holder(f *os.File) string {
-	buf := make([]byte, 20)
-	n, _ := f.ReadAt(buf, 0) // a short file is an error too
-	if n == 0 {
+func holder(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) == 0 || len(text) > 20 {
 		return "unknown"
 	}
-	return string(buf[:n])
+	return string(text)
 }
 
 // refuseOldData refuses a data folder whose jobs this version cannot read: they

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/recent"
+	"judged/internal/base/poll"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 )
 
 // blobState is why blobs cannot be stored, as of the last second.
-type blobState struct{ recent.Value[error] }
+type blobState struct{ poll.Value[error] }
 
 func (b *blobState) check(ctx context.Context, blobs blobStore) error {
 	state, err := b.Get(ctx, time.Now, blobsAge, func(ctx context.Context) (error, error) {

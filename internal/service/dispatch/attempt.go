@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
@@ -77,7 +78,7 @@ func (a *attempt) watch(ctx context.Context, end context.CancelCauseFunc) {
 			end(err)
 			return
 		}
-		rest(ctx, pause)
+		poll.Sleep(ctx, pause)
 	}
 }
 
@@ -195,7 +196,7 @@ func (a *attempt) failed(err error) Outcome {
 		"error", err)
 	outcome := a.giveBack(api.Returned{Delay: min(delay, maxReturnDelay), Excused: errors.As(err, new(startError)),
 		Reason: missing(err)})
-	rest(a.abort, retryDelay)
+	poll.Sleep(a.abort, retryDelay)
 	return outcome
 }
 
@@ -236,6 +237,6 @@ func (a *attempt) persist(trouble string, f func(context.Context) error) error {
 		if pause == retryDelay {
 			a.o.Log.Error(trouble+"; retrying", "job", a.work.ID, "error", err)
 		}
-		rest(a.abort, pause)
+		poll.Sleep(a.abort, pause)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/poll"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
@@ -146,7 +147,7 @@ func (d *Dispatcher) take(ctx context.Context, want api.Want) (api.Work, bool) {
 		case pause == retryDelay:
 			d.o.Log.Error("cannot take jobs; retrying", "error", err)
 		}
-		rest(ctx, pause)
+		poll.Sleep(ctx, pause)
 	}
 }
 
@@ -175,11 +176,3 @@ func lost(err error) bool {
 
 // longer is the pause after one.
 func longer(pause time.Duration) time.Duration { return min(2*pause, maxRetryDelay) }
-
-// rest waits, but not beyond ctx.
-func rest(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}

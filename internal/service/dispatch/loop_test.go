@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 	"judged/internal/host/slots"
 	"judged/internal/jobs/blobs"
 	"judged/internal/timing/stats"
@@ -22,7 +23,7 @@ var one = []slots.Slot{first}
 // lasting is a run that ends with a verdict, or with its context.
 func lasting(d time.Duration) func(context.Context, func(api.TestReport)) (api.Report, error) {
 	return func(ctx context.Context, _ func(api.TestReport)) (api.Report, error) {
-		rest(ctx, d)
+		poll.Sleep(ctx, d)
 		return api.Report{Verdict: api.Accepted}, ctx.Err()
 	}
 }

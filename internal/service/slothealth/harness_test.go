@@ -18,6 +18,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/poll"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
 	"judged/internal/sandbox/initproc"
@@ -111,7 +112,7 @@ func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (
 	c.passes.Load()
 	c.read = append(c.read, slot.CPUs.String()+" "+kernel)
 	if c.lasts > 0 {
-		sleep(ctx, c.lasts)
+		poll.Sleep(ctx, c.lasts)
 	}
 	if ctx.Err() != nil {
 		return canary.Reading{}, context.Cause(ctx)

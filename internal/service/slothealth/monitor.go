@@ -8,6 +8,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/poll"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
 	"judged/internal/timing/canary"
@@ -91,7 +92,7 @@ func (m *Monitor) Run(ctx context.Context) {
 		for _, s := range m.slots { // one after the other: two canaries at once would measure each other
 			next = earlier(next, m.visit(ctx, s))
 		}
-		sleep(ctx, time.Until(next))
+		poll.Sleep(ctx, time.Until(next))
 	}
 }
 
@@ -176,14 +177,6 @@ func (m *Monitor) slot(cpus string) *slotHealth {
 func (m *Monitor) logError(err error) {
 	if err != nil {
 		m.o.Log.Error("cannot change slot", "error", err)
-	}
-}
-
-// sleep waits, but not beyond ctx.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/fleet/judge"
@@ -116,12 +117,12 @@ func (j *Judge) register(ctx context.Context, started bool) error {
 
 // keepUp registers again and again, from a random time on: judges do not start at once.
 func (j *Judge) keepUp(ctx context.Context) {
-	rest(ctx, rand.N(api.RegisterEvery))
+	poll.Sleep(ctx, rand.N(api.RegisterEvery))
 	for ctx.Err() == nil {
 		if err := j.register(ctx, false); err != nil && ctx.Err() == nil {
 			j.count(j.Failed)
 		}
-		rest(ctx, api.RegisterEvery)
+		poll.Sleep(ctx, api.RegisterEvery)
 	}
 }
 
@@ -137,7 +138,7 @@ func (j *Judge) judge(ctx context.Context) error {
 		case ctx.Err() != nil:
 		case errors.Is(err, api.ErrUnavailable):
 			j.count(j.Failed)
-			rest(ctx, again)
+			poll.Sleep(ctx, again)
 		case err != nil:
 			return err
 		}
@@ -156,7 +157,7 @@ func (j *Judge) attempt(ctx context.Context, w api.Work) error {
 		report = j.Report(w)
 	}
 	for n, t := range report.Tests {
-		rest(held, j.TestTime)
+		poll.Sleep(held, j.TestTime)
 		if held.Err() != nil {
 			break
 		}
@@ -179,7 +180,7 @@ func isLost(err error) bool { return errors.Is(err, api.ErrFinal) || errors.Is(e
 // extend extends a lease until it is lost.
 func (j *Judge) extend(ctx context.Context, lose func(), l api.Lease) {
 	for {
-		if rest(ctx, heartbeat); ctx.Err() != nil {
+		if poll.Sleep(ctx, heartbeat); ctx.Err() != nil {
 			return
 		}
 		switch _, err := j.source.Extend(ctx, l); {
@@ -199,7 +200,7 @@ func (j *Judge) watch(ctx context.Context, lose func(), l api.Lease) {
 			lose()
 			return
 		}
-		rest(ctx, again)
+		poll.Sleep(ctx, again)
 	}
 }
 
@@ -208,7 +209,7 @@ func (j *Judge) finish(ctx context.Context, w api.Work, report api.Report) error
 	err := j.source.Finish(context.WithoutCancel(ctx), w.Lease, report)
 	for errors.Is(err, api.ErrUnavailable) && ctx.Err() == nil {
 		j.count(j.Failed)
-		rest(ctx, again)
+		poll.Sleep(ctx, again)
 		err = j.source.HandIn(ctx)
 	}
 	if err == nil {
@@ -233,13 +234,6 @@ func sample() api.TestReport {
 func (j *Judge) count(n *atomic.Int64) {
 	if n != nil {
 		n.Add(1)
-	}
-}
-
-func rest(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 

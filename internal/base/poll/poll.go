@@ -1,6 +1,6 @@
-// Package recent holds values that are read again once they are old. Callers share
-// one read, and no lock is held while it lasts.
-package recent
+// Package poll holds values that are read again once they are old, and waits between two looks. Callers share one read of
+// a value, and no lock is held while it lasts.
+package poll
 
 import (
 	"context"
@@ -64,4 +64,14 @@ func (v *Value[T]) Forget() {
 	v.at = time.Time{}
 	v.forgot++
 	v.reads.Forget("")
+}
+
+// Sleep waits for d, or until ctx is done.
+func Sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
