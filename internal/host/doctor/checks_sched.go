@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
+	"judged/internal/host/boot"
+	"judged/internal/host/proc"
 )
 
 func lookPartitions(v *view) Outcome {
@@ -94,3 +96,309 @@ func lookRealTime(v *view) Outcome {
 		return pass("none")
 	}
 }
+
+func lookUserTasks(v *view) Outcome {
+	blind := v.blind()
+	allowed, ran := v.intruders(func(t proc.Thread) bool { return !t.Kernel() && !t.Ours })
+	switch {
+	case len(ran) > 0:
+		return fail(listed(ran), fmt.Sprintf("%s may run on CPU %s, %d ran there last", counted(len(allowed), "kind"),
+			v.Reserved, len(ran)))
+	case len(allowed) > 0:
+		return warn(listed(allowed), "may run on CPU "+v.Reserved.String()+", though none ran there last")
+	case blind != "":
+		return unknown("", blind)
+	default:
+		return pass("none")
+	}
+}
+
+// lately says when a kernel thread ran on its CPU: without a window only its last CPU is known.
+func (f facts) lately() string {
+	if f.window == nil {
+		return "last"
+	}
+	return f.window.String()
+}
+
+func lookKernelThreads(v *view) Outcome {
+	if blind := v.blind(); blind != "" {
+		return unknown("", blind)
+	}
+	bound := 0
+	for _, t := range v.tasks {
+		if ownedByCPU(t) && t.Allowed.Overlaps(v.Reserved) {
+			bound++
+		}
+	}
+	allowed, ran := v.intruders(func(t proc.Thread) bool { return t.Kernel() && !ownedByCPU(t) })
+	own := fmt.Sprintf("%d that belong to the CPUs", bound)
+	switch {
+	case len(ran) > 0:
+		return fail(listed(ran)+"; "+own, fmt.Sprintf("%s may run on CPU %s, %d ran there %s",
+			counted(len(allowed), "kind"), v.Reserved, len(ran), v.lately()))
+	case len(allowed) > 0:
+		return warn(listed(allowed)+"; "+own,
+			"may run on CPU "+v.Reserved.String()+", though none ran there "+v.lately())
+	default:
+		return pass(own)
+	}
+}
+
+// lookDaemon examines its own process, so only the daemon can answer.
+func lookDaemon(v *view) Outcome {
+	if !v.daemon {
+		return skip(notDaemon)
+	}
+	v.saw("/proc/self/task/[tid]/status")
+	files, err := v.FS.Glob("/proc/self/task/[0-9]*/status")
+	if err != nil || len(files) == 0 {
+		return skip("/proc/self/task/[tid]/status does not exist")
+	}
+	astray := 0
+	var where cpuset.Set
+	for _, f := range files {
+		set, err := cpuset.Parse(proc.StatusField(v.Optional(f), "Cpus_allowed_list"))
+		if err != nil {
+			return unknown("", "parse "+f+": "+err.Error())
+		}
+		where = where.Union(set)
+		if set.Overlaps(v.Reserved) {
+			astray++
+		}
+	}
+	found := fmt.Sprintf("%s on CPU %s", counted(len(files), "thread"), where)
+	if astray > 0 {
+		return fail(found, fmt.Sprintf("%d of them may run on CPU %s", astray, v.Reserved))
+	}
+	return pass(found)
+}
+
+// notDaemon is why a check of the daemon's own process is skipped.
+const notDaemon = "this process is not the daemon; see GET /v1/doctor"
+
+// ownedByCPU is a kernel thread that belongs to one CPU, such as ksoftirqd/2: it is part of that CPU.
+func ownedByCPU(t proc.Thread) bool { return t.Kernel() && len(t.Allowed) == 1 }
+
+// intruders lists the threads that may run on the reserved CPUs, with their CPUs, and those of them that ran there
+// last; kernel threads, which can wait there for years, count only if they ran in the window. A name is listed once
+// for each set of CPUs.
+func (v *view) intruders(of func(proc.Thread) bool) (allowed, ran []string) {
+	count, seen := map[string]int{}, map[string]bool{}
+	for _, t := range v.tasks {
+		if t.State == "Z" || t.State == "X" || !of(t) || !t.Allowed.Overlaps(v.Reserved) {
+			continue
+		}
+		// kworker/u4:2-events_unbound and others have their last work in the name.
+		name, _, _ := strings.Cut(t.Name, "-events")
+		label := fmt.Sprintf("%s (%s)", name, t.Allowed)
+		count[label]++
+		if v.Reserved.Contains(t.CPU) && (v.window == nil || !t.Kernel() || v.window.ran(t)) {
+			seen[label] = true
+		}
+	}
+	for label, n := range count {
+		text := label
+		if n > 1 {
+			text = fmt.Sprintf("%s x%d", label, n)
+		}
+		allowed = append(allowed, text)
+		if seen[label] {
+			ran = append(ran, text)
+		}
+	}
+	slices.Sort(allowed)
+	slices.Sort(ran)
+	return allowed, ran
+}
+
+// blind says why the list of tasks may not be complete; "" if it is.
+func (v *view) blind() string {
+	v.saw("/proc/[pid]/stat", "/proc/[pid]/status")
+	if slices.ContainsFunc(v.tasks, func(t proc.Thread) bool { return t.Kernel() }) {
+		return ""
+	}
+	return "no kernel thread is visible: a PID namespace or hidepid hides the host's tasks; run doctor as root on the " +
+		"host"
+}
+
+// queueNames are parts of the names that drivers give to the interrupts of their queues: nvme0q8, eth0-TxRx-3,
+// mlx5_comp3, virtio0-input.0 and virtio1-req.0.
+func queueNames() []string {
+	return []string{"nvme", "TxRx", "-rx-", "-tx-", "mlx5_comp", "-input", "-output", "-req"}
+}
+
+func lookManaged(v *view) Outcome {
+	cmdline := v.must("/proc/cmdline")
+	v.saw("/proc/interrupts", "/proc/irq/[irq]/smp_affinity_list")
+	rows := parseInterrupts(v.Optional("/proc/interrupts"))
+	if len(rows) == 0 {
+		return skip("/proc/interrupts does not exist or has no numbered row")
+	}
+	var queues []string
+	for irq, row := range rows {
+		if !slices.ContainsFunc(queueNames(), func(part string) bool { return strings.Contains(row.name, part) }) {
+			continue
+		}
+		target, err := v.irqTarget("/proc/irq/" + irq)
+		if err == nil && target.Overlaps(v.Reserved) {
+			queues = append(queues, row.name)
+		}
+	}
+	slices.Sort(queues)
+	switch {
+	case len(queues) == 0:
+		return pass("no queue on CPU " + v.Reserved.String())
+	case strings.Contains(boot.Option(cmdline, "isolcpus"), "managed_irq"):
+		return pass(listed(queues) + ", managed_irq requested")
+	default:
+		return warn(listed(queues), "queues on reserved CPUs, and isolcpus= does not say managed_irq")
+	}
+}
+
+func lookBalancer(v *view) Outcome {
+	if !v.FS.Exists("/proc/irq/default_smp_affinity") {
+		return skip("/proc/irq/default_smp_affinity does not exist: there are no interrupts to balance")
+	}
+	v.saw("/proc/irq/default_smp_affinity", "/proc/[pid]/environ")
+	blind := v.blind()
+	for _, t := range v.tasks {
+		if t.Kernel() || t.Name != "irqbalance" {
+			continue
+		}
+		environ, err := v.FS.Read(fmt.Sprintf("/proc/%d/environ", t.PID))
+		if err != nil {
+			return warn("running", "cannot read its environment: "+err.Error())
+		}
+		banned, err := cpuset.Parse(proc.Variable(environ, "IRQBALANCE_BANNED_CPULIST"))
+		if err == nil && v.Reserved.IsSubsetOf(banned) {
+			return pass("running, CPU " + banned.String() + " banned")
+		}
+		return warn("running", "CPU "+v.Reserved.Minus(banned).String()+" not banned")
+	}
+	if blind != "" {
+		return unknown("", blind)
+	}
+	return pass("not running")
+}
+
+func lookCallbacks(v *view) Outcome {
+	if value, known := v.kernelOption("CONFIG_RCU_NOCB_CPU"); known && value != "y" {
+		return skip("the kernel is built without CONFIG_RCU_NOCB_CPU")
+	}
+	if blind := v.blind(); blind != "" {
+		return unknown("", blind)
+	}
+	var moved, astray cpuset.Set
+	for _, t := range v.tasks {
+		kind, number, _ := strings.Cut(t.Name, "/")
+		id, err := strconv.Atoi(number)
+		if !t.Kernel() || kind != "rcuop" || err != nil || !v.Reserved.Contains(id) {
+			continue
+		}
+		moved = moved.Union(cpuset.New(id))
+		if t.Allowed.Overlaps(v.Reserved) {
+			astray = astray.Union(cpuset.New(id))
+		}
+	}
+	found := "no thread rcuop/[id]"
+	if len(moved) > 0 {
+		found = "threads for CPU " + moved.String()
+	}
+	switch missing := v.Reserved.Minus(moved); {
+	case len(missing) > 0:
+		return warn(found, "callbacks of CPU "+missing.String()+" run there as soft interrupts")
+	case len(astray) > 0:
+		return warn(found, "the threads for CPU "+astray.String()+" may run on reserved CPUs themselves")
+	default:
+		return pass(found)
+	}
+}
+
+func lookLimitCPU(v *view) Outcome {
+	text := v.must("/proc/self/limits")
+	soft, _, ok := proc.Limit(text, "Max cpu time")
+	switch {
+	case !ok:
+		return unknown("", `/proc/self/limits has no line "Max cpu time"`)
+	case soft == "unlimited":
+		return pass(soft)
+	case v.Reserved.Overlaps(v.Topology.NohzFull):
+		return fail(soft+" s", "every run inherits it, and its timer turns the tick on")
+	default:
+		return warn(soft+" s", "every run inherits it")
+	}
+}
+
+// lookTicks divides the timer interrupts by the time of work, both in the window if it holds enough work, else since
+// boot. An idle CPU has some interrupts without work, so the figure is an upper bound: low is certain, high is a
+// reason to look.
+func lookTicks(v *view) Outcome {
+	v.saw("/proc/interrupts", "/proc/stat")
+	cpus := v.Reserved.Intersect(v.Topology.NohzFull).Intersect(v.Topology.Online)
+	if len(cpus) == 0 {
+		return skip(tickRuns)
+	}
+	local, ok := localTimers(v.Optional("/proc/interrupts"))
+	if !ok {
+		return skip("/proc/interrupts has no row LOC")
+	}
+	var most float64
+	worst, busiest := -1, 0.0
+	for _, id := range cpus {
+		ticks, seconds := v.ticks(local, id)
+		busiest = max(busiest, seconds)
+		// Below ten seconds of work the interrupts of the boot would be most of it.
+		if rate := float64(ticks) / seconds; seconds >= 10 && rate >= most {
+			most, worst = rate, id
+		}
+	}
+	switch {
+	case worst < 0:
+		return unknown(fmt.Sprintf("%.0f s of work since boot", busiest),
+			"no reserved CPU has worked for 10 s since boot")
+	case most > 5:
+		return warn(fmt.Sprintf("%.1f a second of work on CPU %d", most, worst),
+			"a second task, a timer or a probe may keep the tick on")
+	default:
+		return pass(fmt.Sprintf("at most %.1f a second of work", most))
+	}
+}
+
+// ticks are a CPU's timer interrupts and its seconds of work, in the window if that has ten of them.
+func (v *view) ticks(local map[int]uint64, id int) (uint64, float64) {
+	n, seconds := local[id], busySeconds(v.Optional("/proc/stat"), id)
+	if v.window == nil {
+		return n, seconds
+	}
+	before, _ := localTimers(v.window.before.interrupts)
+	if grown := seconds - busySeconds(v.window.before.stat, id); grown >= 10 {
+		return n - min(n, before[id]), grown
+	}
+	return n, seconds
+}
+
+// lookWatchdogs ignores the CPUs of a soft watchdog that is off.
+func lookWatchdogs(v *view) Outcome {
+	o := v.values()
+	if v.saw("/proc/sys/kernel/soft_watchdog"); v.Optional("/proc/sys/kernel/soft_watchdog") != "1" &&
+		v.Optional("/proc/sys/kernel/nmi_watchdog") == "0" {
+		return pass(o.Found + "; no soft watchdog")
+	}
+	return o
+}
+
+func lookFairServer(v *view) Outcome {
+	text := v.must("/proc/sys/kernel/osrelease")
+	major, minor, ok := release(text)
+	switch {
+	case ok && (major < 6 || major == 6 && minor < 12):
+		return skip("Linux " + text + " has no deadline server; it came with 6.12")
+	case !v.Reserved.Overlaps(v.Topology.NohzFull):
+		return skip(tickRuns)
+	}
+	return v.values()
+}
+
+// tickRuns is why a check of stopped ticks is skipped.
+const tickRuns = cpuDir + "/nohz_full names no reserved CPU: their ticks do not stop"
