@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"judged/internal/base/linux"
@@ -89,4 +91,114 @@ func parseCount(s string) int64 {
 		return -1
 	}
 	return n
+}
+
+// waits is for how long a run was ready while others had its CPUs. What its threads and processes wait for each other
+// is their own, and no part of it.
+//
+// The kernel measures that as the pressure of the run's group. Where it does not, the watch counts at random moments
+// how many threads are ready: on CPUs without others they would have used that much, and what they did not use others
+// did. Adding up the delays of all threads (/proc/TID/schedstat) is no way: it contains what they waited for each
+// other, and what a thread or a child has waited is lost when it ends.
+type waits struct {
+	s       *Sandbox
+	base    *time.Duration // pressure at the start of the run; nil if the kernel does not measure it
+	asked   time.Duration  // when the threads were last counted
+	next    time.Duration  // when they are counted next
+	ready   time.Duration  // CPU time that the run could have used until asked
+	running int            // threads that had or could have had a CPU, when last asked
+	// total is what waited returned last; other goroutines read it.
+	total atomic.Int64
+}
+
+// Threads are counted that often. The moments are random, so that no program can be ready at those only.
+const leastLook, mostLook = 5 * time.Millisecond, 15 * time.Millisecond
+
+// start begins with a run, whose group has had that much pressure before.
+func (w *waits) start(s *Sandbox, base *time.Duration) {
+	w.s, w.base = s, base
+	w.plan(0)
+}
+
+// end is the time of a run that has ended, with the pressure of its group.
+func (w *waits) end(now, used time.Duration, pressure *time.Duration) *time.Duration {
+	if w.base != nil {
+		return w.since(pressure)
+	}
+	w.next = now + 1 // the threads are gone
+	return w.waited(now, used)
+}
+
+// counts reports whether threads are to be counted.
+func (w *waits) counts() bool { return w.s != nil && w.base == nil }
+
+func (w *waits) plan(now time.Duration) { w.next = now + leastLook + rand.N(mostLook-leastLook) }
+
+// waited is the time so far, of a run that has used some CPU time.
+func (w *waits) waited(now, used time.Duration) *time.Duration {
+	if w.base != nil {
+		return w.since(w.s.group.Waited())
+	}
+	if now >= w.next {
+		w.running = min(w.s.readyThreads(), len(w.s.slot.CPUs))
+		w.plan(now)
+	}
+	w.ready += time.Duration(w.running) * (now - w.asked)
+	w.asked = now
+	d := max(w.ready-used, 0)
+	w.total.Store(int64(d))
+	return &d
+}
+
+// since is how much the pressure has grown. That is an average over the CPUs of the slot: one thread that waits next to
+// another that runs is half of its wait on two CPUs.
+func (w *waits) since(pressure *time.Duration) *time.Duration {
+	d := difference(pressure, w.base)
+	if d != nil {
+		*d *= time.Duration(len(w.s.slot.CPUs))
+	}
+	return d
+}
+
+// readyThreads counts the threads that have or want a CPU.
+func (s *Sandbox) readyThreads() int {
+	threads, err := s.group.Threads()
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, tid := range threads {
+		if threadState(tid) == 'R' {
+			n++
+		}
+		if n == len(s.slot.CPUs) {
+			break
+		}
+	}
+	return n
+}
+
+// Delay is how long the run has waited so far while others had its CPUs; 0 before Run. It may be called while Run is in
+// progress, and says nothing after that.
+func (s *Sandbox) Delay() time.Duration {
+	w := s.waits.Load()
+	if w == nil {
+		return 0
+	}
+	if w.base == nil {
+		return time.Duration(w.total.Load())
+	}
+	if d := w.since(s.group.Waited()); d != nil {
+		return *d
+	}
+	return 0
+}
+
+// WaitingExplains is for Spec.Explained of programs that are no contestant's: the time in which others had the CPU is
+// not theirs.
+func WaitingExplains(p Progress) Allowance {
+	if p.Waited == nil {
+		return Allowance{}
+	}
+	return Allowance{WallTime: *p.Waited}
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -161,4 +163,62 @@ func (l *Launcher) exchange(msg []byte, fds []int) ([]byte, error) {
 	buf := make([]byte, initproc.MaxMessage)
 	n, _, err := linux.Receive(fd, buf)
 	return buf[:n], err
+}
+
+// newborn lets judged find a child that judged-init forked but did not report because it died first. The kernel
+// itself writes the pid into memory that both share, before the child runs. Only judged can reap the child, so until
+// then the pid is the child's.
+type newborn struct {
+	file *os.File
+	pid  *atomic.Int32 // of the last child forked for the current request, or 0
+}
+
+func (n *newborn) open() (err error) {
+	if n.file, err = linux.Memfd("newborn"); err != nil {
+		return err
+	}
+	if n.pid, err = linux.SharedWord(int(n.file.Fd())); err != nil {
+		n.file.Close()
+	}
+	return err
+}
+
+func (n *newborn) close() {
+	n.file.Close()
+	_ = linux.UnmapWord(n.pid) // it is mapped
+}
+
+// NewOrder reports in which order the programs of loaded sandboxes end, by their indices, and that the other ends of
+// pipes are closed, by the indices after those. The caller closes it.
+func NewOrder(programs []*Sandbox, pipes ...*os.File) (*linux.Order, error) {
+	var files []*os.File
+	for _, p := range programs {
+		files = append(files, p.solution.fd)
+	}
+	return linux.NewOrder(append(files, pipes...)...)
+}
+
+// WaitsForOthers reports whether the run waits for others to write or read: none of its threads is runnable, and one
+// sleeps in the kernel's code for pipes or for polling. A run that sleeps for another reason, or computes, keeps the
+// others waiting. It may be called while Run is in progress.
+func (s *Sandbox) WaitsForOthers() bool {
+	threads, err := s.group.Threads()
+	if err != nil {
+		return false
+	}
+	waits := false
+	for _, tid := range threads {
+		switch threadState(tid) {
+		case 'R', 'D':
+			return false
+		}
+		waits = waits || isPipeWait(read("/proc/"+strconv.Itoa(tid)+"/wchan"))
+	}
+	return waits
+}
+
+// written is the number of bytes that the first process and the children it waited for have written to anything,
+// pipes too; 0 if unknown (a kernel without CONFIG_TASK_IO_ACCOUNTING).
+func (s *Sandbox) written() int64 {
+	return max(0, keyed(read("/proc/"+strconv.Itoa(s.solution.pid)+"/io"), "wchar"))
 }

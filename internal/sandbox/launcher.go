@@ -1,13 +1,19 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"time"
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
@@ -212,4 +218,140 @@ func (l *Launcher) hasTrees() bool {
 // kernel.
 func (l *Launcher) nextUID() int {
 	return l.options.UIDFirst + int((l.uids.Add(1)-1)%int64(l.options.UIDCount))
+}
+
+// process is a child of judged that judged-init forked. nil means not started.
+type process struct {
+	pid int
+	fd  *os.File // readable when it has ended
+}
+
+// newProcess takes over a process. If that fails it kills the process, because nothing else knows it.
+func newProcess(pid int) (*process, error) {
+	fd, err := linux.OpenProcess(pid)
+	if err != nil {
+		killed := syscall.Kill(pid, syscall.SIGKILL) // the pid cannot be reused before it is reaped
+		_, _, reaped := linux.Reap(pid)
+		return nil, errors.Join(err, killed, reaped)
+	}
+	return &process{pid: pid, fd: fd}, nil
+}
+
+// reap collects the process, which must have ended or been killed. Its pid may be reused afterwards.
+func (p *process) reap() (syscall.WaitStatus, linux.Usage, error) {
+	status, usage, err := linux.Reap(p.pid)
+	p.fd.Close()
+	p.fd = nil
+	return status, usage, err
+}
+
+// end kills and reaps the process unless that was done. The wait is bounded: a process that cannot be killed must not
+// block its slot, or judged when it shuts down.
+func (p *process) end(within time.Duration) error {
+	if p == nil || p.fd == nil {
+		return nil
+	}
+	killed := linux.KillProcess(p.fd)
+	gone, err := linux.Await(context.Background(), p.fd, within)
+	if err != nil {
+		return errors.Join(killed, err)
+	}
+	if !gone {
+		return fmt.Errorf("kill process %d: still alive %s after SIGKILL, %s; restart judged, and reboot if the process "+
+			"remains", p.pid, within, p.describe())
+	}
+	_, _, reaped := p.reap()
+	return errors.Join(killed, reaped)
+}
+
+// describe shows what the process waits for, and the other processes in its pid namespace: process 1 of a namespace
+// ends after all others.
+func (p *process) describe() string {
+	proc := fmt.Sprintf("/proc/%d", p.pid)
+	text := fmt.Sprintf("in state %c, waiting in %q", threadState(p.pid), read(proc+"/wchan"))
+	namespace, err := os.Readlink(proc + "/ns/pid")
+	if err != nil {
+		return text
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return text
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == p.pid {
+			continue
+		}
+		if other, err := os.Readlink("/proc/" + e.Name() + "/ns/pid"); err == nil && other == namespace {
+			text += fmt.Sprintf(", with process %d in state %c", pid, threadState(pid))
+		}
+	}
+	return text
+}
+
+// The kernel decides whether a program can be executed, with two exceptions: it starts a truncated ELF file, which
+// then crashes on a missing page; and its ENOENT does not show which file is missing.
+
+// ownProgram is the index of the file of the run that is to be executed; -1 means a program of the host.
+func ownProgram(args []string, files []File) int {
+	name := inBox(args[0])
+	return slices.IndexFunc(files, func(f File) bool { return f.Name == name })
+}
+
+// refused reports a program that must not be executed although the kernel would try; ok means that it may be.
+func refused(program *runtimes.Program) (r Result, ok bool) {
+	switch {
+	case program == nil:
+		return Result{}, true
+	case !program.Whole:
+		return Result{ExecError: syscall.ELIBBAD}, false
+	}
+	// env would look for the interpreter and exit with status 127.
+	if wanted := program.Wanted; wanted != "" && !hostHas(wanted) {
+		return Result{ExecError: syscall.ENOENT, Lacks: wanted}, false
+	}
+	return Result{}, true
+}
+
+// lacks names the missing file if the operator or the platform is responsible when a program cannot be executed; ""
+// means that the program itself is at fault. A command that is not a file of the run is the platform's. If the
+// program names an interpreter or loader that hosts usually have, the host should have it; a program can name any
+// other file.
+func lacks(errno syscall.Errno, args []string, program *runtimes.Program) string {
+	if program == nil {
+		return args[0]
+	}
+	if errno == syscall.ENOENT && program.Wanted != "" && !hostHas(program.Wanted) {
+		return program.Wanted
+	}
+	return ""
+}
+
+// notFound is the exit status of shells that do not find a program.
+const notFound = 127
+
+// lacksToContinue names the interpreter that a script did not find to continue in its place; "" if it has another reason
+// to end.
+func lacksToContinue(code int, program *runtimes.Program) string {
+	if code != notFound || program == nil {
+		return ""
+	}
+	for _, name := range program.Executes {
+		if !hostHas(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// hostHas reports whether the host has a file: a path, or a name in the folders of PATH.
+func hostHas(program string) bool {
+	folders := strings.Split(initproc.Path, ":")
+	if strings.Contains(program, "/") {
+		folders = []string{""}
+	}
+	return slices.ContainsFunc(folders, func(dir string) bool {
+		_, err := os.Stat(dir + "/" + program)
+		return err == nil
+	})
 }

@@ -1,0 +1,241 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/linux"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/sandbox/runtimes"
+)
+
+// depot is an empty mount namespace in which trees and copies are mounted. It belongs to a thread; when the thread
+// ends, the namespace and all mounts in it are gone. In the template's namespace every tree would be copied for every
+// run. An unattached mount is no alternative: kernels before 6.15 cannot clone one.
+type depot struct {
+	thread chan func()
+	made   int // number of trees so far; only the thread uses it
+}
+
+func openDepot() (*depot, error) {
+	d := &depot{thread: make(chan func())}
+	ready := make(chan error)
+	onOwnThread(func() {
+		err := buildDepot()
+		ready <- err
+		if err != nil {
+			return
+		}
+		for job := range d.thread {
+			job()
+		}
+	})
+	return d, <-ready
+}
+
+func buildDepot() error {
+	if err := linux.UnshareFilesystem(); err != nil {
+		return err
+	}
+	root, err := mountPoint()
+	if err != nil {
+		return err
+	}
+	if err := linux.Mount("tmpfs", root, linux.NoSuid|linux.NoDev|linux.NoExec, "mode=0700,size=64k"); err != nil {
+		return err
+	}
+	return linux.PivotRoot(root)
+}
+
+// do runs job on the depot's thread and waits for it.
+func (d *depot) do(job func() error) error {
+	done := make(chan error)
+	d.thread <- func() { done <- job() }
+	return <-done
+}
+
+// put mounts a tree until it is dropped, and returns where.
+func (d *depot) put(tree *os.File) (place string, err error) {
+	return place, d.do(func() error {
+		d.made++
+		place = "/" + strconv.Itoa(d.made)
+		return attach(tree, place)
+	})
+}
+
+// putCopies mounts the folders of Copies, and a read-only clone of that mount which runs get clones of. The file
+// itself still refers to a writable mount.
+func (d *depot) putCopies(ramfs *os.File) error {
+	return d.do(func() error {
+		if err := attach(ramfs, copiesPlace+"-writable"); err != nil {
+			return err
+		}
+		readOnly, err := linux.CloneMount(copiesPlace + "-writable")
+		if err != nil {
+			return err
+		}
+		defer readOnly.Close()
+		return errors.Join(linux.CloseToWrites(readOnly), attach(readOnly, copiesPlace))
+	})
+}
+
+// copiesPlace is where Copies are mounted read-only.
+const copiesPlace = "/copies"
+
+// attach makes a folder and mounts there.
+func attach(mount *os.File, place string) error {
+	if err := os.Mkdir(place, 0o700); err != nil {
+		return err
+	}
+	if err := linux.Attach(mount, place); err != nil {
+		return errors.Join(err, os.Remove(place))
+	}
+	return nil
+}
+
+// clone returns another mount of a tree or a folder, for one run.
+func (d *depot) clone(place string) (mount *os.File, err error) {
+	err = d.do(func() (err error) {
+		mount, err = linux.CloneMount(place)
+		return err
+	})
+	return mount, err
+}
+
+// drop unmounts a tree. A run that uses it keeps its own mount until it ends.
+func (d *depot) drop(place string) error {
+	return d.do(func() error {
+		if err := linux.Detach(place); err != nil {
+			return err
+		}
+		return os.Remove(place)
+	})
+}
+
+func (d *depot) close() { close(d.thread) }
+
+// newFinder returns a finder for what programs may see of this host.
+func newFinder() *runtimes.Finder {
+	single := hostFiles[:]
+	return runtimes.NewFinder(runtimes.Places{
+		Shown: slices.Concat(hostTrees[:], settings(), single), Path: strings.Split(initproc.Path, ":"),
+		// Of the folders, those that are links, such as /bin -> usr/bin.
+		Every: slices.Concat(hostTrees[:], single), Cache: hostFiles[0],
+	})
+}
+
+// inBox is the name of a program in the working directory, or "" if it is not there.
+func inBox(program string) string {
+	if !strings.Contains(program, "/") {
+		return ""
+	}
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(initproc.WorkDir, program)
+	}
+	name, ok := strings.CutPrefix(filepath.Clean(program), initproc.WorkDir+"/")
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// see prepares what the program of a run loads from the host, so that the run does not wait for the disk and is not
+// charged for it, and returns a mount of it, nil if the program needs nothing, and the path of a program of the host.
+// With RootHost it reads the files themselves into the page cache, which on a host with several NUMA nodes stays on
+// the node that read them first, and returns no mount.
+func (s *Sandbox) see(spec Spec) (mount *os.File, program string, err error) {
+	l, name := s.launcher, spec.Args[0]
+	var files []runtimes.Program
+	if s.files != nil {
+		files = s.files.programs
+	}
+	if i := ownProgram(spec.Args, spec.Files); i >= 0 {
+		s.program, name = &files[i], ""
+	}
+	switch {
+	case l.hasTrees():
+		return s.seeTree(name, files)
+	case l.options.Root == RootHost:
+		c, _, err := l.finder.Find(name, files)
+		if err != nil {
+			return nil, "", err
+		}
+		if c != nil {
+			l.reader.Read(c)
+		}
+	}
+	return nil, "", nil
+}
+
+// seeTree returns a mount of the slot's tree for a program.
+func (s *Sandbox) seeTree(name string, files []runtimes.Program) (*os.File, string, error) {
+	for again := true; ; again = false {
+		c, program, err := s.launcher.finder.Find(name, files)
+		if c == nil {
+			return nil, "", err
+		}
+		if s.slot.Trees == nil && name == "" && !slices.ContainsFunc(files, runtimes.Program.Loads) {
+			return nil, "", nil // a static program, which does without what it may open later
+		}
+		if s.slot.Trees == nil {
+			return nil, "", errors.New("find files of the host for the program: the slot has no trees; use a static program")
+		}
+		mount, err := s.slot.Trees.mount(c)
+		if !errors.Is(err, errChanged) || !again {
+			return mount, program, err
+		}
+		s.launcher.finder.Forget() // a package is being installed or upgraded
+	}
+}
+
+// othersCPUTime is the CPU time of the runs that share the limit of this one.
+func (s *Sandbox) othersCPUTime() (sum time.Duration, err error) {
+	for _, o := range s.others {
+		base := o.base.Load()
+		if base == nil {
+			continue // it has not started
+		}
+		total, err := o.group.CPUTime()
+		if err != nil {
+			return 0, err
+		}
+		sum += total - base.Total
+	}
+	return sum, nil
+}
+
+// progressOfAll completes the progress of runs that share a limit: user time is that of all. They wait for each other,
+// which is no noise: at most as long as the others used the CPU, and that is no part of what this one waited.
+func (s *Sandbox) progressOfAll(p Progress) (Progress, error) {
+	others, err := s.othersCPUTime()
+	if err != nil {
+		return Progress{}, err
+	}
+	if p.Waited != nil {
+		p.Waited = new(max(*p.Waited-others, 0))
+	}
+	var user time.Duration
+	for _, o := range append([]*Sandbox{s}, s.others...) {
+		base := o.base.Load()
+		if base == nil {
+			continue
+		}
+		now, err := o.group.CPU()
+		if err != nil {
+			return Progress{}, err
+		}
+		used := difference(now.User, base.User)
+		if used == nil {
+			p.UserTime = nil
+			return p, nil
+		}
+		user += *used
+	}
+	p.UserTime = &user
+	return p, nil
+}
