@@ -219,9 +219,9 @@ type FinishRequest struct {
 // ReturnRequest puts a job back, see jobs.Returned.
 type ReturnRequest struct {
 	Hold
-	DelayMS int64  `json:"delay_ms"`
-	Excused bool   `json:"excused,omitempty"`
-	Reason  string `json:"reason,omitempty"`
+	DelayMS   int64  `json:"delay_ms"`
+	Uncounted bool   `json:"excused,omitempty"`
+	Reason    string `json:"reason,omitempty"`
 }
 
 // VerifyRequest asks a front to read a blob that reached the node damaged.

@@ -40,9 +40,9 @@ type Work struct {
 // Returned is how a job is put back.
 type Returned struct {
 	Delay time.Duration // until it may be taken again
-	// Excused means that the job was not at fault, because no host could start it or judged is shutting down: the
+	// Uncounted means that the job was not at fault, because no host could start it or judged is shutting down: the
 	// attempt does not count.
-	Excused bool
+	Uncounted bool
 	// Reason is the message of the report until the job is judged: what is missing. "" leaves the one that it has.
 	Reason string
 }

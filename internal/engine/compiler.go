@@ -55,15 +55,15 @@ func (e *Engine) openCompiler() (err error) {
 		o.Folder = e.compiledFolder
 	}
 	cpus := housekeeping(e.topology, e.slots)
-	ground, err := e.UnplannedSlot(cpus, e.memoryNodes(cpus))
+	resources, err := e.UnplannedSlot(cpus, e.memoryNodes(cpus))
 	if err != nil {
 		return err
 	}
-	if ground.Network, err = sandbox.NewNetwork(); err != nil {
+	if resources.Network, err = sandbox.NewNetwork(); err != nil {
 		return err
 	}
-	e.compilerNetwork = ground.Network
-	e.compiler, err = languages.New(e.compilerLauncher, ground, languages.Options{Catalogue: o.Catalogue,
+	e.compilerNetwork = resources.Network
+	e.compiler, err = languages.New(e.compilerLauncher, resources, languages.Options{Catalogue: o.Catalogue,
 		Root: e.options.Root, MaxProgram: e.options.BoxBytes, Folder: o.Folder, CacheBytes: o.CacheBytes})
 	return err
 }

@@ -25,11 +25,11 @@ func (e *Engine) Jury(s slots.Slot) (*jury.Runner, error) {
 		return r, nil
 	}
 	cpu := e.juryCPU(s)
-	ground, err := e.UnplannedSlot(cpuset.New(cpu), cpuset.New(e.topology.MemoryNode(e.nodeOf(cpu, s.Node))))
+	resources, err := e.UnplannedSlot(cpuset.New(cpu), cpuset.New(e.topology.MemoryNode(e.nodeOf(cpu, s.Node))))
 	if err != nil {
 		return nil, fmt.Errorf("make a place for programs of the jury: %w", err)
 	}
-	r, err := jury.NewRunner(e.launcher, ground, e.options.Jury, e.options.Log)
+	r, err := jury.NewRunner(e.launcher, resources, e.options.Jury, e.options.Log)
 	if err == nil {
 		e.jury[s.CPUs.String()] = r
 	}

@@ -52,7 +52,7 @@ func (s *Store) PutAudit(ctx context.Context, a Audit, j api.Job) (created bool,
 	if err != nil {
 		return false, err
 	}
-	k := kindOf(j)
+	k := slotClassOf(j)
 	created, err = s.insertLabelled(ctx, j.Labels, args, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, s.driver.sql(
 			`INSERT INTO audits (id, original, stage, pool, origin, target, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`),

@@ -160,7 +160,7 @@ func testAuditLine(t *testing.T, be backend) {
 	}
 	go take("n1")
 	testkit.WaitFor(t, time.Minute, "the first slot",
-		func() bool { return len(b.notifier.line(kind{defaultPool, 1, false}).front) == 1 })
+		func() bool { return len(b.notifier.line(slotClass{defaultPool, 1, false}).front) == 1 })
 	go take("n2")
 	b.audit(Audit{ID: "a1", Original: "1", Origin: "n1"}, true)
 	if got := <-took; got != "n2 a1" {

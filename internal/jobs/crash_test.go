@@ -96,7 +96,7 @@ func judgeAtRandom(ctx context.Context, s *Store, w api.Work, who string) {
 	case 0: // hold it until the lease expires
 	case 1, 2:
 		fmt.Println("begin return")
-		if err := s.Return(ctx, w.Lease, api.Returned{Excused: true}); err != nil && !lost(err) {
+		if err := s.Return(ctx, w.Lease, api.Returned{Uncounted: true}); err != nil && !lost(err) {
 			fmt.Println("error", err)
 		}
 	case 3, 4:

@@ -43,7 +43,7 @@ const maxReason = 1 << 10
 // Return queues a job again.
 func (s *Store) Return(ctx context.Context, l api.Lease, back api.Returned) error {
 	more := 0
-	if back.Excused {
+	if back.Uncounted {
 		more = 1
 	}
 	head, err := s.headBecause(ctx, l, back.Reason)
@@ -55,7 +55,7 @@ func (s *Store) Return(ctx context.Context, l api.Lease, back api.Returned) erro
 		due = s.now().Add(back.Delay).UnixNano()
 		parked = due
 	}
-	var k kind
+	var k slotClass
 	var r row
 	found := false
 	err = s.rows(ctx, s.write, query{"return job", returnJob, []any{due, more, l.ID, l.Attempt, parked, head}},

@@ -51,7 +51,7 @@ func FuzzMessage(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, m string) {
 		var h notifier
-		h.line(kind{"default", 1, false})
+		h.line(slotClass{"default", 1, false})
 		h.watch("a")
 		h.receive(m)
 	})

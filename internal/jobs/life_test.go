@@ -127,7 +127,7 @@ func testLeases(t *testing.T, b backend) {
 func testFences(t *testing.T, b backend) {
 	stale := map[string]func(*bench, api.Lease) error{
 		"extend": func(s *bench, l api.Lease) error { _, err := s.Extend(s.ctx(), l); return err },
-		"return": func(s *bench, l api.Lease) error { return s.Return(s.ctx(), l, api.Returned{Excused: true}) },
+		"return": func(s *bench, l api.Lease) error { return s.Return(s.ctx(), l, api.Returned{Uncounted: true}) },
 		"finish": func(s *bench, l api.Lease) error { return s.Finish(s.ctx(), l, sampleReport(api.Accepted)) },
 		"lost":   func(s *bench, l api.Lease) error { return s.Lost(s.ctx(), l) },
 	}
@@ -190,7 +190,7 @@ func testReturn(t *testing.T, b backend) {
 		if w.Attempt != attempt || w.Report.Attempt != 1 || w.Exhausted {
 			t.Errorf("after %d excused attempts: %+v", attempt-1, w)
 		}
-		s.must(s.Return(s.ctx(), w.Lease, api.Returned{Excused: true}))
+		s.must(s.Return(s.ctx(), w.Lease, api.Returned{Uncounted: true}))
 	}
 	w := s.take()
 	s.must(s.Return(s.ctx(), w.Lease, api.Returned{Delay: time.Minute}))
@@ -209,7 +209,7 @@ func testReturn(t *testing.T, b backend) {
 		{"also \xff", "also "},
 		{strings.Repeat("x", 2*maxReason), strings.Repeat("x", maxReason)},
 	} {
-		s.must(s.Return(s.ctx(), w.Lease, api.Returned{Excused: true, Reason: tt.reason}))
+		s.must(s.Return(s.ctx(), w.Lease, api.Returned{Uncounted: true, Reason: tt.reason}))
 		if rep := s.get("a").Report; rep.State != api.Queued || rep.Message != tt.want {
 			t.Errorf("returned because of %.20q: %s with message %.20q", tt.reason, rep.State, rep.Message)
 		}
@@ -294,7 +294,7 @@ func testReclaim(t *testing.T, b backend) {
 	if w := s.take(); w.ID != "mine" || w.Attempt != mine.Attempt+1 {
 		t.Errorf("took %+v", w)
 	}
-	s.must(s.Return(s.ctx(), theirs.Lease, api.Returned{Excused: true}))
+	s.must(s.Return(s.ctx(), theirs.Lease, api.Returned{Uncounted: true}))
 	if n, err := s.Adopt(s.ctx(), "default", []string{"third", "other"}); n != 0 || err != nil {
 		t.Errorf("adopted %d of a pool that is in use, %v", n, err)
 	}

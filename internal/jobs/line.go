@@ -44,8 +44,8 @@ func (s *Store) unpark(ctx context.Context) (int64, error) {
 // positions are places in line, by priority.
 type positions [auditPriority + 1]int64
 
-// lows are the positions at which a kind of takers begins to look. There is nothing for it before them, except for jobs
-// that other processes have put back since, or that were put in another order than their seq. So all are looked at
+// lows are the positions at which takers of a class of slots begin to look. There is nothing for them before, except for
+// jobs that other processes have put back since, or that were put in another order than their seq. So all are looked at
 // again after some time. They keep a taker from reading what it cannot take each time: jobs for wider slots or other
 // nodes, and in PostgreSQL the entries of jobs that have ended since the oldest snapshot.
 type lows struct {
@@ -111,7 +111,7 @@ func (l *lows) back(r row) {
 
 // takeLine takes the first job in line for a slot.
 func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, found bool, err error) {
-	low := &s.notifier.line(kind{w.Pool, w.Width, w.Contests}).low
+	low := &s.notifier.line(slotClass{w.Pool, w.Width, w.Contests}).low
 	text := takeAny
 	if w.Contests {
 		text = takeContest

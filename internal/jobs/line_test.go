@@ -62,11 +62,11 @@ func testBackInLine(t *testing.T, b backend) {
 		s.put(fmt.Sprint(n), func(j *api.Job) { j.CPUs = []int{4, 1, 1, 1}[n] })
 	}
 	first, second := s.take(), s.take()
-	s.must(s.Return(s.ctx(), first.Lease, api.Returned{Excused: true}))
+	s.must(s.Return(s.ctx(), first.Lease, api.Returned{Uncounted: true}))
 	if w := s.take(); w.ID != "1" {
 		t.Errorf("took %q, want the job that came back first", w.ID)
 	}
-	s.must(other.Return(s.ctx(), second.Lease, api.Returned{Excused: true}))
+	s.must(other.Return(s.ctx(), second.Lease, api.Returned{Uncounted: true}))
 	var got []string
 	for range 2 {
 		got = append(got, s.take().ID)

@@ -43,7 +43,7 @@ func testOrder(t *testing.T, b backend) {
 	}
 	// A job keeps its place when it is put back.
 	w := s.take()
-	s.must(s.Return(s.ctx(), w.Lease, api.Returned{Excused: true}))
+	s.must(s.Return(s.ctx(), w.Lease, api.Returned{Uncounted: true}))
 	var got []string
 	for range want {
 		got = append(got, s.take().ID)
@@ -115,7 +115,7 @@ func testCancelledTake(t *testing.T, b backend) {
 		switch {
 		case err == nil:
 			taken++
-			s.must(s.Return(s.ctx(), w.Lease, api.Returned{Excused: true}))
+			s.must(s.Return(s.ctx(), w.Lease, api.Returned{Uncounted: true}))
 		case !errors.Is(err, context.DeadlineExceeded) || state != api.Queued:
 			t.Fatalf("take: %v, and the job is %s", err, state)
 		}
@@ -358,11 +358,11 @@ func testWakeUps(t *testing.T, b backend) {
 		}
 		taken <- w.ID
 	}()
-	line := s.notifier.line(kind{defaultPool, 1, false})
+	line := s.notifier.line(slotClass{defaultPool, 1, false})
 	testkit.WaitFor(t, time.Minute, "the taker to be in front, without a token", func() bool {
 		return len(line.front) == 1 && len(line.wake) == 0
 	})
-	s.must(s.Return(s.ctx(), running, api.Returned{Excused: true}))
+	s.must(s.Return(s.ctx(), running, api.Returned{Uncounted: true}))
 	s.want(<-lost, api.ErrStale)
 	if id := <-taken; id != "b1" {
 		t.Errorf("took %q", id)
@@ -387,7 +387,7 @@ func testPolling(t *testing.T, b backend) {
 	for what, change := range map[string]func(api.Work){
 		"lease": func(api.Work) { s.clock.advance(time.Hour) },
 		"delay": func(w api.Work) {
-			s.must(other.Return(s.ctx(), w.Lease, api.Returned{Delay: time.Minute, Excused: true}))
+			s.must(other.Return(s.ctx(), w.Lease, api.Returned{Delay: time.Minute, Uncounted: true}))
 			s.clock.advance(2 * time.Minute)
 		},
 		"put": func(w api.Work) { other.put("put", nil) },

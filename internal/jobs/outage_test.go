@@ -34,7 +34,7 @@ func changes(returned, finished api.Lease) []operation {
 		}},
 		{"take", func(s *bench) error { _, err := s.Take(s.ctx(), api.Want{}); return err }},
 		{"extend", func(s *bench) error { _, err := s.Extend(s.ctx(), returned); return err }},
-		{"return", func(s *bench) error { return s.Return(s.ctx(), returned, api.Returned{Excused: true}) }},
+		{"return", func(s *bench) error { return s.Return(s.ctx(), returned, api.Returned{Uncounted: true}) }},
 		{"finish", func(s *bench) error { return s.Finish(s.ctx(), finished, sampleReport(api.Accepted)) }},
 		{"cancel", func(s *bench) error { _, err := s.Cancel(s.ctx(), "cancelled"); return err }},
 		{"set value", func(s *bench) error { return s.SetValue(s.ctx(), 2, "value") }},

@@ -136,7 +136,7 @@ func TestStepsSQLite(t *testing.T) {
 					_, err := b.Extend(b.ctx(), w.Lease)
 					b.must(err)
 				},
-				func() { b.must(b.Return(b.ctx(), w.Lease, api.Returned{Excused: true})) },
+				func() { b.must(b.Return(b.ctx(), w.Lease, api.Returned{Uncounted: true})) },
 				func() { w = b.take() },
 				func() { b.finish(w.Lease, api.Accepted) },
 			} {

@@ -324,8 +324,8 @@ func (b *bench) exercise(prefix string) {
 	})
 	must(b.Holder(ctx, again.Lease))
 	must(b.Head(ctx, again.ID))
-	b.must(b.Return(ctx, again.Lease, api.Returned{Excused: true}))
-	b.must(b.Return(ctx, take(api.Want{}).Lease, api.Returned{Delay: time.Hour, Excused: true}))
+	b.must(b.Return(ctx, again.Lease, api.Returned{Uncounted: true}))
+	b.must(b.Return(ctx, take(api.Want{}).Lease, api.Returned{Delay: time.Hour, Uncounted: true}))
 	w := take(api.Want{Width: 4, Node: "n1"})
 	b.finish(w.Lease, api.Accepted)
 	b.finish(w.Lease, api.Accepted)
@@ -354,7 +354,7 @@ func (b *bench) exercise(prefix string) {
 	testkit.WaitFor(b.t, time.Minute, "an event", func() bool { return len(b.get(late.ID).Report.Tests) == 1 })
 	must(b.Cancel(ctx, late.ID))
 	for w := take(api.Want{}); w.Report.Priority == api.Contest; w = take(api.Want{}) { // then others, next to an empty line
-		b.must(b.Return(ctx, w.Lease, api.Returned{Delay: time.Hour, Excused: true}))
+		b.must(b.Return(ctx, w.Lease, api.Returned{Delay: time.Hour, Uncounted: true}))
 	}
 	must(b.Reclaim(ctx, prefix))
 	for name, f := range pages() {

@@ -40,7 +40,7 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 			return Record{}, false, err
 		}
 		if created {
-			s.notifyWork(n.kind())
+			s.notifyWork(n.slotClass())
 			return rec, true, nil
 		}
 	}
@@ -54,9 +54,9 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	return rec, false, err
 }
 
-// kindOf is the kind of slot that a job asks for.
-func kindOf(j api.Job) kind {
-	k := kind{pool: j.Pool, width: j.CPUs}
+// slotClassOf is the class of slots that a job asks for.
+func slotClassOf(j api.Job) slotClass {
+	k := slotClass{pool: j.Pool, width: j.CPUs}
 	if k.pool == "" {
 		k.pool = defaultPool
 	}
@@ -104,7 +104,7 @@ func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
 		return Record{}, nil, err
 	}
 	rec.ID, rec.BodyDigest, rec.Job, rec.Lease.ID = n.ID, n.BodyDigest, n.Job, n.ID
-	k := n.kind()
+	k := n.slotClass()
 	rec.Pool = k.pool
 	return rec, []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}, nil
 }

@@ -46,7 +46,7 @@ func testRecheck(t *testing.T, be backend) {
 		if diff := cmp.Diff(&check, second.Report.CrossCheck); diff != "" || second.Report.Attempt != 1 {
 			t.Errorf("work of node %s: %+v (-want +got):\n%s", near, second, diff)
 		}
-		b.must(b.Return(b.ctx(), second.Lease, api.Returned{Excused: true}))
+		b.must(b.Return(b.ctx(), second.Lease, api.Returned{Uncounted: true}))
 	}
 	b.clock.advance(time.Minute)
 	again, err := b.Take(b.ctx(), api.Want{Host: "node/one", Node: "one"})

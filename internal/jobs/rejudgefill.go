@@ -183,7 +183,7 @@ func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n
 			n.ID)})
 	}
 	added = true
-	s.notifyWork(n.kind())
+	s.notifyWork(n.slotClass())
 	return nil
 }
 

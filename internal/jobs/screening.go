@@ -11,8 +11,8 @@ import (
 	"judged/internal/api"
 )
 
-func (n Submission) kind() kind {
-	k := kindOf(n.Job)
+func (n Submission) slotClass() slotClass {
+	k := slotClassOf(n.Job)
 	k.pool = cmp.Or(n.Pool, k.pool)
 	return k
 }
@@ -70,7 +70,7 @@ WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, atOnce, h
 	if !found {
 		return s.fenced(ctx, "finish", rec.Lease)
 	}
-	k := kindOf(rec.Job)
+	k := slotClassOf(rec.Job)
 	k.pool = q.pool
 	s.notifier.moved.Add(1)
 	s.notifyJob(rec.ID)
@@ -104,7 +104,7 @@ func (s *Store) keptReport(rec Record, rep api.Report, q requeued) (args []any, 
 		return nil, nil, fmt.Errorf("encode job %q: %w", rec.ID, err)
 	}
 	now := s.now().UnixNano()
-	return []any{q.id, auditBodyDigest, auditPriority, rec.Pool, kindOf(rec.Job).width, now, rec.Host, rec.CPUs, now,
+	return []any{q.id, auditBodyDigest, auditPriority, rec.Pool, slotClassOf(rec.Job).width, now, rec.Host, rec.CPUs, now,
 			rec.Report.StartedAt.UnixNano(), string(rep.Verdict), string(labels), head, body, tests},
 		labelHash(q.label, rec.ID), nil
 }

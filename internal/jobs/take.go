@@ -18,9 +18,9 @@ import (
 // once.
 func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
-	line := s.notifier.line(kind{w.Pool, w.Width, w.Contests})
+	line := s.notifier.line(slotClass{w.Pool, w.Width, w.Contests})
 	defer s.notifier.leave(line)
-	// Only one taker of a kind queries the database at a time: otherwise each new
+	// Only one taker of a class queries the database at a time: otherwise each new
 	// job would wake all of them.
 	select {
 	case line.front <- struct{}{}:

@@ -12,21 +12,21 @@ import (
 // notifier wakes callers that wait for work of a pool and width, or for a change of a job.
 type notifier struct {
 	mu    sync.Mutex // guards the maps
-	works map[kind]*line
+	works map[slotClass]*line
 	jobs  map[string]*watch
 
 	moved atomic.Int64 // how often jobs came back in line, see lows
 }
 
-// kind is a kind of slot: it judges jobs of its pool that ask for at most its
+// slotClass is a class of slots: it judges jobs of its pool that ask for at most its
 // width.
-type kind struct {
+type slotClass struct {
 	pool     string
 	width    int
 	contests bool // no others
 }
 
-// line is the queue of takers of one kind. The one in front queries the database;
+// line is the queue of takers of one class. The one in front queries the database;
 // the next one follows when that one has a job.
 type line struct {
 	front chan struct{} // holds a token while a taker is in front
@@ -54,16 +54,16 @@ func wakeUp(c chan struct{}) {
 	}
 }
 
-// line returns the line of a kind, until leave.
-func (h *notifier) line(k kind) *line {
+// line returns the line of a class of slots, until leave.
+func (h *notifier) line(k slotClass) *line {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.works == nil {
-		h.works = map[kind]*line{}
+		h.works = map[slotClass]*line{}
 	}
 	l := h.works[k]
 	if l == nil {
-		maps.DeleteFunc(h.works, func(_ kind,
+		maps.DeleteFunc(h.works, func(_ slotClass,
 			old *line) bool {
 			return old.takers == 0 && time.Since(old.left) > lineAge
 		})
@@ -140,7 +140,7 @@ func (h *notifier) back(pool string, r row) {
 	}
 }
 
-// everyLine wakes a taker of each kind, which looks at all jobs in line.
+// everyLine wakes a taker of each class, which looks at all jobs in line.
 func (h *notifier) everyLine() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,13 +185,13 @@ func (h *notifier) receive(message string) {
 	rest, _ := strings.CutPrefix(message, aboutWork)
 	width, pool, _ := strings.Cut(rest, " ")
 	if n, err := strconv.Atoi(width); err == nil {
-		h.work(kind{pool: pool, width: n})
+		h.work(slotClass{pool: pool, width: n})
 	}
 }
 
-// work wakes a taker for each width of slot that can judge a job of this kind.
+// work wakes a taker for each width of slot that can judge a job of this class.
 // The next taker of a line queries the database anyway.
-func (h *notifier) work(k kind) {
+func (h *notifier) work(k slotClass) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for slot, l := range h.works {
@@ -214,7 +214,7 @@ func (s *Store) notifyEnd(id string) {
 }
 
 // notifyWork wakes a taker in each process.
-func (s *Store) notifyWork(k kind) {
+func (s *Store) notifyWork(k slotClass) {
 	s.notifier.work(k)
 	s.driver.notify(aboutWork + strconv.Itoa(k.width) + " " + k.pool)
 }

@@ -30,10 +30,10 @@ import (
 //
 // Unused copies are kept up to a bound; the least recently used is evicted first.
 type Copies struct {
-	folders *os.File // a ramfs that is mounted in the depot
+	folders *os.File // a ramfs that is mounted in the mount store
 	root    *os.Root // the same
 	inputs  *os.File // a ramfs that is not mounted: /proc/self/fd/0 shows only a number
-	depot   *depot
+	mounts  *mountStore
 	limit   units.Bytes // for all copies; those in use may exceed it
 
 	mu    sync.Mutex // guards the rest
@@ -58,12 +58,12 @@ const (
 	copiesShare                = 16
 )
 
-func openCopies(d *depot) (*Copies, error) {
+func openCopies(d *mountStore) (*Copies, error) {
 	total, err := linux.TotalMemory()
 	if err != nil {
 		return nil, err
 	}
-	c := &Copies{depot: d, limit: min(maxCopiesBytes, units.Bytes(total)/copiesShare), idle: list.New(),
+	c := &Copies{mounts: d, limit: min(maxCopiesBytes, units.Bytes(total)/copiesShare), idle: list.New(),
 		byKey: map[string][]*list.Element{}}
 	if c.folders, err = linux.DetachedRamfs(); err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (c *Copies) renew(folder string, files []File) error {
 
 // mount returns a read-only mount of a folder, for one run.
 func (c *Copies) mount(k *copied) (*os.File, error) {
-	return c.depot.clone(copiesPlace + "/" + k.folder)
+	return c.mounts.clone(copiesPlace + "/" + k.folder)
 }
 
 // takeInput returns a copy of an open file. key is its identity, or "" for a copy that is not kept.

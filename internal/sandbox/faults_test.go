@@ -76,7 +76,7 @@ func TestSetUpFails(t *testing.T) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(places, l.places()); diff != "" {
-					t.Fatalf("call %d: mounts of the depot -before +after:\n%s", n, diff)
+					t.Fatalf("call %d: mounts of the mount store -before +after:\n%s", n, diff)
 				}
 				traces.None(t)
 			}
@@ -93,7 +93,7 @@ func (l *lab) watchThreads(t *testing.T, faults *testkit.Faults) {
 	t.Helper()
 	watched := make(chan error)
 	l.thread <- func() { watched <- faults.Watch() }
-	if err := errors.Join(<-watched, l.depot.do(faults.Watch)); err != nil {
+	if err := errors.Join(<-watched, l.mounts.do(faults.Watch)); err != nil {
 		t.Fatal(err)
 	}
 	killInit(t, l)

@@ -33,7 +33,7 @@ func (l *Launcher) startInit() error {
 		// cgroup files open.
 		Env: []string{"GOMAXPROCS=1", "GOGC=20", "GODEBUG=containermaxprocs=0"},
 		// If the runtime crashes, its message goes to the log.
-		Files: []*os.File{null, null, os.Stderr, theirs, l.lifeline.read, l.newborn.file},
+		Files: []*os.File{null, null, os.Stderr, theirs, l.lifeline.read, l.pidHandoff.file},
 		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true},
 	}
 	done := make(chan struct{})
@@ -118,7 +118,7 @@ const initTimeout = 30 * time.Second
 func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.newborn.pid.Store(0)
+	l.pidHandoff.pid.Store(0)
 	if l.requests++; l.requests%slimEvery == 0 && l.control != nil && l.slim() != nil {
 		l.stopInit() // exchange restarts it
 	}
@@ -138,7 +138,7 @@ func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	// A failed request may have left it between two namespaces, where later requests of all slots would fail.
 	l.stopInit()
 	if pid == 0 {
-		pid = int(l.newborn.pid.Load()) // judged-init did not report it
+		pid = int(l.pidHandoff.pid.Load()) // judged-init did not report it
 	}
 	return pid, err
 }
@@ -165,16 +165,16 @@ func (l *Launcher) exchange(msg []byte, fds []int) ([]byte, error) {
 	return buf[:n], err
 }
 
-// newborn lets judged find a child that judged-init forked but did not report because it died first. The kernel
+// pidHandoff lets judged find a child that judged-init forked but did not report because it died first. The kernel
 // itself writes the pid into memory that both share, before the child runs. Only judged can reap the child, so until
 // then the pid is the child's.
-type newborn struct {
+type pidHandoff struct {
 	file *os.File
 	pid  *atomic.Int32 // of the last child forked for the current request, or 0
 }
 
-func (n *newborn) open() (err error) {
-	if n.file, err = linux.Memfd("newborn"); err != nil {
+func (n *pidHandoff) open() (err error) {
+	if n.file, err = linux.Memfd("pidHandoff"); err != nil {
 		return err
 	}
 	if n.pid, err = linux.SharedWord(int(n.file.Fd())); err != nil {
@@ -183,7 +183,7 @@ func (n *newborn) open() (err error) {
 	return err
 }
 
-func (n *newborn) close() {
+func (n *pidHandoff) close() {
 	n.file.Close()
 	_ = linux.UnmapWord(n.pid) // it is mapped
 }

@@ -92,14 +92,14 @@ type Launcher struct {
 	lang    string // LANG of the runs
 	finder  *runtimes.Finder
 	reader  *runtimes.Reader
-	depot   *depot
+	mounts  *mountStore
 	copies  *Copies
 	uids    atomic.Int64
 	thread  chan func()
 	// lifeline is a pipe; only judged has its write end.
-	lifeline struct{ read, write *os.File }
-	newborn  newborn
-	close    sync.Once
+	lifeline   struct{ read, write *os.File }
+	pidHandoff pidHandoff
+	close      sync.Once
 
 	mu       sync.Mutex // guards the rest: judged-init answers one request at a time
 	process  *os.Process
@@ -127,7 +127,7 @@ func Open(o Options) (*Launcher, error) {
 	if l.lifeline.read, l.lifeline.write, err = linux.Pipe(); err != nil {
 		return nil, fmt.Errorf("build sandbox: %w", err)
 	}
-	if err := l.newborn.open(); err != nil {
+	if err := l.pidHandoff.open(); err != nil {
 		return nil, fmt.Errorf("build sandbox: %w", err)
 	}
 	ready := make(chan error)
@@ -136,10 +136,10 @@ func Open(o Options) (*Launcher, error) {
 		err = l.startInit()
 	}
 	if err == nil {
-		l.depot, err = openDepot()
+		l.mounts, err = openMountStore()
 	}
 	if err == nil {
-		l.copies, err = openCopies(l.depot)
+		l.copies, err = openCopies(l.mounts)
 	}
 	if err != nil {
 		l.Close()
@@ -195,13 +195,13 @@ func (l *Launcher) Close() {
 		l.stopInit()
 		l.lifeline.write.Close()
 		l.lifeline.read.Close()
-		l.newborn.close()
+		l.pidHandoff.close()
 		close(l.thread)
 		if l.copies != nil {
-			_ = l.copies.close() // its file system ends with the depot
+			_ = l.copies.close() // its file system ends with the mount store
 		}
-		if l.depot != nil {
-			l.depot.close()
+		if l.mounts != nil {
+			l.mounts.close()
 		}
 	})
 }

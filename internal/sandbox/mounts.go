@@ -14,16 +14,16 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// depot is an empty mount namespace in which trees and copies are mounted. It belongs to a thread; when the thread
+// mountStore is an empty mount namespace in which trees and copies are mounted. It belongs to a thread; when the thread
 // ends, the namespace and all mounts in it are gone. In the template's namespace every tree would be copied for every
 // run. An unattached mount is no alternative: kernels before 6.15 cannot clone one.
-type depot struct {
+type mountStore struct {
 	thread chan func()
 	made   int // number of trees so far; only the thread uses it
 }
 
-func openDepot() (*depot, error) {
-	d := &depot{thread: make(chan func())}
+func openMountStore() (*mountStore, error) {
+	d := &mountStore{thread: make(chan func())}
 	ready := make(chan error)
 	onOwnThread(func() {
 		err := buildDepot()
@@ -52,15 +52,15 @@ func buildDepot() error {
 	return linux.PivotRoot(root)
 }
 
-// do runs job on the depot's thread and waits for it.
-func (d *depot) do(job func() error) error {
+// do runs job on the mount store's thread and waits for it.
+func (d *mountStore) do(job func() error) error {
 	done := make(chan error)
 	d.thread <- func() { done <- job() }
 	return <-done
 }
 
 // put mounts a tree until it is dropped, and returns where.
-func (d *depot) put(tree *os.File) (place string, err error) {
+func (d *mountStore) put(tree *os.File) (place string, err error) {
 	return place, d.do(func() error {
 		d.made++
 		place = "/" + strconv.Itoa(d.made)
@@ -70,7 +70,7 @@ func (d *depot) put(tree *os.File) (place string, err error) {
 
 // putCopies mounts the folders of Copies, and a read-only clone of that mount which runs get clones of. The file
 // itself still refers to a writable mount.
-func (d *depot) putCopies(ramfs *os.File) error {
+func (d *mountStore) putCopies(ramfs *os.File) error {
 	return d.do(func() error {
 		if err := attach(ramfs, copiesPlace+"-writable"); err != nil {
 			return err
@@ -99,7 +99,7 @@ func attach(mount *os.File, place string) error {
 }
 
 // clone returns another mount of a tree or a folder, for one run.
-func (d *depot) clone(place string) (mount *os.File, err error) {
+func (d *mountStore) clone(place string) (mount *os.File, err error) {
 	err = d.do(func() (err error) {
 		mount, err = linux.CloneMount(place)
 		return err
@@ -108,7 +108,7 @@ func (d *depot) clone(place string) (mount *os.File, err error) {
 }
 
 // drop unmounts a tree. A run that uses it keeps its own mount until it ends.
-func (d *depot) drop(place string) error {
+func (d *mountStore) drop(place string) error {
 	return d.do(func() error {
 		if err := linux.Detach(place); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (d *depot) drop(place string) error {
 	})
 }
 
-func (d *depot) close() { close(d.thread) }
+func (d *mountStore) close() { close(d.thread) }
 
 // newFinder returns a finder for what programs may see of this host.
 func newFinder() *runtimes.Finder {
@@ -144,11 +144,11 @@ func inBox(program string) string {
 	return name
 }
 
-// see prepares what the program of a run loads from the host, so that the run does not wait for the disk and is not
+// mountRuntime prepares what the program of a run loads from the host, so that the run does not wait for the disk and is not
 // charged for it, and returns a mount of it, nil if the program needs nothing, and the path of a program of the host.
 // With RootHost it reads the files themselves into the page cache, which on a host with several NUMA nodes stays on
 // the node that read them first, and returns no mount.
-func (s *Sandbox) see(spec Spec) (mount *os.File, program string, err error) {
+func (s *Sandbox) mountRuntime(spec Spec) (mount *os.File, program string, err error) {
 	l, name := s.launcher, spec.Args[0]
 	var files []runtimes.Program
 	if s.files != nil {

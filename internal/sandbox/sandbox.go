@@ -253,7 +253,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 		return err
 	}
 	defer files.Close() // it may be nil
-	tree, program, err := s.see(spec)
+	tree, program, err := s.mountRuntime(spec)
 	if err != nil {
 		return err
 	}

@@ -24,9 +24,9 @@ const treesBytes units.Bytes = 1 << 30
 //
 // Trees are kept for later runs, up to treesBytes; the least recently used is dropped first.
 type Trees struct {
-	depot *depot
-	slot  Resources
-	limit units.Bytes
+	mounts *mountStore
+	slot   Resources
+	limit  units.Bytes
 
 	mu    sync.Mutex // guards the rest; held while a tree is built, because the next caller needs it too
 	kept  []tree     // the most recently used last
@@ -36,13 +36,13 @@ type Trees struct {
 // tree is one mounted copy.
 type tree struct {
 	closure [32]byte // its ID
-	place   string   // in the depot
+	place   string   // in the mount store
 	bytes   units.Bytes
 }
 
 // NewTrees returns the trees of a slot. Close them after its runs and before the Launcher.
 func (l *Launcher) NewTrees(slot Resources) *Trees {
-	return &Trees{depot: l.depot, slot: slot, limit: treesBytes}
+	return &Trees{mounts: l.mounts, slot: slot, limit: treesBytes}
 }
 
 // mount returns a mount of the tree of a closure, for one run.
@@ -53,7 +53,7 @@ func (t *Trees) mount(c *runtimes.Closure) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.depot.clone(k.place)
+	return t.mounts.clone(k.place)
 }
 
 // find returns the tree of a closure and marks it as most recently used. It needs the lock.
@@ -79,7 +79,7 @@ func (t *Trees) add(c *runtimes.Closure) (tree, error) {
 		return tree{}, err
 	}
 	defer made.Close()
-	if k.place, err = t.depot.put(made); err != nil {
+	if k.place, err = t.mounts.put(made); err != nil {
 		return tree{}, err
 	}
 	t.kept = append(t.kept, k)
@@ -92,7 +92,7 @@ func (t *Trees) drop() error {
 	k := t.kept[0]
 	t.kept = t.kept[1:]
 	t.bytes -= k.bytes
-	return t.depot.drop(k.place)
+	return t.mounts.drop(k.place)
 }
 
 // Close drops all trees.

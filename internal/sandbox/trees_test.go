@@ -22,10 +22,10 @@ import (
 	"judged/internal/testkit"
 )
 
-// places are the paths of the trees in the depot.
+// places are the paths of the trees in the mount store.
 func (l *lab) places() []string {
 	var names []string
-	_ = l.depot.do(func() error {
+	_ = l.mounts.do(func() error {
 		all, err := os.ReadDir("/")
 		for _, e := range all {
 			if name := "/" + e.Name(); !strings.HasPrefix(name, copiesPlace) {
@@ -377,7 +377,7 @@ func TestTreesAreGivenBack(t *testing.T) {
 // seen is what a run of a program of the host sees.
 func (l *lab) seen(program string) (*os.File, string, error) {
 	s := &Sandbox{launcher: l.Launcher, slot: l.slot}
-	return s.see(Spec{Args: []string{program}})
+	return s.mountRuntime(Spec{Args: []string{program}})
 }
 
 // makeTree makes the tree of a program, which need not exist.

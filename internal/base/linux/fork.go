@@ -43,10 +43,10 @@ type ForkedChild struct {
 	Namespaces uintptr // CLONE_NEW flags: what it has for itself from its birth
 	Sibling    bool    // it is its parent's parent's child (CLONE_PARENT)
 	Report     int     // descriptor for the StepError
-	// Newborn is where the kernel writes the pid, before the child runs and
+	// PIDHandoff is where the kernel writes the pid, before the child runs and
 	// even if the caller is killed then. It may be nil.
-	Newborn *atomic.Int32
-	Steps   []Step
+	PIDHandoff *atomic.Int32
+	Steps      []Step
 }
 
 var everySignal = unix.Sigset_t{Val: [16]uint64{^uint64(0)}}
@@ -72,9 +72,9 @@ func ForkSteps(c *ForkedChild) (pid int, err error) {
 		args.flags |= unix.CLONE_INTO_CGROUP
 		args.cgroup = uint64(c.Cgroup)
 	}
-	if c.Newborn != nil {
+	if c.PIDHandoff != nil {
 		args.flags |= unix.CLONE_PARENT_SETTID
-		args.parentTID = uint64(uintptr(unsafe.Pointer(c.Newborn)))
+		args.parentTID = uint64(uintptr(unsafe.Pointer(c.PIDHandoff)))
 	}
 	if c.Sibling {
 		// The exit signal is then that of the parent (clone(2)).

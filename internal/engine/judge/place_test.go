@@ -45,11 +45,11 @@ func (p *places) place(_ context.Context, at stats.Placement) (measure.Place, er
 // otherStand is on CPUs that are no slot, on any machine: CPU 0.
 func otherWorker(t *testing.T, eng *engine.Engine) *measure.Worker {
 	t.Helper()
-	ground, err := eng.UnplannedSlot(cpuset.New(0), cpuset.New(eng.Slots()[0].Node))
+	slot, err := eng.UnplannedSlot(cpuset.New(0), cpuset.New(eng.Slots()[0].Node))
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker, err := eng.WorkerOn(ground)
+	worker, err := eng.WorkerOn(slot)
 	if err != nil {
 		t.Fatal(err)
 	}

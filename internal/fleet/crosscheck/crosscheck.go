@@ -30,7 +30,7 @@ type Store interface {
 	Recheck(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, until time.Time) error
 }
 
-// Options configure a Checker. All members are required.
+// Options configure a Verifier. All members are required.
 type Options struct {
 	Store Store
 	Nodes func(context.Context) ([]api.Node, error)
@@ -44,14 +44,14 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Checker has jobs judged on further hosts.
-type Checker struct{ o Options }
+// Verifier has jobs judged on further hosts.
+type Verifier struct{ o Options }
 
 // New makes a checker.
-func New(o Options) *Checker { return &Checker{o} }
+func New(o Options) *Verifier { return &Verifier{o} }
 
 // Finish ends a job with a report, or queues it for another host. Its errors are those of dispatch.Queue.
-func (c *Checker) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
+func (c *Verifier) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	// Only a later attempt can be one of a further host: most jobs need no look at what is stored.
 	if rep.Host == nil || rep.Host.Node == "" || l.Attempt == 1 && !isNear(rep) {
 		return c.o.Finish(ctx, l, rep)
@@ -96,7 +96,7 @@ func (c *Checker) Finish(ctx context.Context, l api.Lease, rep api.Report) error
 }
 
 // end ends a job with the report of the host that decides.
-func (c *Checker) end(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, winner int) error {
+func (c *Verifier) end(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, winner int) error {
 	if kept := check.Hosts[winner].Job; kept != "" {
 		first, err := c.o.Store.Get(ctx, kept)
 		if err != nil && !errors.Is(err, api.ErrNotFound) { // it may have been deleted as old
@@ -155,7 +155,7 @@ func same(a, b api.CrossCheckedHost) bool {
 }
 
 // hasOther reports whether a node that has not judged the job can do so.
-func (c *Checker) hasOther(ctx context.Context, rec jobs.Record, hosts []api.CrossCheckedHost) (bool, error) {
+func (c *Verifier) hasOther(ctx context.Context, rec jobs.Record, hosts []api.CrossCheckedHost) (bool, error) {
 	nodes, err := c.o.Nodes(ctx)
 	return slices.ContainsFunc(nodes, func(n api.Node) bool {
 		return n.Pool == rec.Pool && n.Judging() && canJudge(n, rec.Job) &&

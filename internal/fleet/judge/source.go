@@ -165,7 +165,7 @@ func (s *Source) Emit(l api.Lease, n int, t api.TestReport) error {
 // Return implements dispatch.Queue.
 func (s *Source) Return(ctx context.Context, l api.Lease, back api.Returned) error {
 	_, err := post[api.Nothing](ctx, s, "return",
-		&api.ReturnRequest{Hold: hold(l), DelayMS: back.Delay.Milliseconds(), Excused: back.Excused,
+		&api.ReturnRequest{Hold: hold(l), DelayMS: back.Delay.Milliseconds(), Uncounted: back.Uncounted,
 			Reason: back.Reason}, 0)
 	return err
 }

@@ -230,7 +230,7 @@ func TestProtocols(t *testing.T) {
 			}
 			register := func() error { _, err := s.Register(t.Context(), api.Registration{}); return err }
 			giveBack := func() error {
-				return s.Return(t.Context(), api.Lease{ID: "1", Attempt: 1}, api.Returned{Excused: true})
+				return s.Return(t.Context(), api.Lease{ID: "1", Attempt: 1}, api.Returned{Uncounted: true})
 			}
 			for _, ask := range []func() error{register, giveBack, giveBack, register} {
 				if err := ask(); (err != nil) != tt.fails || err != nil && !errors.Is(err, api.ErrUnavailable) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Loads are kernels of the canary's program in separate sandboxes, one for
-// each ground: their cpusets keep them off the slot, and they die with judged as
+// each of the resources: their cpusets keep them off the slot, and they die with judged as
 // every sandbox does.
 type Loads struct {
 	eng     *engine.Engine
@@ -46,7 +46,7 @@ func (s *Site) Crowd(ctx context.Context, load string) (*Crowd, error) {
 	if load == "" {
 		return new(Crowd), nil
 	}
-	return s.loads.Start(ctx, s.grounds, load)
+	return s.loads.Start(ctx, s.resources, load)
 }
 
 // Crowd is loads at work; the zero value has no loads.
@@ -61,28 +61,28 @@ type member struct {
 	ended chan error
 }
 
-// Start has a load run on each of the grounds, and returns when all are at full
+// Start has a load run on each of the resources, and returns when all are at full
 // strength.
-func (s *Loads) Start(ctx context.Context, grounds []sandbox.Resources, load string) (*Crowd, error) {
+func (s *Loads) Start(ctx context.Context, resources []sandbox.Resources, load string) (*Crowd, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &Crowd{cancel: cancel}
-	if err := s.gather(ctx, c, grounds, load); err != nil {
+	if err := s.gather(ctx, c, resources, load); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
 }
 
-func (s *Loads) gather(ctx context.Context, c *Crowd, grounds []sandbox.Resources, load string) error {
-	for _, ground := range grounds {
-		m, err := s.start(ctx, ground, load)
+func (s *Loads) gather(ctx context.Context, c *Crowd, resources []sandbox.Resources, load string) error {
+	for _, one := range resources {
+		m, err := s.start(ctx, one, load)
 		if err != nil {
-			return fmt.Errorf("start load on CPU %s: %w", ground.CPUs, err)
+			return fmt.Errorf("start load on CPU %s: %w", one.CPUs, err)
 		}
 		c.members = append(c.members, m)
 	}
 	for i, m := range c.members {
 		if err := m.waitReady(ctx); err != nil {
-			return fmt.Errorf("start load on CPU %s: %w", grounds[i].CPUs, err)
+			return fmt.Errorf("start load on CPU %s: %w", resources[i].CPUs, err)
 		}
 	}
 	return nil
@@ -101,9 +101,9 @@ func (c *Crowd) Stop() error {
 	return errors.Join(errs...)
 }
 
-func (s *Loads) start(ctx context.Context, ground sandbox.Resources, load string) (member, error) {
-	ground.Group.CountAsOthers()
-	box, err := s.eng.Prepare(ground)
+func (s *Loads) start(ctx context.Context, one sandbox.Resources, load string) (member, error) {
+	one.Group.CountAsOthers()
+	box, err := s.eng.Prepare(one)
 	if err != nil {
 		return member{}, err
 	}

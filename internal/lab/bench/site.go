@@ -18,11 +18,11 @@ type Site struct {
 	Placements []Placement
 	LeftOut    []LeftOut
 
-	eng     *engine.Engine
-	workers map[string]*measure.Worker // by CPUs and nodes
-	grounds []sandbox.Resources        // one for each neighbour
-	loads   *Loads
-	err     error // the first one while placements are made
+	eng       *engine.Engine
+	workers   map[string]*measure.Worker // by CPUs and nodes
+	resources []sandbox.Resources        // one for each neighbour
+	loads     *Loads
+	err       error // the first one while placements are made
 }
 
 // Open makes the placements of the engine's first slot ready.
@@ -42,7 +42,7 @@ func (s *Site) Close() error {
 	return s.loads.Close()
 }
 
-// neighbours prepares the ground for loads.
+// neighbours prepares the resources of loads.
 func (s *Site) neighbours() (err error) {
 	if s.loads, err = OpenLoads(s.eng); err != nil {
 		return err
@@ -54,11 +54,11 @@ func (s *Site) neighbours() (err error) {
 		if n, _ := t.Node(c.Node); n.MemTotal == 0 {
 			nodes = memoryNodes(s.eng)
 		}
-		ground, err := s.eng.UnplannedSlot(cpuset.New(id), nodes)
+		one, err := s.eng.UnplannedSlot(cpuset.New(id), nodes)
 		if err != nil {
 			return err
 		}
-		s.grounds = append(s.grounds, ground)
+		s.resources = append(s.resources, one)
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func TestCrowd(t *testing.T) {
 func TestCrowdUnknown(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	s := open(t)
-	if len(s.grounds) == 0 {
+	if len(s.resources) == 0 {
 		t.Log("one CPU: there are no neighbours")
 		return
 	}
@@ -163,7 +163,7 @@ func TestCrowdCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	_, err := s.Crowd(ctx, initproc.LoadMemory)
-	if len(s.grounds) > 0 && (err == nil || !strings.Contains(err.Error(), "enough")) {
+	if len(s.resources) > 0 && (err == nil || !strings.Contains(err.Error(), "enough")) {
 		t.Errorf("got %v, want the cause", err)
 	}
 }

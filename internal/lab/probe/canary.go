@@ -237,17 +237,17 @@ func (p *prober) nextToOthers(ctx context.Context, loads *bench.Loads, s slots.S
 	if err := read(alone); err != nil {
 		return nil, err
 	}
-	var grounds []sandbox.Resources
+	var all []sandbox.Resources
 	for _, other := range others {
 		for _, id := range other.CPUs {
-			ground, err := p.eng.UnplannedSlot(cpuset.New(id), cpuset.New(other.Node))
+			one, err := p.eng.UnplannedSlot(cpuset.New(id), cpuset.New(other.Node))
 			if err != nil {
 				return nil, err
 			}
-			grounds = append(grounds, ground)
+			all = append(all, one)
 		}
 	}
-	crowd, err := loads.Start(ctx, grounds, initproc.LoadMemory)
+	crowd, err := loads.Start(ctx, all, initproc.LoadMemory)
 	if err != nil {
 		return nil, err
 	}

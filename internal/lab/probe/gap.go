@@ -83,11 +83,11 @@ func (p *prober) workerOn(cpu cpuset.Set, node int) (*measure.Worker, error) {
 			return p.eng.Worker(s), nil
 		}
 	}
-	ground, err := p.eng.UnplannedSlot(cpu, cpuset.New(node))
+	resources, err := p.eng.UnplannedSlot(cpu, cpuset.New(node))
 	if err != nil {
 		return nil, err
 	}
-	return p.eng.WorkerOn(ground)
+	return p.eng.WorkerOn(resources)
 }
 
 // summed is the worst of the outcomes, with how many there are.

@@ -9,7 +9,7 @@ import (
 )
 
 // park forks the child that becomes the solution. It does not wait for it: the child reports to judged.
-func park(f LoadFDs, self int, newborn *atomic.Int32, without Layers) (int, error) {
+func park(f LoadFDs, self int, pidHandoff *atomic.Int32, without Layers) (int, error) {
 	b, err := readAll(f.Load)
 	if err != nil {
 		return 0, err
@@ -25,7 +25,7 @@ func park(f LoadFDs, self int, newborn *atomic.Int32, without Layers) (int, erro
 	if err := linux.ChildrenIn(f.Process1); err != nil {
 		return 0, err
 	}
-	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: f.Birth, Sibling: true, Report: f.Report, Newborn: newborn,
+	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: f.Birth, Sibling: true, Report: f.Report, PIDHandoff: pidHandoff,
 		Steps: steps})
 	return pid, errors.Join(err, linux.ChildrenIn(self))
 }

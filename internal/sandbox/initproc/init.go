@@ -69,7 +69,7 @@ func serve(without Layers) error {
 	if err != nil {
 		return err
 	}
-	newborn, err := linux.SharedWord(newbornFD)
+	pidHandoff, err := linux.SharedWord(pidHandoffFD)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func serve(without Layers) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		pid, err := handle(buf[:n], fds, int(self.Fd()), newborn, without)
+		pid, err := handle(buf[:n], fds, int(self.Fd()), pidHandoff, without)
 		closeAll(fds)
 		if err := linux.Send(controlFD, answer(pid, err), nil); err != nil {
 			return err
@@ -99,7 +99,7 @@ func inherit(without Layers) error {
 	return linux.DropBounding()
 }
 
-func handle(msg []byte, fds []int, self int, newborn *atomic.Int32, without Layers) (int, error) {
+func handle(msg []byte, fds []int, self int, pidHandoff *atomic.Int32, without Layers) (int, error) {
 	switch {
 	case msg[0] == msgMaps && len(fds) == 1:
 		maps, err := readAll(fds[0])
@@ -108,13 +108,13 @@ func handle(msg []byte, fds []int, self int, newborn *atomic.Int32, without Laye
 		}
 		return os.Getpid(), linux.KeepMemoryFromChildren(maps)
 	case msg[0] == msgInit && len(fds) <= 1:
-		return startInit(fds, newborn, without)
+		return startInit(fds, pidHandoff, without)
 	case msg[0] == msgChild:
 		f, err := parseRequest(msg, fds)
 		if err != nil {
 			return 0, err
 		}
-		return park(f, self, newborn, without)
+		return park(f, self, pidHandoff, without)
 	}
 	return 0, errors.New("read request: unknown")
 }
@@ -126,7 +126,7 @@ func closeAll(fds []int) {
 }
 
 // startInit forks process 1 of a sandbox and waits until it is parked.
-func startInit(networks []int, newborn *atomic.Int32, without Layers) (int, error) {
+func startInit(networks []int, pidHandoff *atomic.Int32, without Layers) (int, error) {
 	r, w, err := linux.Pipe()
 	if err != nil {
 		return 0, err
@@ -134,7 +134,7 @@ func startInit(networks []int, newborn *atomic.Int32, without Layers) (int, erro
 	defer r.Close()
 	steps := initSteps(networks, int(w.Fd()), without)
 	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: -1, Namespaces: namespaces(without), Sibling: true,
-		Report: int(w.Fd()), Newborn: newborn, Steps: steps})
+		Report: int(w.Fd()), PIDHandoff: pidHandoff, Steps: steps})
 	w.Close() // so that the read below ends when the child's copy is closed
 	if err != nil {
 		return 0, err

@@ -12,9 +12,9 @@ import (
 // judged; a pipe that nobody writes to and whose other end only judged holds; and the memory where the kernel stores
 // the pid of each fork.
 const (
-	controlFD  = 3
-	lifelineFD = 4
-	newbornFD  = 5
+	controlFD    = 3
+	lifelineFD   = 4
+	pidHandoffFD = 5
 )
 
 // The first byte of a message. A request carries descriptors, an answer a pid or the text of an error.
@@ -78,7 +78,7 @@ type LoadFDs struct {
 const FirstOpen = 3
 
 // maxOpen is the number of descriptors that judged-init itself has above the standard ones.
-const maxOpen = newbornFD - FirstOpen + 1
+const maxOpen = pidHandoffFD - FirstOpen + 1
 
 // The second byte of a request for a child: which optional descriptors it carries.
 const (

@@ -122,7 +122,7 @@ func (a *attempt) attempt() Outcome {
 	case err == nil:
 		return a.finish(report, Judged)
 	case cause != nil: // judged is ending
-		return a.giveBack(api.Returned{Excused: true})
+		return a.giveBack(api.Returned{Uncounted: true})
 	case errors.As(err, new(startError)) || !a.work.Last:
 		return a.failed(err)
 	}
@@ -194,7 +194,7 @@ func (a *attempt) failed(err error) Outcome {
 	delay := retryDelay << min(a.work.Attempt-1, 10)
 	a.o.Log.Error("an attempt at a job failed; it will be repeated", "job", a.work.ID, "attempt", a.work.Attempt,
 		"error", err)
-	outcome := a.giveBack(api.Returned{Delay: min(delay, maxReturnDelay), Excused: errors.As(err, new(startError)),
+	outcome := a.giveBack(api.Returned{Delay: min(delay, maxReturnDelay), Uncounted: errors.As(err, new(startError)),
 		Reason: missing(err)})
 	poll.Sleep(a.abort, retryDelay)
 	return outcome

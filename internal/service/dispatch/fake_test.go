@@ -263,7 +263,7 @@ func (w *world) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 }
 
 func (w *world) Return(ctx context.Context, l api.Lease, back api.Returned) error {
-	w.note("return %s for %v, excused %v", l.ID, back.Delay, back.Excused)
+	w.note("return %s for %v, excused %v", l.ID, back.Delay, back.Uncounted)
 	if back.Reason != "" {
 		w.note("because it %s", back.Reason)
 	}

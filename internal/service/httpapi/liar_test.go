@@ -160,7 +160,7 @@ func TestRequestsOfALiar(t *testing.T) {
 	}
 	// What is refused can be said otherwise: the job is still the node's.
 	if _, err := client.Post[api.Nothing](t.Context(), front, "/v1/work/return", api.ReturnRequest{Hold: hold,
-		DelayMS: 60_000, Excused: true}, 0); err != nil {
+		DelayMS: 60_000, Uncounted: true}, 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -247,7 +247,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case r.Context().Err() != nil:
-		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, api.Returned{Excused: true})
+		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, api.Returned{Uncounted: true})
 	}
 	s.leases.note(work.Lease, leasedJob{work.Job, cmp.Or(q.Pool, config.Default().Slots.Pool)})
 	return s.writeJSON(w, http.StatusOK, api.TakeAnswer{Work: api.NodeWorkOf(work)})
@@ -337,7 +337,7 @@ func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
 		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid return: %s", err)
 	}
 	s.leases.forget(q.Lease())
-	back := api.Returned{Delay: delay, Excused: q.Excused, Reason: q.Reason}
+	back := api.Returned{Delay: delay, Uncounted: q.Uncounted, Reason: q.Reason}
 	if err := s.work.Return(r.Context(), q.Lease(), back); err != nil {
 		return err
 	}

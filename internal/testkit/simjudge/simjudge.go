@@ -168,7 +168,7 @@ func (j *Judge) attempt(ctx context.Context, w api.Work) error {
 	tasks.Wait()
 	switch {
 	case ctx.Err() != nil && lost:
-		return j.source.Return(context.WithoutCancel(ctx), w.Lease, api.Returned{Excused: true})
+		return j.source.Return(context.WithoutCancel(ctx), w.Lease, api.Returned{Uncounted: true})
 	case lost:
 		return nil
 	}
