@@ -14,15 +14,16 @@ const maxReadings = 400
 
 // learn puts in force what the readings show of this host.
 func (m *Monitor) learn(ctx context.Context) {
+	defer m.flush(ctx)
 	m.health.Lock()
 	defer m.health.Unlock()
 	if th, ok := m.learnThresholds(); ok && th != m.thresholds {
 		m.setThresholds(th)
-		m.save(ctx, "thresholds of evidence", th, m.key("thresholds"))
+		m.save("thresholds of evidence", th, m.key("thresholds"))
 	}
 	if g, ok := m.learnGuard(); ok && g != m.guard {
 		m.setGuard(g)
-		m.save(ctx, "guard band", g, m.key("guard"))
+		m.save("guard band", g, m.key("guard"))
 	}
 }
 

@@ -64,19 +64,21 @@ type Monitor struct {
 	o    Options
 	host string // its name
 
-	// jobs guards what it counts. It is not health, which is locked while the
-	// store is written: no job waits for that.
+	// jobs guards what it counts.
 	jobs    sync.Mutex
 	running int
 	lastJob time.Time // when one last started or ended
 
-	// health guards the rest, but for the list of slots itself, which Restore
-	// makes. The store and the pool are called with it locked.
+	saving sync.Mutex // held while the store is written, so that values are stored in their order
+
+	// health guards the rest, but for the list of slots itself, which Restore makes. The pool is called with it locked, the
+	// store is not: the end of each job waits for it.
 	health     sync.Mutex
 	slots      []*slotHealth
 	readings   []canary.Reading    // the latest, of all slots
 	thresholds evidence.Thresholds // in force, if learned
 	guard      stats.Guard         // in force, if learned
+	unsaved    []unsaved           // for the next flush
 }
 
 // New makes a Monitor. Restore comes before any other call.
@@ -152,12 +154,13 @@ func (m *Monitor) Drain(cpus cpuset.Set, reason string) error {
 // Undrain puts a slot back to use. A quarantined slot learns its baselines
 // again: an operator who overrules its canaries has changed it.
 func (m *Monitor) Undrain(cpus cpuset.Set) error {
+	defer m.flush(context.Background())
 	m.health.Lock()
 	defer m.health.Unlock()
 	if s := m.slot(cpus.String()); s != nil && s.quarantine != "" {
 		s.reset()
 		for _, kernel := range s.kernels {
-			m.saveHealth(context.Background(), s, kernel)
+			m.saveHealth(s, kernel)
 		}
 	}
 	return m.o.Pool.Lift(cpus)

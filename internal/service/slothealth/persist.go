@@ -2,6 +2,7 @@ package slothealth
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -49,12 +50,42 @@ func (m *Monitor) healthKey(s *slotHealth, kernel string) []string {
 	return append(m.key("canary"), s.slot.CPUs.String(), kernel)
 }
 
-func (m *Monitor) saveHealth(ctx context.Context, s *slotHealth, kernel string) {
-	m.save(ctx, "health of slot "+s.slot.CPUs.String(), s.health[kernel], m.healthKey(s, kernel))
+// unsaved is a value that is to be stored.
+type unsaved struct {
+	what  string // for people
+	value json.RawMessage
+	key   []string
 }
 
-func (m *Monitor) save(ctx context.Context, what string, v any, key []string) {
-	if err := m.o.Store.SetValue(ctx, v, key...); err != nil {
-		m.o.Log.Warn("cannot save "+what+"; it is learned again after a restart", "error", err)
+func (m *Monitor) saveHealth(s *slotHealth, kernel string) {
+	m.save("health of slot "+s.slot.CPUs.String(), s.health[kernel], m.healthKey(s, kernel))
+}
+
+// save has the next flush store a value as it is now. m.health is locked.
+func (m *Monitor) save(what string, v any, key []string) {
+	value, err := json.Marshal(v)
+	if err != nil {
+		m.logUnsaved(what, err)
+		return
 	}
+	m.unsaved = append(m.unsaved, unsaved{what, value, key})
+}
+
+// flush stores what is to be saved, in the order of the calls of save. m.health is not locked: no job waits for the store.
+func (m *Monitor) flush(ctx context.Context) {
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	m.health.Lock()
+	all := m.unsaved
+	m.unsaved = nil
+	m.health.Unlock()
+	for _, u := range all {
+		if err := m.o.Store.SetValue(ctx, u.value, u.key...); err != nil {
+			m.logUnsaved(u.what, err)
+		}
+	}
+}
+
+func (m *Monitor) logUnsaved(what string, err error) {
+	m.o.Log.Warn("cannot save "+what+"; it is learned again after a restart", "error", err)
 }

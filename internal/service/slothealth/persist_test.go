@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
@@ -23,7 +24,8 @@ func TestRestore(t *testing.T) {
 		h := f.m.slots[0].health[initproc.KernelL3Short]
 		h.State, h.Shift, h.Deviation = stats.Shifted, stats.Slower, 0.5
 		f.m.slots[0].health[initproc.KernelL3Short] = h
-		f.m.saveHealth(f.Context(), f.m.slots[0], initproc.KernelL3Short)
+		f.m.saveHealth(f.m.slots[0], initproc.KernelL3Short)
+		f.m.flush(f.Context())
 		before, th, guard := f.m, f.engine.thresholds, f.engine.guard
 		if th == (evidence.Thresholds{}) || !guard.Learned {
 			t.Fatalf("learned %+v, %+v", th, guard)
@@ -108,4 +110,38 @@ func TestStoreFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNoJobWaitsForTheStore: a job ends while a write of the store hangs.
+func TestNoJobWaitsForTheStore(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.settled()()
+		written := make(chan string, 1)
+		release := make(chan struct{})
+		f.store.fails = func(name string) error {
+			select {
+			case written <- name:
+			default:
+			}
+			<-release
+			return nil
+		}
+		s := f.m.slots[0]
+		f.m.health.Lock()
+		s.quarantine = "for the test"
+		f.m.health.Unlock()
+		undrained := make(chan error, 1)
+		go func() { undrained <- f.m.Undrain(s.slot.CPUs) }()
+		<-written
+		if f.m.health.TryLock() {
+			f.m.health.Unlock()
+			f.m.Observe(&api.Report{})
+		} else {
+			t.Error("the end of a job would wait for the store")
+		}
+		close(release)
+		if err := <-undrained; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -104,6 +104,7 @@ func (m *Monitor) read(ctx context.Context, s *slotHealth, kernel string) (r can
 
 // record learns from a reading, saves what was learned and acts on it.
 func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
+	defer m.flush(ctx)
 	m.health.Lock()
 	defer m.health.Unlock()
 	before, after := s.add(r)
@@ -113,7 +114,7 @@ func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
 		m.o.Log.Warn("canary has left its baseline; a neighbour may have come or gone",
 			"cpus", r.CPUs, "kernel", r.Kernel, "shift", after.Shift, "deviation_ratio", after.Deviation)
 	}
-	m.saveHealth(ctx, s, r.Kernel)
+	m.saveHealth(s, r.Kernel)
 	m.readings = append(m.readings, r)
 	m.readings = m.readings[max(0, len(m.readings)-maxReadings):]
 	m.decide(s)
