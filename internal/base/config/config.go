@@ -35,29 +35,29 @@ type Config struct {
 	Log       Log       `toml:"log"`
 }
 
-// HTTP is the interface to platforms.
+// HTTP configures the HTTP interface.
 type HTTP struct {
 	Listen        string        `toml:"listen"`
 	TokenFile     string        `toml:"token_file"`
-	CertFile      string        `toml:"cert_file"` // with KeyFile: HTTPS
+	CertFile      string        `toml:"cert_file"` // with KeyFile: enables HTTPS
 	KeyFile       string        `toml:"key_file"`
 	MaxBody       units.Bytes   `toml:"max_body"`
 	MaxBlob       units.Bytes   `toml:"max_blob"`
 	ShutdownGrace time.Duration `toml:"shutdown_grace"`
 }
 
-// Database is where jobs and reports are stored. An empty URL is a SQLite
-// database in the data directory.
+// Database says where jobs and reports are stored. If URL is empty, they are stored in a SQLite database in the
+// data directory.
 type Database struct {
 	URL string `toml:"url"`
 }
 
-// Blobs is where files are stored. An empty URL is a folder in the data directory.
+// Blobs says where files are stored. If URL is empty, they are stored in a folder in the data directory.
 type Blobs struct {
 	URL string `toml:"url"` // file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=REGION
 }
 
-// Parts returns the folder, or the address of a bucket, or neither.
+// Parts returns the folder or the address of the bucket. Both are empty if URL is.
 func (b Blobs) Parts() (folder, bucket string) {
 	if folder, ok := strings.CutPrefix(b.URL, "file://"); ok {
 		return folder, ""
@@ -67,35 +67,35 @@ func (b Blobs) Parts() (folder, bucket string) {
 
 // The roles of a daemon.
 const (
-	RoleAll   = "all"   // one host with everything
+	RoleAll   = "all"   // a single host with all functions
 	RoleFront = "front" // HTTP and the database, no slots
 	RoleJudge = "judge" // slots, no database: jobs come from a front
 )
 
-// Fleet says what this daemon is in a fleet of hosts.
+// Fleet is the daemon's place in a fleet of hosts.
 type Fleet struct {
 	Role      string      `toml:"role"`
-	Front     string      `toml:"front"`           // URL, of a judge
-	TokenFile string      `toml:"node_token_file"` // of a judge; the file holds the token itself
-	Node      string      `toml:"node"`            // name of a judge; with tokens that of its token
-	CacheSize units.Bytes `toml:"cache_size"`      // copies of blobs: of a judge, and of a front with a bucket
-	CAFile    string      `toml:"ca_file"`         // of a judge, for a front with a certificate of one's own CA
+	Front     string      `toml:"front"`           // judge only: URL of the front
+	TokenFile string      `toml:"node_token_file"` // judge only: path of the file with the token
+	Node      string      `toml:"node"`            // judge only: name of the node; with tokens, the token's name
+	CacheSize units.Bytes `toml:"cache_size"`      // for copies of blobs, on a judge or on a front with a bucket
+	CAFile    string      `toml:"ca_file"`         // judge only: private CA of the front's certificate
 }
 
-// Slots says which CPUs programs are measured on.
+// Slots selects the CPUs on which programs are measured.
 type Slots struct {
-	CPUList cpuset.Set `toml:"cpu_list"` // empty: chosen from the topology
+	CPUList cpuset.Set `toml:"cpu_list"` // if empty, CPUs are chosen by topology
 	Width   int        `toml:"width"`
 	Pool    string     `toml:"pool"`
 	Class   string     `toml:"class"`
-	// Member is a file with the fingerprint of a host of the pool.
+	// Member is the path of a file with the fingerprint of a host in the pool.
 	Member string `toml:"pool_member"`
 	Strict bool   `toml:"strict"`
 }
 
-// Sandbox is the environment of programs.
+// Sandbox configures the environment of programs.
 type Sandbox struct {
-	Root       string      `toml:"root"` // private, host, minimal
+	Root       string      `toml:"root"` // private, host or minimal
 	WorkSize   units.Bytes `toml:"work_size"`
 	WorkInodes int         `toml:"work_inodes"`
 	UIDFirst   int         `toml:"uid_first"`
@@ -133,7 +133,7 @@ type MaxLimits struct {
 	Repeats   int           `toml:"repeats"`
 }
 
-// JuryLimits bound a run of a program of the jury: a checker or an interactor.
+// JuryLimits are the limits of checkers and interactors.
 type JuryLimits struct {
 	CPUTime   time.Duration `toml:"cpu_time"`
 	WallTime  time.Duration `toml:"wall_time"`
@@ -142,28 +142,28 @@ type JuryLimits struct {
 	Processes int           `toml:"processes"`
 }
 
-// Repeats says how a time verdict near the limit is decided.
+// Repeats says when and how often a test with a time near the limit is repeated.
 type Repeats struct {
 	Policy api.Policy `toml:"policy"`
 }
 
-// Queue bounds the waiting jobs.
+// Queue limits the number of waiting jobs.
 type Queue struct {
 	MaxWaiting int `toml:"max_waiting"`
 	MaxDeliver int `toml:"max_deliver"`
 }
 
-// Retention says how long finished jobs are kept. MaxAge is also that of unused blobs.
+// Retention says how long finished jobs are kept. MaxAge also applies to unused blobs.
 type Retention struct {
 	MaxAge  time.Duration `toml:"max_age"`
 	MaxJobs int           `toml:"max_jobs"` // 0: see Config.MaxJobs
 }
 
-// maxJobsSQLite is retention.max_jobs of one host, whose disk is bounded.
+// maxJobsSQLite is the default of retention.max_jobs on a single host, where disk space is limited.
 const maxJobsSQLite = 100_000
 
-// MaxJobs is the most finished jobs that are kept; 0 is no limit. The database of a fleet keeps
-// what retention.max_age says.
+// MaxJobs returns the maximum number of finished jobs to keep; 0 means no limit. A fleet's database is limited
+// only by retention.max_age.
 func (c Config) MaxJobs() int {
 	if c.Retention.MaxJobs == 0 && c.Database.URL == "" {
 		return maxJobsSQLite
@@ -173,43 +173,44 @@ func (c Config) MaxJobs() int {
 
 // Languages says how sources are compiled.
 type Languages struct {
-	File      string      `toml:"file"` // "" is the list that judged has built in
+	File      string      `toml:"file"` // if empty, the built-in list is used
 	CacheSize units.Bytes `toml:"cache_size"`
 }
 
-// Canary says how often reference kernels are run on idle slots.
+// Canary says how often reference kernels run on idle slots.
 type Canary struct {
-	Interval time.Duration `toml:"interval"` // 0 is never
+	Interval time.Duration `toml:"interval"` // 0 disables the canary
 }
 
-// Audit says which part of the jobs a front has judged once more on another node, to compare them.
+// Audit says what share of the jobs a front has judged again on another node, to compare the results.
 type Audit struct {
 	Percent  int           `toml:"percent"` // 0 disables audits
 	Interval time.Duration `toml:"interval"`
-	Shadow   time.Duration `toml:"shadow"` // how long a new pool only raises alarms
-	// CrossCheck has jobs of contests with a time near the limit judged on a second node.
+	Shadow   time.Duration `toml:"shadow"` // how long results for a new pool only raise alarms
+	// CrossCheck makes a second node judge contest jobs with a time near the limit.
 	CrossCheck bool `toml:"cross_check"`
 }
 
-// Pool is a pool of judge nodes, as far as it differs from one that is not configured.
+// Pool holds the settings of one pool of judge nodes.
 type Pool struct {
 	Name string `toml:"name"`
-	// AuditPercent is Audit.Percent of this pool; inheritAudit is the same as for others.
+	// AuditPercent overrides Audit.Percent for this pool, unless it is inheritAudit.
 	AuditPercent int `toml:"audit_percent"`
-	// DecidedBy makes it a screening pool: it decides what does not depend on time, the pool of this name the rest.
+	// DecidedBy makes this a screening pool: it decides results that do not depend on time, and the named pool
+	// decides the others.
 	DecidedBy string `toml:"decided_by"`
-	// CheckPercent is the part of what a screening pool accepts that the deciding pool judges, too.
+	// CheckPercent is the share of the jobs accepted by a screening pool that the deciding pool judges again.
 	CheckPercent int `toml:"check_percent"`
-	// ContestPercent is the part of its slots that judge jobs of contests only.
+	// ContestPercent is the share of the pool's slots that is reserved for contest jobs.
 	ContestPercent int `toml:"contest_percent"`
 }
 
-// inheritAudit is an AuditPercent that is not set.
+// inheritAudit means that AuditPercent is not set.
 const inheritAudit = -1
 
 func newPool() Pool { return Pool{AuditPercent: inheritAudit, CheckPercent: 1} }
 
-// Pool returns a pool by its name.
+// Pool returns the settings of the named pool, or the defaults.
 func (c Config) Pool(name string) Pool {
 	for _, p := range c.Pools {
 		if p.Name == name {
@@ -224,10 +225,10 @@ func (c Config) Pool(name string) Pool {
 	return p
 }
 
-// Decider is the pool whose times count for jobs of a pool.
+// Decider returns the pool that decides the times of jobs submitted to pool.
 func (c Config) Decider(pool string) string { return cmp.Or(c.Pool(pool).DecidedBy, pool) }
 
-// ContestPercents are the pools with slots for contests only.
+// ContestPercents returns the pools with slots reserved for contests, and their shares.
 func (c Config) ContestPercents() map[string]int {
 	all := map[string]int{}
 	for _, p := range c.Pools {
@@ -238,7 +239,7 @@ func (c Config) ContestPercents() map[string]int {
 	return all
 }
 
-// PoolNames are the pools that the configuration names: the one of this host first.
+// PoolNames returns the pools that the configuration names, starting with this host's own.
 func (c Config) PoolNames() []string {
 	names := []string{c.Slots.Pool}
 	for _, p := range c.Pools {
@@ -249,19 +250,19 @@ func (c Config) PoolNames() []string {
 	return names
 }
 
-// Tune says whether the daemon sets the host up itself.
+// Tune says whether the daemon tunes the host.
 type Tune struct {
 	Apply   bool   `toml:"apply"`
-	Journal string `toml:"journal"` // file
+	Journal string `toml:"journal"` // path
 }
 
-// Log configures the log on stderr.
+// Log configures the log, which is written to stderr.
 type Log struct {
-	Level  string `toml:"level"`  // debug, info, warn, error
-	Format string `toml:"format"` // text, json
+	Level  string `toml:"level"`  // debug, info, warn or error
+	Format string `toml:"format"` // text or json
 }
 
-// Default is the configuration without any file.
+// Default returns the default configuration.
 func Default() Config {
 	return Config{
 		DataDir: "/var/lib/judged",
@@ -277,7 +278,7 @@ func Default() Config {
 			Root:       "private",
 			WorkSize:   64 << 20,
 			WorkInodes: 4096,
-			UIDFirst:   1879048192, // above what systemd gives to containers
+			UIDFirst:   1879048192, // above the range that systemd gives to containers
 			UIDCount:   65536,
 		},
 		Languages: Languages{CacheSize: 1 << 30},
@@ -317,8 +318,8 @@ func Default() Config {
 	}
 }
 
-// Loopback reports whether Listen can be reached only from this machine. Of names only localhost is trusted to resolve to
-// loopback.
+// Loopback reports whether Listen can be reached only from this machine. The only name that it accepts is
+// localhost.
 func (h HTTP) Loopback() bool {
 	host, _, err := net.SplitHostPort(h.Listen)
 	if err != nil {

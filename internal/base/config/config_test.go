@@ -40,7 +40,7 @@ func TestReferenceFileExplainsEveryKey(t *testing.T) {
 			t.Errorf("%s is missing from the reference file", k.path)
 			continue
 		}
-		// A group of keys shares the comment above its first one.
+		// A group of keys shares the comment above its first key.
 		above := n - 2
 		for above > 0 && strings.Contains(text[above], " = ") && !strings.HasPrefix(text[above], "#") {
 			above--

@@ -1,4 +1,4 @@
-// Package config holds the settings of judged with their defaults and valid values, and loads them from the file, the
-// environment and flags, in this order. configs/judged.toml explains each key; a test compares it with Default. How jobs
-// are validated against the settings is in package jobspec.
+// Package config holds the settings of judged with their defaults and valid values, and loads them from the
+// file, the environment and flags, in this order. configs/judged.toml explains each key; a test compares it
+// with Default. Package jobspec validates jobs against the settings.
 package config

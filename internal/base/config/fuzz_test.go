@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzOverlay holds that a file is taken whole or refused with the line of every
-// finding, and that what Validate says of it names keys that exist.
+// FuzzOverlay checks that a file is either applied completely or rejected with a line number for each error,
+// and that errors of Validate name existing keys.
 func FuzzOverlay(f *testing.F) {
 	data, err := os.ReadFile(reference)
 	if err != nil {
@@ -52,8 +52,8 @@ func FuzzOverlay(f *testing.F) {
 
 var finding = regexp.MustCompile(`(?m)^f:([0-9]+): `)
 
-// holdLines wants a line of the file in front of a finding. Text from the file
-// may itself have line feeds, so only the first is certain.
+// holdLines checks that an error starts with a valid line number. Only the first line is checked, because text
+// from the file may contain line feeds.
 func holdLines(t *testing.T, text string, lines int) {
 	t.Helper()
 	found := finding.FindAllStringSubmatch(text, -1)
@@ -67,8 +67,7 @@ func holdLines(t *testing.T, text string, lines int) {
 	}
 }
 
-// FuzzEnvironment holds that a variable changes the setting of its name and no
-// other, or is refused by its name.
+// FuzzEnvironment checks that a variable either changes only its own setting or is rejected by name.
 func FuzzEnvironment(f *testing.F) {
 	for _, s := range []string{"JUDGED_HTTP_MAX_BODY=1MiB", "JUDGED_HTTP_MAXBODY=1", "JUDGED_TOKEN=x",
 		"JUDGED_SLOTS_STRICT=yes", "JUDGED_DATA_DIR",

@@ -11,13 +11,13 @@ import (
 	"judged/internal/base/units"
 )
 
-// key is one setting: its dotted path and the field that holds it.
+// key is one setting: its dotted path and its field.
 type key struct {
 	path  string
 	field reflect.Value
 }
 
-// keys lists the settings of c in the order of the struct.
+// keys returns the settings of c in the order of the struct.
 func keys(c *Config) []key {
 	return appendKeys(nil, "", reflect.ValueOf(c).Elem())
 }
@@ -41,20 +41,22 @@ func appendKeys(list []key, prefix string, section reflect.Value) []key {
 	return list
 }
 
-// isTables reports whether a field is written as an array of tables, such as [[pools]]. It has no environment variables.
+// isTables reports whether a field is an array of tables, such as [[pools]]. Such fields have no environment
+// variables.
 func isTables(field reflect.Value) bool {
 	return field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Struct
 }
 
-// element is the path of the n-th table of an array, from 0.
+// element returns the path of element n of an array of tables.
 func element(path string, n int) string { return fmt.Sprintf("%s[%d]", path, n) }
 
-// environment is the name of the setting's variable, such as JUDGED_HTTP_MAX_BODY.
+// environment returns the name of the environment variable, such as JUDGED_HTTP_MAX_BODY.
 func (k key) environment() string {
 	return "JUDGED_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
 }
 
-// setText sets the key from text. An empty duration or size is 0, which Validate accepts where it has a meaning.
+// setText sets the key from text. An empty duration or size means 0; Validate rejects 0 where it has no
+// meaning.
 func (k key) setText(text string) error {
 	switch p := k.field.Addr().Interface().(type) {
 	case *bool:
@@ -75,7 +77,7 @@ func (k key) setText(text string) error {
 	return nil
 }
 
-// setTOML sets the key from a value of the file. Only counts may be numbers: durations and sizes need a unit.
+// setTOML sets the key from a TOML value. Only counts may be numbers: durations and sizes need a unit.
 func (k key) setTOML(value any) error {
 	switch v := value.(type) {
 	case string:
@@ -97,7 +99,7 @@ func (k key) setTOML(value any) error {
 	return fmt.Errorf("%v does not fit; write %s", value, k.example())
 }
 
-// example describes a valid value as it is written in the file.
+// example describes a valid value in the syntax of the file.
 func (k key) example() string {
 	switch k.field.Interface().(type) {
 	case bool:

@@ -65,8 +65,8 @@ type entry struct {
 	value any
 }
 
-// flatten lists the leaves of a document in the order of their paths. An empty table is a leaf too, so that a misspelt
-// section without keys is noticed.
+// flatten appends the leaves of a document in the order of their paths. An empty table counts as a leaf, so
+// that a misspelled section without keys is reported.
 func flatten(list []entry, prefix string, table map[string]any) []entry {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if sub, ok := table[name].(map[string]any); ok && len(sub) > 0 {
@@ -117,7 +117,7 @@ func isSection(known map[string]key, path string) bool {
 	return false
 }
 
-// unknownKey lists possible keys: those of the deepest existing section of path.
+// unknownKey returns an error that lists the keys of the deepest existing section of path.
 func unknownKey(known map[string]key, path string) error {
 	section, found := path, false
 	for !found && section != "" {
@@ -172,7 +172,7 @@ func lineNumbers(data []byte) map[string]int {
 	return lines
 }
 
-// lineOf is the line of path or of its parent: members of an inline table have no entry.
+// lineOf returns the line of path, or of its parent: members of an inline table have no entry.
 func lineOf(lines map[string]int, path string) int {
 	for path != "" {
 		if n, ok := lines[path]; ok {
@@ -183,8 +183,8 @@ func lineOf(lines map[string]int, path string) int {
 	return 1
 }
 
-// overlayEnv applies the variables that belong to a section. Others that begin with JUDGED_, such as JUDGED_TOKEN of
-// the client and JUDGED_TEST_REQUIRE, are ignored.
+// overlayEnv applies the variables whose name matches a section. It ignores other JUDGED_ variables, such as
+// JUDGED_TOKEN of the client and JUDGED_TEST_REQUIRE.
 func (c *Config) overlayEnv(env []string) error {
 	known, sections := map[string]key{}, map[string]bool{}
 	for _, k := range keys(c) {

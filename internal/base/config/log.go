@@ -10,7 +10,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// LogValue lists every setting under its key, without secrets.
+// LogValue returns all settings under their keys, without secrets.
 func (c Config) LogValue() slog.Value {
 	c.Database.URL = redactURL(c.Database.URL)
 	var attrs []slog.Attr
@@ -20,7 +20,7 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// LogValue is the URL without its user, password and parameters.
+// LogValue returns the URL without its user, password and parameters.
 func (d Database) LogValue() slog.Value {
 	return slog.StringValue(redactURL(d.URL))
 }
@@ -38,7 +38,7 @@ func (k key) text() string {
 	}
 }
 
-// redactURL hides the user and the parameters, one of which may be the password.
+// redactURL hides the user and the parameters, which may contain a password.
 func redactURL(text string) string {
 	if text == "" {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Reloaded returns c with those settings of next that can change while judged serves, because they are read for every
-// request, and the files of tokens and certificates. Protection can be added, not removed: that takes a restart.
+// Reloaded returns c with the settings from next that can change without a restart: those that are read for
+// every request, and the files of tokens and certificates. It can add access restrictions but not remove any.
 func (c Config) Reloaded(next Config) Config {
 	if next.HTTP.TokenFile != "" {
 		c.HTTP.TokenFile = next.HTTP.TokenFile
@@ -23,8 +23,8 @@ func (c Config) Reloaded(next Config) Config {
 	return c
 }
 
-// Unprotected lists the keys of next that decide who can reach the daemon, or read what it says, and that protect more
-// than c does. They take a restart.
+// Unprotected returns the keys of next that restrict access more strictly than c but take effect only after a
+// restart.
 func (c Config) Unprotected(next Config) []string {
 	var keys []string
 	if c.HTTP.CertFile == "" && next.HTTP.CertFile != "" {
@@ -36,7 +36,7 @@ func (c Config) Unprotected(next Config) []string {
 	return keys
 }
 
-// Differences lists the keys whose values differ, in the order of the file.
+// Differences returns the keys whose values differ, in the order of the file.
 func Differences(a, b Config) []string {
 	var differ []string
 	other := map[string]string{}

@@ -10,7 +10,7 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// TestReloaded changes every key and holds which of them take effect at once.
+// TestReloaded changes each key and checks whether it takes effect at once.
 func TestReloaded(t *testing.T) {
 	now, next := Default(), Default()
 	now.HTTP.TokenFile = "old"
@@ -48,7 +48,7 @@ func TestReloaded(t *testing.T) {
 	}
 }
 
-// TestReloadedFiles: files of secrets and certificates may be others, and HTTPS stays what it is.
+// TestReloadedFiles: paths of secrets and certificates can change, but HTTPS cannot be switched on or off.
 func TestReloadedFiles(t *testing.T) {
 	now := Default()
 	now.HTTP.CertFile, now.HTTP.KeyFile, now.Fleet.Role = "c", "k", RoleJudge
@@ -67,7 +67,7 @@ func TestReloadedFiles(t *testing.T) {
 	}
 }
 
-// TestUnprotected: what protects more and takes a restart is known, so that nobody believes it is in force.
+// TestUnprotected: stricter settings that need a restart are reported.
 func TestUnprotected(t *testing.T) {
 	open, closed := Default(), Default()
 	open.HTTP.Listen, closed.HTTP.CertFile = "0.0.0.0:1", "c"
@@ -79,7 +79,7 @@ func TestUnprotected(t *testing.T) {
 	}
 }
 
-// TestReloadAddsTokens: a reload can ask for tokens, and cannot stop asking.
+// TestReloadAddsTokens: a reload can start requiring tokens but cannot stop requiring them.
 func TestReloadAddsTokens(t *testing.T) {
 	with, without := Default(), Default()
 	with.HTTP.TokenFile = "tokens"

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// shared begin the keys that all fronts of one database need alike: what they accept, keep, and
-// forget is seen by the same platforms and judges.
+// shared lists the prefixes of the keys that must be equal on all fronts of one database.
 var shared = []string{"limits.", "repeats.", "queue.", "retention.", "blobs.", "audit.", "pools[", "slots.pool",
 	"http.max_body", "http.max_blob"}
 
-// Shared returns a short digest of each setting that all fronts of one database need alike, by its
-// key. A digest, because an address may hold a key by mistake.
+// Shared returns, by key, a short digest of each setting that must be equal on all fronts of one database. It
+// returns digests because an address may contain a secret by mistake.
 func (c Config) Shared() map[string]string {
 	all := map[string]string{}
 	for _, k := range keys(&c) {

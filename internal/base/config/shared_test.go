@@ -9,7 +9,7 @@ import (
 )
 
 func TestShared(t *testing.T) {
-	// Of one process or its host, so that fronts may differ.
+	// Settings of one process or its host, which may differ between fronts.
 	own := map[string]func(*Config){
 		"data_dir":        func(c *Config) { c.DataDir = "/elsewhere" },
 		"http.listen":     func(c *Config) { c.HTTP.Listen = "127.0.0.1:1" },

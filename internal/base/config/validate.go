@@ -17,16 +17,16 @@ import (
 	"judged/internal/base/units"
 )
 
-// poolName is also part of notifications between hosts, which spaces delimit.
+// poolName excludes spaces, because they separate fields in notifications between hosts.
 var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// ValidPool reports whether a pool may have a name.
+// ValidPool reports whether name is a valid pool name.
 func ValidPool(name string) bool { return poolName.MatchString(name) }
 
-// nodeName is that of a token, too.
+// nodeName is also the syntax of token names.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// validator collects all errors, so that an operator can fix a file at once.
+// validator collects errors, so that all of them are reported at once.
 type validator struct{ errs []error }
 
 func (v *validator) check(ok bool, key, format string, args ...any) {
@@ -35,7 +35,7 @@ func (v *validator) check(ok bool, key, format string, args ...any) {
 	}
 }
 
-// Validate checks every value. The error has a line for each invalid value with the key and what to write instead.
+// Validate checks all values. The error has one line for each invalid value, with the key and a valid example.
 func (c Config) Validate() error {
 	v := &validator{}
 	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
@@ -80,7 +80,7 @@ func (v *validator) http(h HTTP) {
 }
 
 func (v *validator) database(d Database) {
-	// The URL may hold a password: it is not repeated in the error.
+	// The URL may contain a password, so the error omits it.
 	u, err := url.Parse(d.URL)
 	v.check(d.URL == "" || err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql"), "database.url",
 		`not the address of a PostgreSQL server; write such as "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
@@ -102,7 +102,7 @@ func (v *validator) blobs(b Blobs) {
 			ok = false
 		}
 	}
-	// The URL may hold a key by mistake: it is not repeated in the error.
+	// The URL may contain a secret by mistake, so the error omits it.
 	v.check(ok, "blobs.url", `not a place for blobs; write such as "file:///mnt/judged" or `+
 		`"s3://judged?endpoint=https://s3.example.org", without keys, or "" for a folder in the data directory`)
 }
@@ -163,7 +163,7 @@ func (v *validator) sandbox(s Sandbox) {
 	oneOf(v, "sandbox.root", s.Root, "private", "host", "minimal")
 	between(v, "sandbox.work_size", s.WorkSize, 64<<10, 1<<40)
 	between(v, "sandbox.work_inodes", s.WorkInodes, 16, 10_000_000)
-	// Users of the host have IDs below 1000; (uid_t)-1 and the top half of the range have special meanings.
+	// IDs of host users are below 1000; (uid_t)-1 and the top half of the range have special meanings.
 	between(v, "sandbox.uid_first", s.UIDFirst, 1000, 1<<31-2)
 	between(v, "sandbox.uid_count", s.UIDCount, 1, 1<<24)
 	v.check(s.UIDFirst+s.UIDCount <= 1<<31-1, "sandbox.uid_count",
@@ -196,7 +196,7 @@ func (v *validator) limits(l Limits) {
 	between(v, "limits.default.memory", d.Memory, 1<<20, m.Memory)
 	between(v, "limits.default.output", d.Output, 1, m.Output)
 	if d.Stack != 0 {
-		between(v, "limits.default.stack", d.Stack, 128<<10, m.Memory) // it holds the arguments too
+		between(v, "limits.default.stack", d.Stack, 128<<10, m.Memory) // the stack also holds the arguments
 	}
 	between(v, "limits.default.processes", d.Processes, 1, m.Processes)
 }
@@ -223,8 +223,7 @@ func show(x any) string {
 	return fmt.Sprint(x)
 }
 
-// durationText is d without the zero units that time.Duration writes: 720h, not
-// 720h0m0s.
+// durationText formats d without zero units: 720h, not 720h0m0s.
 func durationText(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzParse holds the reader against one made of patterns and big numbers, and
-// both texts of a set against the set.
+// FuzzParse compares Parse with a second implementation based on patterns and big numbers, and checks both
+// texts of a set.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"", "0-3,7", "0x8c", "0xff,00000000", "0-6:2/4", "8191", "0-8191", "3-1", "0,,1",
 		"(null)", "-1",
@@ -47,7 +47,7 @@ var (
 	maskPattern = regexp.MustCompile(`^0[xX][0-9a-fA-F]+(,[0-9a-fA-F]{8})*$`)
 )
 
-// byPattern is what Parse is to return, and whether without an error.
+// byPattern returns the expected set, and whether Parse must succeed.
 func byPattern(s string) (Set, bool) {
 	s = strings.TrimSpace(s)
 	switch {
@@ -83,7 +83,7 @@ func listByPattern(s string) (Set, bool) {
 		for id := first; id <= last; id++ {
 			ids = append(ids, id)
 		}
-		ids = New(ids...) // a text may name all CPUs over and over
+		ids = New(ids...) // a text may repeat CPUs many times
 	}
 	return New(ids...), true
 }

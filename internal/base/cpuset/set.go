@@ -6,7 +6,7 @@ import "slices"
 // returns nil for it. A Set is never modified, so it may be shared.
 type Set []int
 
-// New is the set of ids, which may come in any order and more than once.
+// New returns the set of ids, which may be unsorted and repeated.
 func New(ids ...int) Set {
 	if len(ids) == 0 {
 		return nil
@@ -22,17 +22,17 @@ func (s Set) Contains(id int) bool {
 	return found
 }
 
-// Union is every CPU of s or o.
+// Union returns the CPUs in s or o.
 func (s Set) Union(o Set) Set {
 	return New(slices.Concat(s, o)...)
 }
 
-// Intersect is every CPU of both s and o.
+// Intersect returns the CPUs in both s and o.
 func (s Set) Intersect(o Set) Set {
 	return s.keep(o.Contains)
 }
 
-// Minus is every CPU of s that is not in o.
+// Minus returns the CPUs in s but not in o.
 func (s Set) Minus(o Set) Set {
 	return s.keep(func(id int) bool { return !o.Contains(id) })
 }

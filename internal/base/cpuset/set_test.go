@@ -21,7 +21,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestAlgebra holds every operation against its definition, id by id.
+// TestAlgebra checks each operation against its definition, id by id.
 func TestAlgebra(t *testing.T) {
 	const universe = 12
 	r := rand.New(rand.NewPCG(1, 2))

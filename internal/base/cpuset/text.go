@@ -11,13 +11,12 @@ import (
 // a typing error in a range.
 const maxID = 8191
 
-// wordBits is the width of one word of the kernel's masks, whatever the width
-// of a long.
+// wordBits is the size of a word in the kernel's masks. It does not depend on the size of a long.
 const wordBits = 32
 
-// Parse reads a list as the kernel writes it ("0-3,7") or, after 0x, a hex
-// mask ("0x4", "0xff,00000000": the lowest word last). White space around it
-// is ignored and the empty text is the empty set. Overlaps are allowed.
+// Parse parses a list as the kernel writes it ("0-3,7") or, after 0x, a hex mask ("0x4", "0xff,00000000": the
+// lowest word last). Surrounding white space is ignored, and the empty text is the empty set. Ranges may
+// overlap.
 func Parse(s string) (Set, error) {
 	text := strings.TrimSpace(s)
 	if text == "" {
@@ -38,7 +37,7 @@ func Parse(s string) (Set, error) {
 	return seen.set(), nil
 }
 
-// bitmap collects the ids in a text. It bounds the memory for a text that repeats CPUs.
+// bitmap collects the ids in a text. Its size is fixed, even if a text repeats CPUs.
 type bitmap [maxID + 1]bool
 
 func (b *bitmap) addList(list string) error {
@@ -75,7 +74,7 @@ func parseRange(part string) (first, last int, err error) {
 }
 
 func parseID(s string) (int, error) {
-	// ParseUint and not Atoi: an id has no sign.
+	// Not Atoi, which accepts a sign.
 	id, err := strconv.ParseUint(s, 10, 31)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, fmt.Errorf("%q is not a CPU number: write a list like 2-3,7 or a mask like 0x8c", s)
@@ -86,8 +85,9 @@ func parseID(s string) (int, error) {
 	return int(id), nil
 }
 
-// addMask reads a mask without its 0x. A single word may have any length, as taskset prints it; of several words all but
-// the first have 8 digits, as the kernel prints them, because in a shorter one a digit is probably missing.
+// addMask parses a mask without its 0x. A single word may have any length, as taskset prints it. With several
+// words, all but the first must have 8 digits, as the kernel prints them; otherwise a digit is probably
+// missing.
 func (b *bitmap) addMask(mask string) error {
 	words := strings.Split(mask, ",")
 	for _, w := range words[1:] {
@@ -135,7 +135,7 @@ func (b *bitmap) set() Set {
 	return s
 }
 
-// String is s as the kernel writes lists: 0-3,7. The empty set is "".
+// String returns s in the kernel's list format: 0-3,7. The empty set is "".
 func (s Set) String() string {
 	var out []byte
 	for i := 0; i < len(s); {
@@ -156,9 +156,8 @@ func (s Set) String() string {
 	return string(out)
 }
 
-// Mask is s as files like /proc/irq/N/smp_affinity take it: words of 32 bits
-// in hex, the highest first, without 0x, which the kernel does not read. The
-// empty set is "0".
+// Mask returns s in the format of files such as /proc/irq/N/smp_affinity: 32-bit words in hex, the highest
+// first, without 0x, which the kernel does not accept. The empty set is "0".
 func (s Set) Mask() string {
 	if len(s) == 0 {
 		return "0"

@@ -5,13 +5,12 @@ import (
 	"syscall"
 )
 
-// Alone runs f in a child process of a single thread and returns when it has ended. A Go program has
-// further threads of its runtime, one of which looks up every 10 ms: on the same CPU that is just
-// what f may want to see of others.
+// Alone runs f in a single-threaded child process and returns when the child has exited. A Go program has
+// further runtime threads, one of which wakes up every 10 ms and would disturb what f measures on the same CPU.
 //
-// The child is a copy without the runtime's other threads. f must not start goroutines, wait for any,
-// or allocate more than a trifle, and what it changes in memory is lost: it hands its result to a
-// descriptor. The caller has collected garbage and switched the collector off.
+// The child has no other runtime threads. f must not start or wait for goroutines and must allocate very
+// little. Its changes to memory are lost, so it must write its result to a descriptor. The caller must run the
+// garbage collector and disable it before the call.
 func Alone(f func()) error {
 	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 {

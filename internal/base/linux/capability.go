@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// capabilities are those that judged cannot do without. deploy/judged.service
-// says what each is for.
+// capabilities are the capabilities that judged needs. deploy/judged.service explains each.
 var capabilities = []struct {
 	name   string
 	number int
@@ -24,7 +23,7 @@ var capabilities = []struct {
 	{"CAP_MKNOD", unix.CAP_MKNOD},
 }
 
-// Capabilities lists the capabilities that judged needs, as in capabilities(7).
+// Capabilities returns the names of the capabilities that judged needs; see capabilities(7).
 func Capabilities() []string {
 	var names []string
 	for _, c := range capabilities {
@@ -33,8 +32,7 @@ func Capabilities() []string {
 	return names
 }
 
-// MissingCapabilities lists those of Capabilities that the calling thread may
-// not use.
+// MissingCapabilities returns the elements of Capabilities that are not effective in the calling thread.
 func MissingCapabilities() ([]string, error) {
 	var sets [2]unix.CapUserData
 	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &sets[0]); err != nil {

@@ -2,6 +2,6 @@
 
 package linux
 
-// withC: the C library has registered a word of its thread's memory with the
-// kernel (rseq), without which a forked child does not live.
+// withC reports whether the C library is linked. It registers thread memory with the kernel (rseq), and a
+// forked child without that memory crashes.
 const withC = true

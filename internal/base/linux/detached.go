@@ -8,24 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DetachedTmpfs makes a tmpfs that is mounted nowhere and returns its root as a
-// directory. It lives as long as that or a mount of it. Options are those of
-// mount(8), each a key and a value.
+// DetachedTmpfs creates a tmpfs that is not mounted anywhere and returns its root directory. The file system
+// exists as long as the returned file or a mount of it. Options are key-value pairs as in mount(8).
 func DetachedTmpfs(options ...[2]string) (*os.File, error) {
 	return detached("tmpfs", 0, options)
 }
 
-// DetachedRamfs makes a ramfs that is mounted nowhere and returns its root as a
-// directory that everybody may read. Reading leaves no trace in it: it keeps no
-// time of access, and its pages are on no list of those that were used lately,
-// which /proc/PID/numa_maps would show. It has no time of creation, which
-// nobody could change. Nothing bounds it, and all of it stays in memory.
+// DetachedRamfs creates a ramfs that is not mounted anywhere and returns its root directory, which everyone can
+// read. Reading leaves no trace: a ramfs has no access times, and its pages are on no LRU list, which
+// /proc/PID/numa_maps would show. It has no creation times, which could not be changed. It has no size limit
+// and always stays in memory.
 func DetachedRamfs() (*os.File, error) {
 	return detached("ramfs", unix.MOUNT_ATTR_NOATIME, [][2]string{{"mode", "0755"}})
 }
 
-// DetachedDevices returns the root of devtmpfs, mounted nowhere. The kernel has one such file system for all
-// namespaces. Since Linux 5.17 each mount sets its options again: those left out stay as they are.
+// DetachedDevices returns the root of devtmpfs without mounting it. The kernel has a single devtmpfs for all
+// namespaces. Since Linux 5.17 each mount sets its options again; omitted options are unchanged.
 func DetachedDevices() (*os.File, error) { return detached("devtmpfs", 0, nil) }
 
 func detached(fstype string, attributes int, options [][2]string) (*os.File, error) {
@@ -49,7 +47,7 @@ func detached(fstype string, attributes int, options [][2]string) (*os.File, err
 	return os.NewFile(uintptr(fd), fstype), nil
 }
 
-// CloseToWrites makes a detached mount read-only, and what is cloned from it.
+// CloseToWrites makes a detached mount and all later clones of it read-only.
 func CloseToWrites(mount *os.File) error {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(int(mount.Fd()), "", unix.AT_EMPTY_PATH, &attr); err != nil {
@@ -58,8 +56,7 @@ func CloseToWrites(mount *os.File) error {
 	return nil
 }
 
-// Attach puts a detached mount in its place in the calling thread's mount
-// namespace.
+// Attach attaches a detached mount to the calling thread's mount namespace.
 func Attach(mount *os.File, target string) error {
 	if err := unix.MoveMount(int(mount.Fd()), "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return &os.PathError{Op: "move_mount", Path: target, Err: err}
@@ -67,8 +64,8 @@ func Attach(mount *os.File, target string) error {
 	return nil
 }
 
-// CloneMount makes another, detached mount of what is mounted in the calling
-// thread's mount namespace. The kernel clones no detached one before 6.15.
+// CloneMount returns a detached clone of a mount in the calling thread's mount namespace. Before Linux 6.15 the
+// kernel cannot clone a detached mount.
 func CloneMount(path string) (*os.File, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
@@ -77,8 +74,7 @@ func CloneMount(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// Detach takes a mount out of the calling thread's mount namespace. It lives on
-// where it is cloned.
+// Detach unmounts path from the calling thread's mount namespace. Clones of the mount remain.
 func Detach(path string) error {
 	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
 		return &os.PathError{Op: "umount2", Path: path, Err: err}
@@ -86,7 +82,7 @@ func Detach(path string) error {
 	return nil
 }
 
-// MakeDir makes a folder in dir for a user, whatever the umask.
+// MakeDir creates a folder in dir that belongs to uid. It ignores the umask.
 func MakeDir(dir *os.File, name string, mode uint32, uid int) error {
 	fd := int(dir.Fd())
 	if err := unix.Mkdirat(fd, name, mode); err != nil {
@@ -95,7 +91,7 @@ func MakeDir(dir *os.File, name string, mode uint32, uid int) error {
 	return giveTo(fd, name, mode, uid)
 }
 
-// MakeFIFO makes a named pipe in dir for a user, whatever the umask.
+// MakeFIFO creates a named pipe in dir that belongs to uid. It ignores the umask.
 func MakeFIFO(dir *os.File, name string, mode uint32, uid int) error {
 	fd := int(dir.Fd())
 	if err := unix.Mkfifoat(fd, name, mode); err != nil {
@@ -104,7 +100,7 @@ func MakeFIFO(dir *os.File, name string, mode uint32, uid int) error {
 	return giveTo(fd, name, mode, uid)
 }
 
-// giveTo sets the mode, whatever the umask, and the owner of a new file.
+// giveTo sets the owner and the mode of a new file. It ignores the umask.
 func giveTo(dir int, name string, mode uint32, uid int) error {
 	if err := unix.Fchmodat(dir, name, mode, 0); err != nil {
 		return &os.PathError{Op: "fchmodat", Path: name, Err: err}
@@ -115,8 +111,8 @@ func giveTo(dir int, name string, mode uint32, uid int) error {
 	return nil
 }
 
-// MakeFile copies src into a new file in dir for a user, whatever the umask.
-// Nothing of it passes through this process.
+// MakeFile copies src into a new file in dir that belongs to uid. It ignores the umask. The kernel copies the
+// data; it does not pass through this process.
 func MakeFile(dir *os.File, name string, mode uint32, uid int, src *os.File) error {
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
 		mode)
@@ -136,8 +132,7 @@ func MakeFile(dir *os.File, name string, mode uint32, uid int, src *os.File) err
 	return nil
 }
 
-// MakeUnnamed makes a file in dir that has no name and ends with its last
-// descriptor. Everybody may read it.
+// MakeUnnamed creates an unnamed file in dir that everyone can read. It is removed with its last descriptor.
 func MakeUnnamed(dir *os.File) (*os.File, error) {
 	const mode = 0o444
 	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, mode)
@@ -145,7 +140,7 @@ func MakeUnnamed(dir *os.File) (*os.File, error) {
 		return nil, &os.PathError{Op: "openat O_TMPFILE", Path: dir.Name(), Err: err}
 	}
 	f := os.NewFile(uintptr(fd), dir.Name())
-	// The umask has cut the mode.
+	// The umask was applied to the mode.
 	if err := f.Chmod(mode); err != nil {
 		f.Close()
 		return nil, err
@@ -153,7 +148,7 @@ func MakeUnnamed(dir *os.File) (*os.File, error) {
 	return f, nil
 }
 
-// MakeLink makes a symbolic link in dir.
+// MakeLink creates a symbolic link in dir.
 func MakeLink(dir *os.File, name, target string) error {
 	if err := unix.Symlinkat(target, int(dir.Fd()), name); err != nil {
 		return &os.PathError{Op: "symlinkat", Path: name, Err: err}
@@ -161,8 +156,8 @@ func MakeLink(dir *os.File, name, target string) error {
 	return nil
 }
 
-// Touch makes now the time of the last change of a file's properties, which
-// cannot be set, and the other two times the start of 1970.
+// Touch sets the access and modification times of a file to the epoch, and thereby its ctime, which cannot be
+// set directly, to now.
 func Touch(f *os.File) error {
 	if err := unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(f.Fd())), make([]unix.Timespec, 2),
 		0); err != nil {
@@ -171,7 +166,7 @@ func Touch(f *os.File) error {
 	return nil
 }
 
-// SetModified sets when a file or a link in dir was last changed.
+// SetModified sets the modification time of a file or link in dir.
 func SetModified(dir *os.File, name string, at time.Time) error {
 	ts, err := unix.TimeToTimespec(at)
 	if err == nil {

@@ -1,5 +1,4 @@
-// Package linux is the door to the kernel: the only importer of
-// golang.org/x/sys/unix. Each function wraps one system call, or one small
-// group that only makes sense together, names it in its error the way the
-// manual pages do, and retries EINTR. It decides nothing.
+// Package linux wraps the kernel's system calls. It is the only package that imports golang.org/x/sys/unix.
+// Each function wraps one system call, or a small group of calls that belong together, names the call in its
+// error as the manual pages do, and retries on EINTR. The package contains no policy.
 package linux

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forkSteps forks; the child goes through the steps. See the assembly.
+// forkSteps forks. The child executes the steps; see the assembly code.
 //
 //go:noescape
 func forkSteps(clone *cloneArgs, size uintptr, steps *laidStep, count, report uintptr, failed *StepError) (pid,
@@ -19,54 +19,52 @@ func forkSteps(clone *cloneArgs, size uintptr, steps *laidStep, count, report ui
 // StepError is what a forked child writes to its report descriptor before it
 // exits because a step failed.
 type StepError struct {
-	Step  int32 // index into the list
-	Errno int32 // 0: the call succeeded with another result than wanted
+	Step  int32 // index of the step
+	Errno int32 // 0: the call succeeded but returned an unexpected result
 }
 
-// parkedMark in Step says that the child is parked and nothing failed.
+// parkedMark as Step means that the child is parked and that no step failed.
 const parkedMark = -1
 
-// Parked reports whether this is the mark that ParkedStep wrote.
+// Parked reports whether e is the message of ParkedStep.
 func (e StepError) Parked() bool { return e.Step == parkedMark }
 
-// StepErrorSize is the number of bytes of a StepError on the descriptor.
+// StepErrorSize is the encoded size of a StepError in bytes.
 const StepErrorSize = int(unsafe.Sizeof(StepError{}))
 
-// DecodeStepError reads what a child wrote.
+// DecodeStepError decodes a StepError.
 func DecodeStepError(b [StepErrorSize]byte) StepError {
 	return *(*StepError)(unsafe.Pointer(&b))
 }
 
-// ForkedChild says how a child is born and what it does until it execs.
+// ForkedChild describes how a child is created and what it does before execve.
 type ForkedChild struct {
 	Cgroup     int     // directory of a v2 cgroup for CLONE_INTO_CGROUP, or -1
-	Namespaces uintptr // CLONE_NEW flags: what it has for itself from its birth
-	Sibling    bool    // it is its parent's parent's child (CLONE_PARENT)
-	Report     int     // descriptor for the StepError
-	// PIDHandoff is where the kernel writes the pid, before the child runs and
-	// even if the caller is killed then. It may be nil.
+	Namespaces uintptr // CLONE_NEW* flags: the child's own namespaces
+	Sibling    bool    // the child has the caller's parent as its parent (CLONE_PARENT)
+	Report     int     // descriptor that a StepError is written to
+	// PIDHandoff is where the kernel stores the pid. It does so before the child runs, even if the caller is
+	// killed meanwhile. It may be nil.
 	PIDHandoff *atomic.Int32
 	Steps      []Step
 }
 
 var everySignal = unix.Sigset_t{Val: [16]uint64{^uint64(0)}}
 
-// cloneArgs is struct clone_args of linux/sched.h up to its third version
-// (cgroup, Linux 5.7).
+// cloneArgs is the third version of struct clone_args in linux/sched.h (with cgroup, Linux 5.7).
 type cloneArgs struct {
 	flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, cgroup uint64
 }
 
-// ForkSteps forks a child that runs the steps, the last of which does not
-// return, and gives its pid. It is a real fork and not a vfork, because the child
-// stays parked in the middle of its list while the caller continues; nor does it
-// share the caller's memory, since the kernel's OOM killer ends all that do.
+// ForkSteps forks a child that executes the steps, the last of which must not return, and returns its pid. It
+// uses fork and not vfork, because the child parks in the middle of its steps while the caller continues. It
+// does not share memory with the caller, because the OOM killer kills all processes that share memory.
 //
-// The child never runs Go code, nor anything that needs a stack: it has the
-// steps in separate memory and a loop of a few instructions. So a caller that
-// has called KeepMemoryFromChildren forks in a third of the time.
+// The child never runs Go code or anything that needs a stack: its steps are in separate memory, and a loop of
+// a few instructions executes them. A caller that has called KeepMemoryFromChildren therefore forks in a third
+// of the time.
 func ForkSteps(c *ForkedChild) (pid int, err error) {
-	// No handler of the runtime may run in the child (Linux 5.5).
+	// The child must not run the runtime's signal handlers (Linux 5.5).
 	args := &cloneArgs{flags: uint64(c.Namespaces) | unix.CLONE_CLEAR_SIGHAND, exitSignal: uint64(unix.SIGCHLD)}
 	if c.Cgroup >= 0 {
 		args.flags |= unix.CLONE_INTO_CGROUP
@@ -77,12 +75,11 @@ func ForkSteps(c *ForkedChild) (pid int, err error) {
 		args.parentTID = uint64(uintptr(unsafe.Pointer(c.PIDHandoff)))
 	}
 	if c.Sibling {
-		// The exit signal is then that of the parent (clone(2)).
+		// CLONE_PARENT uses the parent's exit signal (clone(2)).
 		args.flags |= unix.CLONE_PARENT
 		args.exitSignal = 0
 	}
-	// The size of the second version (Linux 5.5) keeps kernels working that
-	// do not know the cgroup member.
+	// The second version (Linux 5.5) also works on kernels without the cgroup member.
 	size := unsafe.Offsetof(args.cgroup)
 	if c.Cgroup >= 0 {
 		size = unsafe.Sizeof(*args)
@@ -92,8 +89,8 @@ func ForkSteps(c *ForkedChild) (pid int, err error) {
 		return 0, err
 	}
 	defer l.free()
-	// The child is born with all signals blocked, so that what comes before AllSignalsStep
-	// waits. The mask is the thread's.
+	// The child starts with all signals blocked, so that signals before AllSignalsStep stay pending. The mask
+	// belongs to the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var mask unix.Sigset_t

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestForkSteps forks children that say what they see, and some whose steps fail.
+// TestForkSteps forks children that report their state, and children with failing steps.
 func TestForkSteps(t *testing.T) {
 	badClose := Step{Name: "close", Call: unix.SYS_CLOSE, Args: [6]uintptr{1 << 20}}
 	ignored := badClose
@@ -63,8 +63,7 @@ func TestForkSteps(t *testing.T) {
 	}
 }
 
-// TestSignalOfChild: a signal of a child does what it does by default, and not what
-// the handlers of the runtime would.
+// TestSignalOfChild: a signal to a child has its default action and does not run the runtime's handlers.
 func TestSignalOfChild(t *testing.T) {
 	never, held, err := Pipe()
 	if err != nil {
@@ -112,7 +111,7 @@ func TestWritable(t *testing.T) {
 	}
 }
 
-// A fork without the memory of its parent still has its steps.
+// A child without its parent's memory can still execute its steps.
 func TestKeepMemoryFromChildren(t *testing.T) {
 	if os.Getenv("SLIM") == "" {
 		p, err := os.StartProcess("/proc/self/exe", []string{"slim", "-test.run", "^TestKeepMemoryFromChildren$"},

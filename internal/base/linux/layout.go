@@ -12,37 +12,35 @@ import (
 
 // Step is one system call of a forked child.
 type Step struct {
-	Name     string // what failed, for people
+	Name     string // name for error messages
 	Call     uintptr
 	Args     [6]uintptr
-	Pointers [6]pointer    // arguments that are addresses instead
-	Ignore   syscall.Errno // an errno that is as good as success
-	Want     uintptr       // the result that a step must have where Exact is set
+	Pointers [6]pointer    // pointers that replace the arguments of the same index
+	Ignore   syscall.Errno // an errno that counts as success
+	Want     uintptr       // the required result if Exact is set
 	Exact    bool
 }
 
-// pointer leads into memory; one to nil is no pointer.
+// pointer points into memory. A pointer to nil means none.
 type pointer struct {
 	to *memory
-	at int // bytes from its start
+	at int // offset in bytes
 }
 
-// memory is what a child has before it. Steps that share it see what the others
-// have written.
+// memory is memory that the child can use. Steps that share it see each other's writes.
 type memory struct {
 	bytes    []byte
-	pointers []pointer // the bytes begin with these
+	pointers []pointer // stored at the start of bytes
 }
 
-// laidStep is a Step as the child reads it; the assembly knows its layout.
+// laidStep is the encoding of a Step for the child. The assembly code depends on its layout.
 type laidStep struct {
 	call                uintptr
 	args                [6]uintptr
 	ignore, want, exact uintptr
 }
 
-// layout is the memory of a forked child: its steps, what it reports when one
-// fails, and all that they point to.
+// layout is the memory of a forked child: its steps, its error report, and everything that they point to.
 type layout struct {
 	mapped []byte
 	used   int
@@ -56,8 +54,8 @@ const (
 	stepBytes = int(unsafe.Sizeof(laidStep{}))
 )
 
-// layOut makes the memory. It is mapped apart and not the collector's: a child
-// has nothing else. Its addresses are good in the caller and in the child alike.
+// layOut builds the memory of the child. It is mapped separately, outside the Go heap, because the child has no
+// other memory. Addresses are the same in the caller and in the child.
 func layOut(steps []Step) (*layout, error) {
 	l := &layout{placed: map[*memory]uintptr{}}
 	room := len(steps)*stepBytes + StepErrorSize
@@ -88,12 +86,12 @@ func layOut(steps []Step) (*layout, error) {
 	return l, nil
 }
 
-func (l *layout) free() { _ = unix.Munmap(l.mapped) } // it was mapped as it is
+func (l *layout) free() { _ = unix.Munmap(l.mapped) } // Munmap cannot fail for a whole mapping
 
-// aligned is what n bytes take: everything begins at a word.
+// aligned rounds n up to a multiple of the word size.
 func aligned(n int) int { return (n + wordBytes - 1) &^ (wordBytes - 1) }
 
-// room is how much m and what it leads to take, of which seen is counted already.
+// room returns the size of m and everything that it points to. It skips memory in seen.
 func (m *memory) room(seen map[*memory]bool) int {
 	if m == nil || seen[m] {
 		return 0
@@ -112,7 +110,7 @@ func (l *layout) take(n int) unsafe.Pointer {
 	return at
 }
 
-// address is where p leads; what is there is laid out the first time.
+// address returns the address that p points to, and places the memory on first use.
 func (l *layout) address(p pointer) uintptr {
 	base, ok := l.placed[p.to]
 	if !ok {
@@ -130,11 +128,10 @@ func (l *layout) address(p pointer) uintptr {
 	return base + uintptr(p.at)
 }
 
-// KeepMemoryFromChildren keeps what the process has in writable memory now from
-// the processes that it forks (MADV_DONTFORK): neither is it copied, nor does the
-// next write of the process to each page cost a fault. Such a child can do
-// nothing but the steps of ForkSteps; a fork of any other kind crashes. maps is
-// the process's /proc/PID/maps. A program built with cgo keeps nothing.
+// KeepMemoryFromChildren excludes all current writable memory of the process from forked children
+// (MADV_DONTFORK). The memory is not copied, and the next write to a page does not cause a page fault. Children
+// can then only execute the steps of ForkSteps; any other fork crashes. maps is the content of the process's
+// /proc/PID/maps. The function does nothing in a program built with cgo.
 func KeepMemoryFromChildren(maps []byte) error {
 	if withC {
 		return nil
@@ -144,7 +141,7 @@ func KeepMemoryFromChildren(maps []byte) error {
 		if !ok {
 			continue
 		}
-		// ENOMEM is for what is no longer there.
+		// ENOMEM: the range is no longer mapped.
 		if _, _, e := syscall.RawSyscall(unix.SYS_MADVISE, begin, end-begin, unix.MADV_DONTFORK); e != 0 &&
 			e != syscall.ENOMEM {
 			return os.NewSyscallError("madvise", e)
@@ -153,7 +150,7 @@ func KeepMemoryFromChildren(maps []byte) error {
 	return nil
 }
 
-// writable reads a line of /proc/PID/maps: "begin-end rw-p offset …".
+// writable parses a line of /proc/PID/maps: "begin-end rw-p offset …".
 func writable(line string) (begin, end uintptr, ok bool) {
 	area, rest, _ := strings.Cut(line, " ")
 	from, to, _ := strings.Cut(area, "-")

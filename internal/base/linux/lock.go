@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockFile opens a file, made if need be, and takes its lock for this process alone; closing the file
-// gives it back, and so does the end of the process, however it comes. EWOULDBLOCK: another process
-// has it.
+// LockFile opens a file, creating it if necessary, and locks it exclusively. The lock is released when the file
+// is closed or the process exits. The error is EWOULDBLOCK if another process holds the lock.
 func LockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -21,8 +20,8 @@ func LockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// SyncDir makes the names in a folder durable: a file that was made, renamed or removed there stays so after a loss of
-// power.
+// SyncDir makes changes to the entries of a folder durable: files created, renamed or removed in it stay so
+// after a power failure.
 func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memfd makes an anonymous file in memory that can be sealed. Its pages come
-// from the NUMA policy, and are charged to the memory cgroup, of the
-// process that touches them first.
+// Memfd creates an anonymous file in memory that can be sealed. The process that first touches a page
+// determines its NUMA node and is charged for it.
 func Memfd(name string) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -18,7 +17,7 @@ func Memfd(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// SealContent forbids every further change to a memfd.
+// SealContent forbids all further changes to a memfd.
 func SealContent(f *os.File) error {
 	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS,
 		unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
@@ -28,7 +27,7 @@ func SealContent(f *os.File) error {
 	return nil
 }
 
-// Preallocate gives f pages for its first n bytes now and leaves its size.
+// Preallocate allocates pages for the first n bytes of f without changing its size.
 func Preallocate(f *os.File, n int64) error {
 	if err := ignoringEINTR(func() error {
 		return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0,
@@ -39,7 +38,7 @@ func Preallocate(f *os.File, n int64) error {
 	return nil
 }
 
-// Allocated is how many bytes of memory or disk the content of a file takes.
+// Allocated returns how many bytes of memory or disk the content of a file uses.
 func Allocated(f *os.File) (int64, error) {
 	var info unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &info); err != nil {
@@ -48,13 +47,13 @@ func Allocated(f *os.File) (int64, error) {
 	return info.Blocks * 512, nil
 }
 
-// OpenWriteOnly opens the file behind f again for writing only: what is passed
-// to a solution as its output must not let it read.
+// OpenWriteOnly opens the file behind f again for writing only, so that a solution cannot read from the
+// descriptor of its output.
 func OpenWriteOnly(f *os.File) (*os.File, error) {
 	return Open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), os.O_WRONLY)
 }
 
-// CopyAll copies the rest of one file to another inside the kernel.
+// CopyAll copies the rest of src to dst inside the kernel.
 func CopyAll(dst, src int) error {
 	for {
 		n, err := unix.Sendfile(dst, src, nil, 1<<30)
@@ -76,13 +75,12 @@ func ignoringEINTR(call func() error) error {
 	}
 }
 
-// populateWindow bounds what Populate has mapped at a time, and so what it adds
-// to this process' memory as others see it.
+// populateWindow limits how much memory Populate maps at a time, and so how much it adds to the resident size
+// of this process.
 const populateWindow = 8 << 20
 
-// Populate reads the first size bytes of a file into the page cache and waits
-// for them. Nothing is copied: MAP_POPULATE does what touching every page of
-// the mapping would. readahead(2) would be shorter and does not wait.
+// Populate reads the first size bytes of a file into the page cache and waits until they are there. It copies
+// nothing: MAP_POPULATE has the effect of touching each page. readahead(2) does not wait.
 func Populate(f *os.File, size int64) error {
 	for at := int64(0); at < size; at += populateWindow {
 		b, err := unix.Mmap(int(f.Fd()), at, int(min(size-at, populateWindow)), unix.PROT_READ,

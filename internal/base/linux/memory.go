@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TotalMemory is the memory of the host in bytes.
+// TotalMemory returns the memory of the host in bytes.
 func TotalMemory() (uint64, error) {
 	var s unix.Sysinfo_t
 	if err := unix.Sysinfo(&s); err != nil {
@@ -17,15 +17,14 @@ func TotalMemory() (uint64, error) {
 	return uint64(s.Totalram) * uint64(s.Unit), nil
 }
 
-// Map gives n bytes of anonymous memory, zero, of pages of the smallest size, of
-// which none is there before it is touched. The garbage collector does not know
-// of them.
+// Map returns n bytes of zeroed anonymous memory in pages of the smallest size. Pages are allocated on first
+// access. The garbage collector does not manage this memory.
 func Map(n int) ([]byte, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}
-	// EINVAL is a kernel without huge pages.
+	// EINVAL: the kernel does not support huge pages.
 	if err := unix.Madvise(b, unix.MADV_NOHUGEPAGE); err != nil && err != unix.EINVAL {
 		_ = unix.Munmap(b)
 		return nil, os.NewSyscallError("madvise", err)
@@ -33,12 +32,12 @@ func Map(n int) ([]byte, error) {
 	return b, nil
 }
 
-// Unmap gives back what Map gave, whole.
+// Unmap unmaps all memory returned by one call of Map.
 func Unmap(b []byte) error {
 	return os.NewSyscallError("munmap", unix.Munmap(b))
 }
 
-// Of linux/futex.h.
+// Constants of linux/futex.h.
 const (
 	futexWait    = 0
 	futexWake    = 1
@@ -48,14 +47,14 @@ const (
 // FutexWait sleeps while word holds value.
 func FutexWait(word *uint32, value uint32) {
 	for atomic.LoadUint32(word) == value {
-		// EINTR, EAGAIN and a wake-up are alike: look again. The runtime must know of the call,
-		// or a thread that waits here would stop every collection.
+		// EINTR, EAGAIN and a wake-up all mean that the caller checks again. Syscall6 notifies the runtime that
+		// the thread blocks; otherwise a waiting thread would block garbage collection.
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait|futexPrivate, uintptr(value),
 			0, 0, 0)
 	}
 }
 
-// FutexWake stores value in word and wakes one thread that waits for it to change.
+// FutexWake stores value in word and wakes one thread that waits on it.
 func FutexWake(word *uint32, value uint32) {
 	atomic.StoreUint32(word, value)
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake|futexPrivate, 1, 0, 0, 0)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UnshareFilesystem gives the calling thread its own mount namespace, in
-// which nothing propagates to or from the host.
+// UnshareFilesystem moves the calling thread into a new mount namespace without mount propagation to or from
+// the host.
 func UnshareFilesystem() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return os.NewSyscallError("unshare CLONE_NEWNS", err)
@@ -19,8 +19,8 @@ func UnshareFilesystem() error {
 	return nil
 }
 
-// UnshareNetwork gives the calling thread a network namespace with nothing in
-// it: even its loopback is down.
+// UnshareNetwork moves the calling thread into a new, empty network namespace. Even its loopback interface is
+// down.
 func UnshareNetwork() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return os.NewSyscallError("unshare CLONE_NEWNET", err)
@@ -28,9 +28,8 @@ func UnshareNetwork() error {
 	return nil
 }
 
-// NewNetwork makes a network namespace like UnshareNetwork's and leaves the
-// calling thread in it, which has to end: the namespace outlives it as long as
-// the file is open.
+// NewNetwork creates a network namespace like UnshareNetwork and moves the calling thread into it. The thread
+// must then exit; the namespace exists as long as the returned file is open.
 func NewNetwork() (*os.File, error) {
 	if err := UnshareNetwork(); err != nil {
 		return nil, err
@@ -38,7 +37,7 @@ func NewNetwork() (*os.File, error) {
 	return os.Open("/proc/thread-self/ns/net")
 }
 
-// UnshareHostname gives the calling thread its own host name.
+// UnshareHostname moves the calling thread into a new UTS namespace with the given host name.
 func UnshareHostname(name string) error {
 	if err := unix.Unshare(unix.CLONE_NEWUTS); err != nil {
 		return os.NewSyscallError("unshare CLONE_NEWUTS", err)
@@ -49,10 +48,10 @@ func UnshareHostname(name string) error {
 	return nil
 }
 
-// RunNamespaces are the namespaces that every run has for itself.
+// RunNamespaces are the namespaces that are created for each run.
 const RunNamespaces = MountNamespace | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 
-// MountNamespace is the one of them that a run cannot do without.
+// MountNamespace is the one of RunNamespaces that a run always needs.
 const MountNamespace = unix.CLONE_NEWNS
 
 // The mount flags that judged uses.
@@ -63,7 +62,6 @@ const (
 	NoExec   = unix.MS_NOEXEC
 )
 
-// Mount mounts a new instance of a file system.
 func Mount(fstype, target string, flags uintptr, data string) error {
 	if err := unix.Mount(fstype, target, fstype, flags, data); err != nil {
 		return &os.PathError{Op: "mount " + fstype + " on", Path: target, Err: err}
@@ -71,9 +69,8 @@ func Mount(fstype, target string, flags uintptr, data string) error {
 	return nil
 }
 
-// Bind shows a file or a folder, with what is mounted below it, at another
-// place, with the flags on all of it. The flags need a second call: a bind
-// mount ignores them in the first.
+// Bind mounts a file or folder, with the mounts below it, at another path and sets the flags on all of them.
+// The flags need a second call, because the first call of a bind mount ignores them.
 func Bind(source, target string, flags uintptr) error {
 	if err := unix.Mount(source, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return &os.PathError{Op: "bind " + source + " on", Path: target, Err: err}
@@ -85,7 +82,7 @@ func Bind(source, target string, flags uintptr) error {
 			attr.Attr_set |= bit
 		}
 	}
-	// mount_setattr (Linux 5.12) is the only way to reach the mounts below.
+	// Only mount_setattr (Linux 5.12) also changes the mounts below.
 	if err := unix.MountSetattr(-1, target, unix.AT_RECURSIVE, &attr); err != nil {
 		return &os.PathError{Op: "mount_setattr", Path: target, Err: err}
 	}
@@ -100,14 +97,13 @@ func Remount(target string, flags uintptr) error {
 	return nil
 }
 
-// PivotRoot makes root the file system of the calling thread's mount namespace
-// and lets go of everything else.
+// PivotRoot makes root the root of the calling thread's mount namespace and unmounts everything else.
 func PivotRoot(root string) error {
 	if err := unix.Chdir(root); err != nil {
 		return &os.PathError{Op: "chdir", Path: root, Err: err}
 	}
-	// With both arguments the same the old root is stacked on the new one
-	// and needs no folder to be put in (pivot_root(2), NOTES).
+	// If both arguments are equal, the old root is stacked on the new one and needs no folder (pivot_root(2),
+	// NOTES).
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return &os.PathError{Op: "pivot_root", Path: root, Err: err}
 	}
@@ -120,7 +116,7 @@ func PivotRoot(root string) error {
 	return nil
 }
 
-// Device makes a character device node.
+// Device creates a character device node.
 func Device(path string, mode os.FileMode, major, minor uint32) error {
 	err := unix.Mknod(path, unix.S_IFCHR|uint32(mode.Perm()), int(unix.Mkdev(major, minor)))
 	if errors.Is(err, unix.EPERM) {
@@ -129,6 +125,6 @@ func Device(path string, mode os.FileMode, major, minor uint32) error {
 	if err != nil {
 		return &os.PathError{Op: "mknod", Path: path, Err: err}
 	}
-	// The mode given to mknod is cut by the umask.
+	// mknod applies the umask to the mode.
 	return os.Chmod(path, mode)
 }

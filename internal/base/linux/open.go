@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a file that is always ready, as the kernel's own and memory's are:
-// the runtime's poller, which os.Open asks first, does not hear of it. flags are
-// those of open(2); the file is close-on-exec.
+// Open opens a file that never blocks, such as a kernel or memory file. Unlike os.Open it bypasses the
+// runtime's poller. flags are those of open(2); the file is close-on-exec.
 func Open(path string, flags int) (*os.File, error) {
 	var fd int
 	err := ignoringEINTR(func() (e error) {
@@ -21,11 +20,11 @@ func Open(path string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// OpenPath takes hold of a file without opening it, open(2) with O_PATH: a device or a pipe does not
-// notice. A symbolic link at the end of the path is held itself.
+// OpenPath returns a descriptor for a file without opening it (O_PATH of open(2)), which has no effect on a
+// device or pipe. If the last component of path is a symbolic link, the descriptor is for the link.
 func OpenPath(path string) (*os.File, error) { return Open(path, unix.O_PATH|unix.O_NOFOLLOW) }
 
-// OpenBeneath opens a file below a folder for reading, and follows no link on the way. It does not wait for the other
+// OpenBeneath opens a file below a folder for reading without following links. It does not wait for the other
 // end of a named pipe.
 func OpenBeneath(dir *os.File, path string) (*os.File, error) {
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC,

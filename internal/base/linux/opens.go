@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Opens reports which files have been opened by anybody since it watches them.
+// Opens reports which files any process has opened since it started watching them.
 type Opens struct {
 	file    *os.File // an inotify instance
 	watched map[int32]int
 }
 
-// NewOpens watches files by their paths from now on, each until it is opened for the first time. Close it.
+// NewOpens starts watching files by path, each until it is first opened. The caller must call Close.
 func NewOpens(paths []string) (*Opens, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -31,7 +31,7 @@ func NewOpens(paths []string) (*Opens, error) {
 	return o, nil
 }
 
-// Wait returns when a file has been opened that Take has not returned, or with an error after Close.
+// Wait blocks until a file has been opened that Take has not returned yet. It returns an error after Close.
 func (o *Opens) Wait() error {
 	conn, err := o.file.SyscallConn()
 	if err != nil {
@@ -77,5 +77,5 @@ func (o *Opens) Take() (opened []int, err error) {
 	return append(opened, rest...), err
 }
 
-// Close ends the watch.
+// Close stops watching.
 func (o *Opens) Close() error { return o.file.Close() }

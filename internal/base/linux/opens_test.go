@@ -10,7 +10,7 @@ import (
 	"judged/internal/base/linux"
 )
 
-// TestOpens: each file is reported once, in the order of the opens, and nothing is lost.
+// TestOpens: each file is reported once and in order, and no event is lost.
 func TestOpens(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
@@ -58,7 +58,7 @@ func TestOpens(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	go func() {
-		for o.Wait() == nil { // the end of the last watch is an event, too
+		for o.Wait() == nil { // the removal of the last watch is also an event
 			if _, err := o.Take(); err != nil {
 				break
 			}

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Order shows in which order files became readable: the kernel appends each to the ready list of an epoll instance at
-// that moment, so it does not matter how late this process looks.
+// Order records the order in which files become readable. The kernel appends each file to the ready list of an
+// epoll instance at that moment, so the order does not depend on when this process reads it.
 type Order struct {
 	epoll int
-	files []int // duplicates, which outlive the caller's
+	files []int // duplicates, independent of the caller's
 }
 
-// NewOrder watches files from now on. Close it.
+// NewOrder starts watching files. The caller must call Close.
 func NewOrder(files ...*os.File) (*Order, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -35,7 +35,8 @@ func NewOrder(files ...*os.File) (*Order, error) {
 	return o, nil
 }
 
-// First is the index of the file that became readable first, or -1. Call it once, and not after All.
+// First returns the index of the file that became readable first, or -1. It may be called once, and not after
+// All.
 func (o *Order) First() (int, error) {
 	all, err := o.All()
 	if err != nil || len(all) == 0 {
@@ -44,7 +45,8 @@ func (o *Order) First() (int, error) {
 	return all[0], nil
 }
 
-// All returns the indices of the files that are readable, in the order in which they became so. Call it once.
+// All returns the indices of the readable files in the order in which they became readable. It may be called
+// once.
 func (o *Order) All() ([]int, error) {
 	events := make([]unix.EpollEvent, len(o.files))
 	var n int
@@ -62,10 +64,10 @@ func (o *Order) All() ([]int, error) {
 	return all, nil
 }
 
-// Close ends the watch.
+// Close stops watching.
 func (o *Order) Close() error {
 	for _, fd := range o.files {
-		_ = unix.Close(fd) // a duplicate of ours
+		_ = unix.Close(fd) // our own duplicate
 	}
 	return os.NewSyscallError("close", unix.Close(o.epoll))
 }

@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PerfEvent names something that a performance monitoring unit counts, in the numbers of its folder
-// in /sys/bus/event_source/devices.
+// PerfEvent identifies an event of a performance monitoring unit by the numbers in
+// /sys/bus/event_source/devices.
 type PerfEvent struct {
 	Type     uint32
 	Config   [3]uint64 // attr.config, config1, config2
-	UserOnly bool      // the kernel's own share is left out
+	UserOnly bool      // exclude the kernel
 }
 
-// Numbers of the software events that judged counts.
+// The software events that judged counts.
 const (
 	PerfContextSwitches = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
 	PerfCPUMigrations   = unix.PERF_COUNT_SW_CPU_MIGRATIONS
 )
 
-// OpenPerf counts an event on one CPU, whatever runs there, until the file is closed. With a leader it
-// joins that one's group. A read of the leader gives 64-bit words: how many events there are, and the
-// count of each in the order of opening; it gives none while the unit has no counters left for the
-// group. Where perf_event_paranoid or a missing CAP_PERFMON forbids it the error is EACCES or EPERM.
+// OpenPerf counts an event on one CPU for all processes until the file is closed. With a leader, it joins the
+// leader's group. A read of the leader returns 64-bit words: the number of events, and the count of each in the
+// order of opening. It returns no data if the unit has no free counters for the group. The error is EACCES or
+// EPERM if perf_event_paranoid or a missing CAP_PERFMON forbids the call.
 func OpenPerf(e PerfEvent, cpu int, leader *os.File) (*os.File, error) {
 	attr := unix.PerfEventAttr{
 		Type: e.Type, Config: e.Config[0], Ext1: e.Config[1], Ext2: e.Config[2],
@@ -36,7 +36,7 @@ func OpenPerf(e PerfEvent, cpu int, leader *os.File) (*os.File, error) {
 	if leader != nil {
 		group = int(leader.Fd())
 	} else {
-		// All the time or not at all: a count that is scaled up from a part of it is a guess.
+		// Pinned: a counter that runs only part of the time would have to be extrapolated.
 		attr.Bits |= unix.PerfBitPinned
 	}
 	if e.UserOnly {

@@ -7,12 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsFirstThread reports whether the calling thread is the one that /proc/self
-// shows.
+// IsFirstThread reports whether the calling thread is the main thread, which /proc/self shows.
 func IsFirstThread() bool { return unix.Gettid() == os.Getpid() }
 
-// NoHugePages switches transparent huge pages off for the calling process and
-// everything that it forks.
+// NoHugePages disables transparent huge pages for the calling process and its children.
 func NoHugePages() error {
 	if err := unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl PR_SET_THP_DISABLE", err)
@@ -20,11 +18,10 @@ func NoHugePages() error {
 	return nil
 }
 
-// DropBounding empties the bounding set of the calling thread and of what it
-// forks: no execve can give a capability any more. What the thread has it
-// keeps.
+// DropBounding empties the capability bounding set of the calling thread and its children, so that execve
+// cannot grant capabilities. The thread keeps its current capabilities.
 func DropBounding() error {
-	// The kernel says EINVAL to the first capability that it does not know.
+	// The kernel returns EINVAL for the first capability that it does not know.
 	for c := uintptr(0); ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if err == unix.EINVAL && c > 0 {
@@ -36,9 +33,9 @@ func DropBounding() error {
 	}
 }
 
-// CloseInherited marks every descriptor above stderr close-on-exec. Go marks
-// what it opens itself but keeps what it was started with: a leaked descriptor
-// of the host's file system is a way out of any sandbox (CVE-2024-21626).
+// CloseInherited marks all descriptors above stderr close-on-exec. Go does so for files that it opens, but not
+// for inherited ones. A leaked descriptor of the host's file system allows an escape from any sandbox
+// (CVE-2024-21626).
 func CloseInherited() error {
 	if err := unix.CloseRange(3, ^uint(0)>>33, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return os.NewSyscallError("close_range", err)
@@ -46,7 +43,7 @@ func CloseInherited() error {
 	return nil
 }
 
-// ResourceLimits of setrlimit(2) that judged sets, by their kernel numbers.
+// Resources of setrlimit(2) that judged limits, by their kernel numbers.
 const (
 	LimitFileSize   = unix.RLIMIT_FSIZE
 	LimitStack      = unix.RLIMIT_STACK
@@ -59,11 +56,11 @@ const (
 	LimitRealtime   = unix.RLIMIT_RTPRIO
 )
 
-// IsRoot reports whether the caller may do what only root may.
+// IsRoot reports whether the effective user is root.
 func IsRoot() bool { return os.Geteuid() == 0 }
 
-// OpenProcess returns a descriptor of a process, which becomes readable when
-// the process ends (PIDFD_NONBLOCK: Linux 5.10). Await waits for it.
+// OpenProcess returns a pidfd, which becomes readable when the process exits (PIDFD_NONBLOCK: Linux 5.10). Use
+// Await to wait for it.
 func OpenProcess(pid int) (*os.File, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -72,7 +69,7 @@ func OpenProcess(pid int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "pidfd"), nil
 }
 
-// KillProcess sends SIGKILL. A process that has ended is no error.
+// KillProcess sends SIGKILL. It returns nil if the process has exited.
 func KillProcess(pidfd *os.File) error {
 	err := unix.PidfdSendSignal(int(pidfd.Fd()), unix.SIGKILL, nil, 0)
 	if err != nil && err != unix.ESRCH {
@@ -81,8 +78,8 @@ func KillProcess(pidfd *os.File) error {
 	return nil
 }
 
-// ChildrenIn makes the calling thread's children be born in the pid namespace
-// of a process. The way back is the caller's own pidfd.
+// ChildrenIn makes the calling thread create its children in the pid namespace of a process. To undo it, pass
+// the caller's own pidfd.
 func ChildrenIn(pidfd int) error {
 	if err := unix.Setns(pidfd, unix.CLONE_NEWPID); err != nil {
 		return os.NewSyscallError("setns CLONE_NEWPID", err)

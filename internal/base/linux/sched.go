@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuMask is the set as the words of the kernel's cpumask. The kernel takes
-// any length and pads with zeros.
+// cpuMask returns cpus as words of a kernel cpumask. The kernel accepts any length and pads with zeros.
 func cpuMask(cpus []int) []uint64 {
 	top := 0
 	for _, c := range cpus {
@@ -25,7 +24,7 @@ func cpuMask(cpus []int) []uint64 {
 	return mask
 }
 
-// SetAffinity binds one thread, 0 is the calling one, to the CPUs.
+// SetAffinity binds a thread to cpus. The thread 0 is the calling one.
 func SetAffinity(tid int, cpus []int) error {
 	mask := cpuMask(cpus)
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), uintptr(len(mask)*8),
@@ -36,7 +35,7 @@ func SetAffinity(tid int, cpus []int) error {
 	return nil
 }
 
-// ownThreads lists the threads of the calling process.
+// ownThreads returns the threads of the calling process.
 func ownThreads() ([]int, error) {
 	entries, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -51,9 +50,8 @@ func ownThreads() ([]int, error) {
 	return tids, nil
 }
 
-// ConfineProcess binds every thread of the calling process to the CPUs. New
-// threads inherit from the thread that makes them, so the list is read again
-// until a pass finds no thread that it has not bound.
+// ConfineProcess binds all threads of the calling process to cpus. New threads inherit the affinity of their
+// creator, so it reads the list again until it finds no unbound thread.
 func ConfineProcess(cpus []int) error {
 	bound := map[int]bool{}
 	for {
@@ -78,7 +76,7 @@ func ConfineProcess(cpus []int) error {
 	}
 }
 
-// schedAttr is struct sched_attr of linux/sched/types.h, first version.
+// schedAttr is the first version of struct sched_attr in linux/sched/types.h.
 type schedAttr struct {
 	size, policy              uint32
 	flags                     uint64
@@ -87,10 +85,9 @@ type schedAttr struct {
 	runtime, deadline, period uint64
 }
 
-// TouchAccounting makes the scheduler bring a thread's CPU time up to date by
-// moving it from SCHED_OTHER to SCHED_BATCH and back. On a nohz_full CPU
-// nothing else does: without a tick the counters of a running thread lag by up
-// to a second, whatever reads them. A thread that has ended is no error.
+// TouchAccounting makes the scheduler update a thread's CPU time by switching it from SCHED_OTHER to
+// SCHED_BATCH and back. On a nohz_full CPU there is no other way: without a tick the counters of a running
+// thread lag by up to a second. It returns nil if the thread has exited.
 func TouchAccounting(tid int) error {
 	for _, policy := range []uint32{unix.SCHED_BATCH, unix.SCHED_NORMAL} {
 		attr := schedAttr{policy: policy}
@@ -106,8 +103,7 @@ func TouchAccounting(tid int) error {
 	return nil
 }
 
-// ThreadCPUTime reads CLOCK_THREAD_CPUTIME_ID: what the calling thread has run
-// on CPUs, the part of a control group's CPU time that is its own.
+// ThreadCPUTime returns the CPU time of the calling thread (CLOCK_THREAD_CPUTIME_ID).
 func ThreadCPUTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
@@ -116,12 +112,10 @@ func ThreadCPUTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// BindMemory makes every page that the calling thread touches first come from
-// the NUMA node.
+// BindMemory makes the calling thread allocate new pages on the NUMA node.
 func BindMemory(node int) error {
 	mask := cpuMask([]int{node})
-	// The kernel reads one bit less than maxnode says (mm/mempolicy.c,
-	// get_nodes).
+	// The kernel reads one bit fewer than maxnode (mm/mempolicy.c, get_nodes).
 	_, _, e := syscall.RawSyscall(unix.SYS_SET_MEMPOLICY, unix.MPOL_BIND, uintptr(unsafe.Pointer(&mask[0])),
 		uintptr(len(mask)*64+1))
 	if e != 0 {
@@ -130,7 +124,7 @@ func BindMemory(node int) error {
 	return nil
 }
 
-// UnbindMemory takes BindMemory back.
+// UnbindMemory undoes BindMemory.
 func UnbindMemory() error {
 	if _, _, e := syscall.RawSyscall(unix.SYS_SET_MEMPOLICY, unix.MPOL_DEFAULT, 0, 0); e != 0 {
 		return os.NewSyscallError("set_mempolicy default", e)

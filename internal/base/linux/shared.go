@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SharedWord maps the first word of a memfd: every process that maps it has the
-// same, also what another wrote into it just before it was killed. The mapping
-// stays until UnmapWord or the end of the process.
+// SharedWord maps the first word of a memfd. All processes that map it share the word, including writes of a
+// process that was killed afterwards. The mapping exists until UnmapWord is called or the process exits.
 func SharedWord(memfd int) (*atomic.Int32, error) {
 	if err := ignoringEINTR(func() error { return unix.Ftruncate(memfd, int64(os.Getpagesize())) }); err != nil {
 		return nil, os.NewSyscallError("ftruncate", err)
@@ -23,7 +22,7 @@ func SharedWord(memfd int) (*atomic.Int32, error) {
 	return (*atomic.Int32)(p), nil
 }
 
-// UnmapWord gives back what SharedWord mapped.
+// UnmapWord unmaps a word returned by SharedWord.
 func UnmapWord(word *atomic.Int32) error {
 	return os.NewSyscallError("munmap", unix.MunmapPtr(unsafe.Pointer(word), uintptr(os.Getpagesize())))
 }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socketpair makes two connected SOCK_SEQPACKET sockets: one send is one
-// receive, and the end of the peer is an empty one. The second blocks, its reader
-// having nothing else to do; Await waits for the first.
+// Socketpair returns two connected SOCK_SEQPACKET sockets. Messages keep their boundaries, and an empty message
+// means that the peer has closed. a is non-blocking, see Await; b blocks, because its reader has nothing else
+// to do.
 func Socketpair() (a, b *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -21,7 +21,7 @@ func Socketpair() (a, b *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "socketpair"), os.NewFile(uintptr(fds[1]), "socketpair"), nil
 }
 
-// Pipe is pipe2 with O_CLOEXEC and both ends blocking.
+// Pipe returns a pipe with both ends blocking and close-on-exec.
 func Pipe() (r, w *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -30,7 +30,7 @@ func Pipe() (r, w *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 
-// ReadPipe is Pipe with a reader for whom no thread waits.
+// ReadPipe is like Pipe, but the read end is non-blocking.
 func ReadPipe() (r, w *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -39,7 +39,7 @@ func ReadPipe() (r, w *os.File, err error) {
 	return pipe(fds, 0)
 }
 
-// WritePipe is Pipe with a writer for whom no thread waits.
+// WritePipe is like Pipe, but the write end is non-blocking.
 func WritePipe() (r, w *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -48,7 +48,7 @@ func WritePipe() (r, w *os.File, err error) {
 	return pipe(fds, 1)
 }
 
-// pipe is a pipe one of whose ends does not block.
+// pipe makes one end of a pipe non-blocking.
 func pipe(fds [2]int, end int) (r, w *os.File, err error) {
 	if err := unix.SetNonblock(fds[end], true); err != nil {
 		closeBoth(fds)
@@ -62,7 +62,7 @@ func closeBoth(fds [2]int) {
 	unix.Close(fds[1])
 }
 
-// MaxSendFiles is how many descriptors one message carries (SCM_MAX_FD).
+// MaxSendFiles is the maximum number of descriptors in one message (SCM_MAX_FD).
 const MaxSendFiles = 253
 
 // Send sends one message with descriptors.
@@ -78,8 +78,8 @@ func Send(fd int, msg []byte, files []int) error {
 	return nil
 }
 
-// Receive receives one message into buf with the descriptors that came along,
-// all of them close-on-exec. n is 0 when the peer has closed.
+// Receive receives one message into buf with its descriptors, which are close-on-exec. n is 0 if the peer has
+// closed.
 func Receive(fd int, buf []byte) (n int, files []int, err error) {
 	oob := make([]byte, unix.CmsgSpace(4*MaxSendFiles))
 	var oobn int
@@ -104,7 +104,7 @@ func Receive(fd int, buf []byte) (n int, files []int, err error) {
 	return n, files, nil
 }
 
-// SetPipeSize sets how many bytes a pipe holds before its writer waits.
+// SetPipeSize sets the capacity of a pipe in bytes.
 func SetPipeSize(end *os.File, bytes int) error {
 	if _, err := unix.FcntlInt(end.Fd(), unix.F_SETPIPE_SZ, bytes); err != nil {
 		return &os.PathError{Op: "fcntl F_SETPIPE_SZ", Path: end.Name(), Err: err}

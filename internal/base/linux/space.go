@@ -6,12 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Space is what can still be written to a file system. A member that the file
-// system does not count, as tmpfs without a size or btrfs its inodes, is below 0.
+// Space is the free space of a file system. A member is negative if the file system does not limit it, such as
+// tmpfs without a size, or the inodes of btrfs.
 type Space struct{ Bytes, Inodes int64 }
 
-// FreeSpace is the space of the file system of path, without what is reserved for
-// root.
+// FreeSpace returns the free space of the file system of path, without the part reserved for root.
 func FreeSpace(path string) (Space, error) {
 	var s unix.Statfs_t
 	for {

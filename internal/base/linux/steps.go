@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The constructors below build the steps of a forked child. Each is one system
-// call; the order is the caller's.
+// The functions below create the steps of a forked child. Each step is one system call; the caller determines
+// their order.
 
 // WriteStep writes b to fd.
 func WriteStep(name string, fd int, b []byte) Step {
@@ -26,18 +26,18 @@ func ParkedStep(report int) Step {
 	return WriteStep("write parked", report, bytesOf(&StepError{Step: parkedMark}))
 }
 
-// parkedUsage is what ParkedUsageSteps write.
+// parkedUsage is the message of ParkedUsageSteps.
 type parkedUsage struct {
 	mark  StepError
 	usage syscall.Rusage
 }
 
-// ParkedUsageSize is the number of bytes that ParkedUsageSteps write. They
-// start with those of ParkedStep.
+// ParkedUsageSize is the size of the message of ParkedUsageSteps in bytes. It starts with the message of
+// ParkedStep.
 const ParkedUsageSize = int(unsafe.Sizeof(parkedUsage{}))
 
-// ParkedUsageSteps are ParkedStep, telling also what the process has used so
-// far: to ask /proc for it from outside takes 60 µs, to ask here takes 1.
+// ParkedUsageSteps are like ParkedStep but also report the resource usage so far. This takes 1 µs; reading
+// /proc from another process takes 60 µs.
 func ParkedUsageSteps(report int) []Step {
 	write := WriteStep("write parked", report, bytesOf(&parkedUsage{mark: StepError{Step: parkedMark}}))
 	const self = 0 // RUSAGE_SELF
@@ -46,25 +46,23 @@ func ParkedUsageSteps(report int) []Step {
 		write}
 }
 
-// DecodeParkedUsage reads what ParkedUsageSteps wrote behind the mark.
+// DecodeParkedUsage decodes the usage in a message of ParkedUsageSteps.
 func DecodeParkedUsage(b [ParkedUsageSize]byte) Usage {
 	return usageOf(&(*parkedUsage)(unsafe.Pointer(&b)).usage)
 }
 
-// ReadByteStep blocks until one byte arrives on fd; the end of the stream is a
-// failure.
+// ReadByteStep blocks until one byte arrives on fd. It fails at the end of the stream.
 func ReadByteStep(name string, fd int) Step {
 	return Step{Name: name, Call: unix.SYS_READ, Args: [6]uintptr{uintptr(fd), 0, 1},
 		Pointers: [6]pointer{1: {to: &memory{bytes: make([]byte, 1)}}},
 		Want:     1, Exact: true}
 }
 
-// DupStep makes fd available as to.
+// DupStep duplicates fd as to.
 func DupStep(fd, to int) Step {
 	return Step{Name: "dup3", Call: unix.SYS_DUP3, Args: [6]uintptr{uintptr(fd), uintptr(to), 0}}
 }
 
-// CloseStep closes a descriptor.
 func CloseStep(fd int) Step {
 	return Step{Name: "close", Call: unix.SYS_CLOSE, Args: [6]uintptr{uintptr(fd)}}
 }
@@ -81,42 +79,40 @@ func CloseFromStep(first int) Step {
 		Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), 0}}
 }
 
-// NewProcessGroupStep makes the child leader of a process group.
+// NewProcessGroupStep makes the child the leader of a new process group.
 func NewProcessGroupStep() Step { return Step{Name: "setpgid", Call: unix.SYS_SETPGID} }
 
-// DefaultSignalStep takes an inherited SIG_IGN back, which execve would keep.
+// DefaultSignalStep resets a signal to its default action, because execve keeps an inherited SIG_IGN.
 func DefaultSignalStep(sig syscall.Signal) Step {
 	const byDefault = 0 // SIG_DFL
 	return actionStep(sig, byDefault)
 }
 
-// IgnoreSignalStep ignores a signal. With SIGCHLD ignored the kernel reaps
-// children itself.
+// IgnoreSignalStep ignores a signal. If SIGCHLD is ignored, the kernel reaps children.
 func IgnoreSignalStep(sig syscall.Signal) Step {
 	const ignore = 1 // SIG_IGN
 	return actionStep(sig, ignore)
 }
 
-// actionStep sets what a signal does. struct sigaction of the kernel is the
-// handler, flags, a restorer and a mask.
+// actionStep sets the action of a signal. The kernel's struct sigaction consists of the handler, flags, a
+// restorer and a mask.
 func actionStep(sig syscall.Signal, handler uint64) Step {
 	return Step{Name: "rt_sigaction", Call: unix.SYS_RT_SIGACTION, Args: [6]uintptr{uintptr(sig), 0, 0, 8},
 		Pointers: [6]pointer{1: toBytes(&[4]uint64{handler})}}
 }
 
-// AllSignalsStep unblocks every signal. A child is born with all of them blocked
-// (ForkSteps), so that what comes in between waits and is not lost.
+// AllSignalsStep unblocks all signals. ForkSteps starts the child with all signals blocked, so that no signal
+// is lost before this step.
 func AllSignalsStep() Step {
 	return Step{Name: "rt_sigprocmask", Call: unix.SYS_RT_SIGPROCMASK, Args: [6]uintptr{unix.SIG_SETMASK, 0, 0, 8},
 		Pointers: [6]pointer{1: toBytes(new(uint64))}}
 }
 
-// DieWithParentStep kills the child when the thread that is its parent ends.
+// DieWithParentStep makes the kernel kill the child when the thread that created it exits.
 func DieWithParentStep() Step {
 	return prctlStep("prctl PR_SET_PDEATHSIG", unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL))
 }
 
-// EnterNetworkStep enters a network namespace.
 func EnterNetworkStep(network int) Step {
 	return Step{Name: "setns network", Call: unix.SYS_SETNS, Args: [6]uintptr{uintptr(network), unix.CLONE_NEWNET}}
 }
@@ -132,7 +128,7 @@ func ChdirStep(path string) Step {
 	return Step{Name: "chdir " + path, Call: unix.SYS_CHDIR, Pointers: [6]pointer{toString(path)}}
 }
 
-// AttachStep puts a mount that is nowhere yet in its place.
+// AttachStep attaches a detached mount.
 func AttachStep(mount int, target string) Step {
 	at := unix.AT_FDCWD
 	return Step{Name: "move_mount " + target, Call: unix.SYS_MOVE_MOUNT,
@@ -146,14 +142,14 @@ func MountStep(fstype, target string, flags uintptr, data string) Step {
 		Pointers: [6]pointer{toString(fstype), toString(target), toString(fstype), {}, toString(data)}}
 }
 
-// NormalPolicyStep sets SCHED_OTHER, whatever the daemon runs under.
+// NormalPolicyStep sets SCHED_OTHER, regardless of the daemon's policy.
 func NormalPolicyStep() Step {
 	return Step{Name: "sched_setscheduler", Call: unix.SYS_SCHED_SETSCHEDULER, Args: [6]uintptr{0, unix.SCHED_NORMAL},
 		Pointers: [6]pointer{2: toBytes(new(int32))}}
 }
 
-// NormalPriorityStep sets the nice value 0, which NormalPolicyStep leaves as it
-// is. Less than the daemon's needs CAP_SYS_NICE.
+// NormalPriorityStep sets the nice value to 0; NormalPolicyStep does not change it. Lowering the nice value
+// needs CAP_SYS_NICE.
 func NormalPriorityStep() Step {
 	return Step{Name: "setpriority", Call: unix.SYS_SETPRIORITY, Args: [6]uintptr{unix.PRIO_PROCESS, 0, 0}}
 }
@@ -176,23 +172,22 @@ func UmaskStep(mask uintptr) Step {
 	return Step{Name: "umask", Call: unix.SYS_UMASK, Args: [6]uintptr{mask}}
 }
 
-// NewCgroupNamespaceStep makes the cgroups that the child is in the roots that
-// it sees in /proc/self/cgroup.
+// NewCgroupNamespaceStep makes the child's current cgroups the roots that it sees in /proc/self/cgroup.
 func NewCgroupNamespaceStep() Step {
 	return Step{Name: "unshare", Call: unix.SYS_UNSHARE, Args: [6]uintptr{unix.CLONE_NEWCGROUP}}
 }
 
-// NoNewPrivsStep makes set-user-ID files powerless.
+// NoNewPrivsStep makes execve ignore set-user-ID bits.
 func NoNewPrivsStep() Step {
 	return prctlStep("prctl PR_SET_NO_NEW_PRIVS", unix.PR_SET_NO_NEW_PRIVS, 1)
 }
 
-// ClearAmbientStep empties the ambient set.
+// ClearAmbientStep empties the ambient capability set.
 func ClearAmbientStep() Step {
 	return prctlStep("prctl PR_CAP_AMBIENT", unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
 }
 
-// LockSecurebitsStep makes user ID 0 mean nothing and locks that.
+// LockSecurebitsStep removes the privileges of user ID 0 and locks this setting.
 func LockSecurebitsStep() Step {
 	const noroot, norootLocked, noSetuidFixup, noSetuidFixupLocked, noAmbient, noAmbientLocked = 1 << 0, 1 << 1, 1 << 2,
 		1 << 3, 1 << 6, 1 << 7
@@ -200,30 +195,30 @@ func LockSecurebitsStep() Step {
 		noroot|norootLocked|noSetuidFixup|noSetuidFixupLocked|noAmbient|noAmbientLocked)
 }
 
-// SetgroupsStep leaves all supplementary groups.
+// SetgroupsStep removes all supplementary groups.
 func SetgroupsStep() Step { return Step{Name: "setgroups", Call: unix.SYS_SETGROUPS} }
 
-// SetgidStep sets real, effective and saved group.
+// SetgidStep sets the real, effective and saved group ID.
 func SetgidStep(gid int) Step {
 	return Step{Name: "setresgid", Call: unix.SYS_SETRESGID, Args: [6]uintptr{uintptr(gid), uintptr(gid), uintptr(gid)}}
 }
 
-// SetuidStep sets real, effective and saved user.
+// SetuidStep sets the real, effective and saved user ID.
 func SetuidStep(uid int) Step {
 	return Step{Name: "setresuid", Call: unix.SYS_SETRESUID, Args: [6]uintptr{uintptr(uid), uintptr(uid), uintptr(uid)}}
 }
 
-// NoCapabilitiesStep empties the permitted, effective and inheritable sets.
+// NoCapabilitiesStep empties the permitted, effective and inheritable capability sets.
 func NoCapabilitiesStep() Step {
 	return Step{Name: "capset", Call: unix.SYS_CAPSET, Pointers: [6]pointer{
 		toBytes(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}), toBytes(new([2]unix.CapUserData))}}
 }
 
-// SeccompStep installs a program of struct sock_filter instructions, 8 bytes
-// each. SPEC_ALLOW keeps kernels before 5.16 from slowing the process down
-// with speculative store bypass disabled; the flag is the kernel's since 4.17.
+// SeccompStep installs a filter of struct sock_filter instructions of 8 bytes each.
+// SECCOMP_FILTER_FLAG_SPEC_ALLOW (Linux 4.17) keeps kernels before 5.16 from slowing the process down by
+// disabling speculative store bypass.
 func SeccompStep(program []byte) Step {
-	// struct sock_fprog: the number of instructions, and where they are.
+	// fprog is struct sock_fprog: the number of instructions and their address.
 	type fprog struct {
 		count   uint16
 		program uintptr
@@ -235,7 +230,7 @@ func SeccompStep(program []byte) Step {
 		Pointers: [6]pointer{2: {to: m}}}
 }
 
-// ExecStep replaces the child. It is the last step.
+// ExecStep executes a program. It must be the last step.
 func ExecStep(path string, argv, env []string) (Step, error) {
 	for _, text := range slices.Concat([]string{path}, argv, env) {
 		if strings.IndexByte(text, 0) >= 0 {
@@ -250,10 +245,10 @@ func prctlStep(name string, option, arg uintptr) Step {
 	return Step{Name: name, Call: unix.SYS_PRCTL, Args: [6]uintptr{option, arg}}
 }
 
-// toString leads to a string with its NUL.
+// toString returns a pointer to a NUL-terminated string.
 func toString(s string) pointer { return pointer{to: &memory{bytes: append([]byte(s), 0)}} }
 
-// toStrings leads to pointers to strings, the last of which is NULL.
+// toStrings returns a pointer to a NULL-terminated array of strings.
 func toStrings(all []string) pointer {
 	m := &memory{bytes: make([]byte, (len(all)+1)*wordBytes)}
 	for _, s := range all {
@@ -262,7 +257,7 @@ func toStrings(all []string) pointer {
 	return pointer{to: m}
 }
 
-// toBytes leads to a value without pointers in it.
+// toBytes returns a pointer to a value that contains no pointers.
 func toBytes[T any](v *T) pointer { return pointer{to: &memory{bytes: bytesOf(v)}} }
 
 func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }

@@ -15,8 +15,8 @@ const (
 	swapPriorityMask = 0x7fff
 )
 
-// SwapOn makes an open file, or one that OpenPath holds, a swap area. Areas of a higher priority fill
-// first; below 0 the kernel chooses the next lower one, always below 0.
+// SwapOn enables swapping to a file, which may be opened with OpenPath. Areas with a higher priority fill
+// first. With a negative priority, the kernel chooses the next lower one, which is always negative.
 func SwapOn(f *os.File, priority int) error {
 	flags := 0
 	if priority >= 0 {
@@ -25,12 +25,12 @@ func SwapOn(f *os.File, priority int) error {
 	return swap("swapon", unix.SYS_SWAPON, f, uintptr(flags))
 }
 
-// SwapOff returns when all that is in the area is in memory again, which takes minutes for gigabytes.
-// EINVAL says that it is no active area, ENOMEM that memory would not do.
+// SwapOff disables a swap area. It returns when all its pages are in memory again, which takes minutes for
+// gigabytes. The error is EINVAL if the area is not active, and ENOMEM if there is not enough memory.
 func SwapOff(f *os.File) error { return swap("swapoff", unix.SYS_SWAPOFF, f, 0) }
 
-// swap names a file by its descriptor, so that what was looked at is what is used. What a signal
-// interrupts has read a part already, and continues there.
+// swap names the file by its descriptor, so that the checked file is the one that is used. After an interrupted
+// call, swapoff continues where it stopped.
 func swap(op string, number uintptr, f *os.File, flags uintptr) error {
 	path, err := unix.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil {

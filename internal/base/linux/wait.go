@@ -11,17 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Await blocks until f can be read or is closed by its peer, or until the
-// timeout, and reports whether it can. f is one that the runtime's poller knows
-// (OpenProcess, Socketpair, ReadPipe): no thread waits, while one that blocks in
-// the kernel has the runtime look every 20 µs whether it is back. The end of the
-// context ends it like the timeout, which is late by up to 1 ms: that is what the
-// poller counts in. WaitReadable is more precise.
+// Await blocks until f is readable or its peer has closed it, or until the timeout, and reports whether f is
+// ready. f must be registered with the runtime's poller (OpenProcess, Socketpair, ReadPipe), so that no thread
+// blocks; for a thread that blocks in the kernel, the runtime checks every 20 µs whether it has returned. If
+// ctx is done, Await returns as after the timeout. The poller's resolution is 1 ms, so the timeout can be late
+// by up to 1 ms. WaitReadable is more precise.
 func Await(ctx context.Context, f *os.File, timeout time.Duration) (bool, error) {
 	if err := f.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return false, err
 	}
-	// After the deadline is set, or it would take this one back.
+	// Must follow SetReadDeadline, which would override this deadline.
 	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	c, err := f.SyscallConn()
@@ -40,15 +39,14 @@ func Await(ctx context.Context, f *os.File, timeout time.Duration) (bool, error)
 	return err == nil && failed == nil, errors.Join(err, failed)
 }
 
-// WaitReadable blocks a thread until the descriptor can be read or is closed by
-// its peer, or until the timeout, with the kernel's precision and the slack of the
-// thread, and reports whether it can.
+// WaitReadable blocks the thread until the descriptor is readable or its peer has closed it, or until the
+// timeout, and reports whether it is ready. The precision is that of the kernel plus the thread's timer slack.
 func WaitReadable(timeout time.Duration, fd int) (bool, error) {
 	return wait(timeout, unix.POLLIN, fd)
 }
 
-// WaitException blocks until the descriptor reports an exceptional condition,
-// which is how the kernel reports that a cgroup.events file changed.
+// WaitException blocks until the descriptor reports an exceptional condition, such as a changed cgroup.events
+// file.
 func WaitException(timeout time.Duration, fd int) (bool, error) {
 	return wait(timeout, unix.POLLPRI, fd)
 }
@@ -70,14 +68,13 @@ func wait(timeout time.Duration, events int16, fd int) (bool, error) {
 	}
 }
 
-// Usage is what the kernel counted of a process and of the children that it
-// waited for itself, from its birth on.
+// Usage is the resource usage of a process and the children that it has waited for, since it started.
 type Usage struct {
 	VoluntarySwitches, InvoluntarySwitches int64
 	MinorFaults, MajorFaults               int64
 }
 
-// Reap collects an ended child.
+// Reap waits for a child that has exited.
 func Reap(pid int) (syscall.WaitStatus, Usage, error) {
 	var status syscall.WaitStatus
 	var r syscall.Rusage
@@ -91,7 +88,7 @@ func Reap(pid int) (syscall.WaitStatus, Usage, error) {
 	return status, usageOf(&r), nil
 }
 
-// OwnCPUTime is the time that all threads of this process have run, and its part in user mode.
+// OwnCPUTime returns the CPU time of this process and its user part.
 func OwnCPUTime() (total, user time.Duration, err error) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -103,8 +100,7 @@ func OwnCPUTime() (total, user time.Duration, err error) {
 
 func usageOf(r *syscall.Rusage) Usage { return Usage{r.Nvcsw, r.Nivcsw, r.Minflt, r.Majflt} }
 
-// SignalName is the name of a signal as in signal.h, SIGKILL for instance, or
-// SIGRT+n.
+// SignalName returns the name of a signal in signal.h, such as SIGKILL, or SIGRT+n.
 func SignalName(s syscall.Signal) string {
 	if name := unix.SignalName(s); name != "" {
 		return name

@@ -1,5 +1,5 @@
-// Package poll holds values that are read again once they are old, and waits between two looks. Callers share one read of
-// a value, and no lock is held while it lasts.
+// Package poll caches values that are read again when they are older than a given age. Concurrent callers share
+// one read, and no lock is held while reading. It also provides a sleep that a context can interrupt.
 package poll
 
 import (
@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Value is a value that is read again once it is old. The zero Value was never read.
-// It is safe for concurrent use.
+// Value is a cached value. The zero Value has not been read yet. It is safe for concurrent use.
 type Value[T any] struct {
 	reads singleflight.Group
 
@@ -19,11 +18,11 @@ type Value[T any] struct {
 	value  T
 	known  bool
 	at     time.Time
-	forgot int // calls of Forget
+	forgot int // number of calls of Forget
 }
 
-// Get returns the value, after reading it if it is older than age. A read that
-// fails changes nothing. It does not end with ctx, for which other callers may wait.
+// Get returns the value, and reads it first if it is older than age. A failed read leaves the value unchanged.
+// The read continues when ctx is done, because other callers may wait for it.
 func (v *Value[T]) Get(ctx context.Context, now func() time.Time, age time.Duration,
 	read func(context.Context) (T, error)) (T, error) {
 	v.mu.Lock()
@@ -43,21 +42,21 @@ func (v *Value[T]) Get(ctx context.Context, now func() time.Time, age time.Durat
 	})
 	select {
 	case r := <-done:
-		value, _ := r.Val.(T) // an interface may be nil
+		value, _ := r.Val.(T) // T may be an interface type, and the value nil
 		return value, r.Err
 	case <-ctx.Done():
 		return value, ctx.Err()
 	}
 }
 
-// Last returns the value as it was read last, and whether it was.
+// Last returns the last value that was read, and whether there is one.
 func (v *Value[T]) Last() (T, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.value, v.known
 }
 
-// Forget has the next Get read the value, also if a read is under way.
+// Forget makes the next Get read the value again, even if a read is in progress.
 func (v *Value[T]) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// source is what a Value reads: how often it was read, after a second.
+// source is read by a Value. Each read takes a second and returns the number of reads.
 type source struct {
 	mu    sync.Mutex
 	reads int
@@ -72,7 +72,7 @@ func TestValue(t *testing.T) {
 	})
 }
 
-// TestForgetDuringARead holds that a value that was read before Forget is not returned after it.
+// TestForgetDuringARead checks that Get does not return a value that was read before Forget.
 func TestForgetDuringARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v Value[int]
@@ -92,7 +92,8 @@ func TestForgetDuringARead(t *testing.T) {
 	})
 }
 
-// TestCallerWhoLeaves holds that a caller does not wait beyond its context, and that its read is not lost for others.
+// TestCallerWhoLeaves checks that a caller returns when its context is done, and that other callers still get
+// the result.
 func TestCallerWhoLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v Value[int]
@@ -108,7 +109,7 @@ func TestCallerWhoLeaves(t *testing.T) {
 	})
 }
 
-// TestErrorAsValue holds that a Value may be an interface that is nil.
+// TestErrorAsValue checks that a Value can hold a nil interface.
 func TestErrorAsValue(t *testing.T) {
 	var v Value[error]
 	for range 2 {

@@ -2,8 +2,8 @@ package text
 
 import "strings"
 
-// Natural compares names in natural order: digits count as a number, so that "2" comes before "10". Names that differ only
-// in leading zeros are in byte order.
+// Natural compares names in natural order: digits are compared as numbers, so that "2" comes before "10". Names
+// that differ only in leading zeros are compared bytewise.
 func Natural(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -26,7 +26,7 @@ func Natural(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// digits is the length of the number that s begins with.
+// digits returns the length of the number at the start of s.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap breaks text at spaces into lines of at most width characters. Lines after the first are indented by hang. A word
-// that is longer than a line, such as a list of many CPUs, is cut. Unprintable characters become spaces: the text may hold
-// names of processes, for instance.
+// Wrap breaks text at spaces into lines of at most width characters. Lines after the first are indented by
+// hang. A word that is longer than a line, such as a long list of CPUs, is split. Unprintable characters become
+// spaces, because the text may contain untrusted names, such as those of processes.
 func Wrap(text string, width, hang int) []string {
 	if utf8.RuneCountInString(text) <= width && utf8.ValidString(text) && !strings.ContainsFunc(text, control) {
 		return []string{text}
@@ -36,7 +36,7 @@ func Wrap(text string, width, hang int) []string {
 		}
 		line += string(runes)
 		if i == 0 && hang > 0 && len(runes) < hang {
-			// Keep the column of the first word ("now     command").
+			// Preserve the column after the first word ("now command").
 			line += strings.Repeat(" ", hang-1-len(runes))
 		}
 	}
@@ -46,10 +46,11 @@ func Wrap(text string, width, hang int) []string {
 	return lines
 }
 
-// control matches what could control a terminal or mislead a reader, such as marks that reverse the direction of text.
+// control reports whether c could control a terminal or mislead a reader, such as a bidirectional control
+// character.
 func control(c rune) bool { return !unicode.IsPrint(c) }
 
-// Quoted is text from outside as an error shows it: quoted, and cut to be short.
+// Quoted formats untrusted text for an error message: quoted and truncated.
 func Quoted(s string) string {
 	const most = 64
 	if len(s) > most {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// binary lists the units above the byte, the largest first.
+// binary lists the units above the byte, in descending order.
 var binary = [...]struct {
 	name  string
 	shift uint
@@ -20,10 +20,9 @@ var binary = [...]struct {
 // distinguish single bytes of an EiB.
 const maxFraction = 18
 
-// ParseBytes reads a size: a number, with or without a fraction, and one of B,
-// KiB, MiB, GiB, TiB, PiB, EiB; without a unit the number is in bytes. Fractions
-// of a byte are cut off, so that a limit is never larger than written. Errors
-// name the text and what to write instead.
+// ParseBytes parses a size: a number, possibly with a fraction, and one of B, KiB, MiB, GiB, TiB, PiB, EiB. A
+// number without a unit is in bytes. Fractions of a byte are truncated, so that a limit is never larger than
+// written. Errors contain the text and a valid example.
 func ParseBytes(s string) (Bytes, error) {
 	number, unit := split(strings.TrimSpace(s))
 	shift, err := shiftOf(unit)
@@ -37,7 +36,7 @@ func ParseBytes(s string) (Bytes, error) {
 	return b, nil
 }
 
-// split cuts s where its number ends.
+// split splits s after its number.
 func split(s string) (number, unit string) {
 	end := strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune("+-.0123456789", r) })
 	if end < 0 {
@@ -66,7 +65,7 @@ func shiftOf(unit string) (uint, error) {
 	return 0, fmt.Errorf("unknown unit %q: write B, KiB, MiB, GiB, TiB, PiB or EiB", unit)
 }
 
-// scale is number times 2^shift in integers: a float64 has 53 bits, a size 63.
+// scale returns number * 2^shift. It uses integers, because a float64 has only 53 bits and a size has 63.
 func scale(number string, shift uint) (Bytes, error) {
 	whole, fraction, hasFraction := strings.Cut(number, ".")
 	switch {
@@ -96,8 +95,7 @@ func digits(s string) bool {
 	return s != ""
 }
 
-// fractionOf is 0.digits times 2^shift, rounded down, which is below 2^shift:
-// the quotient fits and Div64 cannot overflow.
+// fractionOf returns 0.digits * 2^shift, rounded down. The result is below 2^shift, so Div64 cannot overflow.
 func fractionOf(digits string, shift uint) uint64 {
 	var numerator, denominator uint64 = 0, 1
 	for _, c := range []byte(digits) {
@@ -109,8 +107,8 @@ func fractionOf(digits string, shift uint) uint64 {
 	return quotient
 }
 
-// String is the shortest text that ParseBytes reads as exactly b, with the larger unit where two are equally short: 256MiB,
-// 1.5GiB, 1000B. A negative number, which ParseBytes refuses, is in bytes.
+// String returns the shortest text that ParseBytes parses as exactly b, preferring the larger unit: 256MiB,
+// 1.5GiB, 1000B. A negative number, which ParseBytes rejects, is in bytes.
 func (b Bytes) String() string {
 	best := strconv.FormatInt(int64(b), 10) + "B"
 	if b < 0 {
@@ -125,8 +123,7 @@ func (b Bytes) String() string {
 	return best
 }
 
-// exact is n / 2^shift in decimal, where that needs at most three digits after
-// the point and is at least 1.
+// exact returns n / 2^shift in decimal if that is at least 1 and needs at most three fractional digits.
 func exact(n uint64, shift uint) (string, bool) {
 	mask := uint64(1)<<shift - 1
 	text, rest := strconv.FormatUint(n>>shift, 10), n&mask
@@ -147,7 +144,7 @@ func exact(n uint64, shift uint) (string, bool) {
 	return "", false
 }
 
-// Set parses s into b, for flags.
+// Set implements flag.Value.
 func (b *Bytes) Set(s string) error {
 	v, err := ParseBytes(s)
 	if err != nil {
@@ -157,5 +154,5 @@ func (b *Bytes) Set(s string) error {
 	return nil
 }
 
-// Type is the name that help texts show for a flag of this kind.
+// Type returns the type name for help texts of flags.
 func (b *Bytes) Type() string { return "bytes" }

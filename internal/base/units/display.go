@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Round is b for people, in the largest unit that leaves at least 1: one digit
-// after the point below 100, none above. It is not meant to be read back.
+// Round formats b for display in the largest unit that leaves at least 1: with one fractional digit below 100,
+// with none above. ParseBytes does not accept the result.
 //
 //	850 B, 1.2 MiB, 256 MiB
 func Round(b Bytes) string {
@@ -14,8 +14,8 @@ func Round(b Bytes) string {
 	if n < 1<<10 {
 		return sign + strconv.FormatUint(n, 10) + " B"
 	}
-	// Every unit is tried on n itself, the smallest first: rounding what was
-	// rounded before would turn 1023.96 KiB into 1024 KiB.
+	// Try the units in ascending order on n itself: rounding a rounded number would turn 1023.96 KiB into 1024
+	// KiB.
 	for i := len(binary) - 1; i >= 0; i-- {
 		shift, name := binary[i].shift, " "+binary[i].name
 		whole, rest := n>>shift, n&(1<<shift-1)
@@ -26,12 +26,11 @@ func Round(b Bytes) string {
 			return sign + strconv.FormatUint(rounded, 10) + name
 		}
 	}
-	return Bytes(b).String() // not reached: 2^63 bytes are 8 EiB
+	return Bytes(b).String() // unreachable: 2^63 bytes are 8 EiB
 }
 
-// timeUnits lists the units of Duration, the smallest first: nanoseconds in
-// one, how many digits follow the point, and how many of its last digit make
-// one of the next unit.
+// timeUnits lists the units of Duration in ascending order: the nanoseconds in one, the number of fractional
+// digits, and how many of the last digit make one of the next unit.
 var timeUnits = [...]struct {
 	name   string
 	one    uint64
@@ -43,8 +42,8 @@ var timeUnits = [...]struct {
 	{" ms", 1e6, 1, 10_000},
 }
 
-// Duration is d for people: whole nanoseconds and microseconds, milliseconds
-// to a tenth, seconds to a thousandth. It rounds once, half away from zero.
+// Duration formats d for display: whole nanoseconds and microseconds, milliseconds with one fractional digit,
+// seconds with three. It rounds once, half away from zero.
 //
 //	0 s, 850 µs, 12.3 ms, 1.234 s
 func Duration(d time.Duration) string {
@@ -61,8 +60,7 @@ func Duration(d time.Duration) string {
 	return sign + point((n+500_000)/1_000_000, 1000, 3) + " s"
 }
 
-// magnitude splits off the sign; the magnitude of the smallest int64 does not
-// fit an int64.
+// magnitude splits v into sign and magnitude. The magnitude of the smallest int64 does not fit in an int64.
 func magnitude(v int64) (sign string, n uint64) {
 	if v < 0 {
 		return "-", -uint64(v)
@@ -70,14 +68,13 @@ func magnitude(v int64) (sign string, n uint64) {
 	return "", uint64(v)
 }
 
-// point writes v, counted in parts of one, with that many digits after the
-// point.
+// point formats v/parts with the given number of fractional digits.
 func point(v, parts uint64, digits int) string {
 	text := strconv.FormatUint(v/parts, 10)
 	if digits == 0 {
 		return text
 	}
-	fraction := strconv.FormatUint(v%parts+parts, 10) // the leading 1 keeps the zeros
+	fraction := strconv.FormatUint(v%parts+parts, 10) // the leading 1 keeps leading zeros
 	return text + "." + fraction[1:]
 }
 

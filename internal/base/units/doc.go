@@ -1,5 +1,5 @@
-// Package units reads and writes quantities for people: bytes with binary prefixes, and times rounded for display. It
-// refuses "KB", which means 1000 bytes to some and 1024 to others.
+// Package units parses and formats quantities: bytes with binary prefixes, and times rounded for display. It
+// rejects "KB", which can mean 1000 or 1024 bytes.
 package units
 
 // Bytes is a number of bytes.

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzParseBytes holds the reader against fractions of any size, and the text of
-// a number against the number.
+// FuzzParseBytes compares ParseBytes with a second implementation based on fractions of any size, and parses
+// the text of each number again.
 func FuzzParseBytes(f *testing.F) {
 	for _, s := range []string{"", "512", "512B", "1.5GiB", "64KB", "-1", "8EiB", "7.999999999999999999EiB", "1 MiB",
 		"0.1KiB", "1e9",
@@ -38,7 +38,7 @@ func FuzzParseBytes(f *testing.F) {
 
 var sizePattern = regexp.MustCompile(`^([0-9]+)(?:\.([0-9]{1,18}))? *(B|KiB|MiB|GiB|TiB|PiB|EiB)?$`)
 
-// byFraction is what ParseBytes is to return, and whether without an error.
+// byFraction returns the expected size, and whether ParseBytes must succeed.
 func byFraction(s string) (Bytes, bool) {
 	m := sizePattern.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
