@@ -16,20 +16,20 @@ import (
 const (
 	startPatience = 60 * time.Second // until the daemon prints its URL
 	stopPatience  = 30 * time.Second // until it has drained
-	nudge         = time.Second      // between two signals to one that shall hurry
+	nudge         = time.Second      // between two signals when the daemon must stop quickly
 )
 
 // daemon is a judged serve process.
 type daemon struct {
 	cmd    *exec.Cmd
 	url    string
-	log    string        // path of what it says on stderr
+	log    string        // path of its stderr
 	ended  chan struct{} // closed when the process is reaped and err is set
 	killed bool
 	err    error
 }
 
-// startDaemon returns when the daemon listens. Its name is that of its files.
+// startDaemon starts a daemon and returns when it listens. The names of its files start with name.
 func startDaemon(judged string, s *scene, name string, args ...string) (*daemon, error) {
 	d := &daemon{log: s.log(name), ended: make(chan struct{})}
 	log, err := os.Create(d.log)
@@ -40,8 +40,7 @@ func startDaemon(judged string, s *scene, name string, args ...string) (*daemon,
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data-dir", s.data(name)}, args...)
 	d.cmd = exec.Command(judged, args...)
 	d.cmd.Stderr = log
-	// Ctrl-C is the demo's to handle: its own process group keeps the
-	// terminal's signal from the daemon.
+	// The demo itself handles Ctrl-C. In its own process group the daemon does not get the terminal's signal.
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -63,21 +62,21 @@ func startDaemon(judged string, s *scene, name string, args ...string) (*daemon,
 	return d, nil
 }
 
-// follow reads stdout to its end, as the pipe must not fill up, and reaps.
+// follow reads stdout to its end, so that the pipe does not fill up, and waits for the process.
 func (d *daemon) follow(out io.Reader, first chan<- string) {
 	lines := bufio.NewReader(out)
-	line, _ := lines.ReadString('\n') // "" is the answer of one that ended
+	line, _ := lines.ReadString('\n') // "" if the daemon has exited
 	first <- strings.TrimSpace(line)
 	_, err := io.Copy(io.Discard, lines)
 	d.err = errors.Join(d.cmd.Wait(), err)
 	close(d.ended)
 }
 
-// errEnded is what a daemon that nobody stopped comes to; stop says why.
+// errEnded is the error if the daemon exits unexpectedly.
 var errEnded = errors.New("judged ended before its jobs did")
 
-// stop ends the daemon by SIGTERM and waits. In a hurry more signals tell it to
-// hand back what runs. Its exit code must be 0.
+// stop ends the daemon with SIGTERM and waits. With hurry it sends further signals, so that the daemon returns
+// running jobs. The exit code must be 0.
 func (d *daemon) stop(hurry bool) error {
 	deadline := time.NewTimer(stopPatience)
 	defer deadline.Stop()
@@ -104,16 +103,16 @@ func (d *daemon) stop(hurry bool) error {
 	}
 }
 
-// kill ends the daemon as a power cut does.
+// kill ends the daemon with SIGKILL, which simulates a power failure.
 func (d *daemon) kill() {
 	d.signal(syscall.SIGKILL)
 	<-d.ended
 }
 
-// signal sends to a process that may be gone, which is what is wanted.
+// signal sends a signal to the daemon. It ignores errors, because the process may have exited.
 func (d *daemon) signal(s syscall.Signal) { _ = d.cmd.Process.Signal(s) }
 
-// lastWords is the end of what the daemon said.
+// lastWords returns the end of the daemon's stderr.
 func (d *daemon) lastWords() string {
 	text, err := os.ReadFile(d.log)
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))

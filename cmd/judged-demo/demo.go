@@ -17,19 +17,19 @@ import (
 	"judged/internal/testkit"
 )
 
-// demo is one showing.
+// demo is one run of the demo.
 type demo struct {
 	judged, samples string // paths
-	repeats         int    // of the sieve
-	fleet           int    // jobs for several hosts; 0 is the samples on one host
+	repeats         int    // of the sieve job
+	fleet           int    // number of jobs of the fleet demo; 0: the samples on one host
 
 	out, err io.Writer
 }
 
-// errInterrupted is what Ctrl-C comes to.
+// errInterrupted is the error after Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
-// run shows everything and cleans up, whatever happens in between.
+// run runs the demo and always cleans up.
 func (d *demo) run(ctx context.Context) error {
 	show, err := d.prepare()
 	if err != nil {
@@ -41,7 +41,7 @@ func (d *demo) run(ctx context.Context) error {
 	}
 	err = show(ctx, scene)
 	if ctx.Err() != nil {
-		// Whatever broke first: it broke because the demo was stopped.
+		// Errors after an interrupt are consequences of it.
 		err = errors.Join(errInterrupted, unlessCancelled(err))
 	}
 	return errors.Join(err, d.leave(scene))
@@ -54,7 +54,7 @@ func unlessCancelled(err error) error {
 	return err
 }
 
-// prepare checks what is needed, and returns what shows the samples or the fleet.
+// prepare checks the requirements and returns the function that runs the samples or the fleet demo.
 func (d *demo) prepare() (show func(context.Context, *scene) error, err error) {
 	if _, err := os.Stat(d.judged); err != nil {
 		return nil, needf("find judged: %w; build it with make build, or name it with -judged", err)
@@ -78,7 +78,7 @@ func (d *demo) prepare() (show func(context.Context, *scene) error, err error) {
 	return func(ctx context.Context, s *scene) error { return d.show(ctx, s, plan) }, nil
 }
 
-// checkNeeds says what is missing before anything is made.
+// checkNeeds reports missing requirements before anything is created.
 func (d *demo) checkNeeds() error {
 	if os.Geteuid() != 0 {
 		return needf("judged makes namespaces and control groups, which takes root; run it with sudo: sudo make demo")
@@ -92,7 +92,7 @@ func (d *demo) checkNeeds() error {
 	return nil
 }
 
-// show goes from sources to the table. The daemon ends with it.
+// show builds the samples, judges them and prints the table. It stops the daemon at the end.
 func (d *demo) show(ctx context.Context, scene *scene, plan *plan) (err error) {
 	line := d.line()
 	defer line.Clear()
@@ -105,7 +105,7 @@ func (d *demo) show(ctx context.Context, scene *scene, plan *plan) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, daemon.stop(ctx.Err() != nil)) }()
-	// Without a daemon nobody waits for its reports.
+	// If the daemon exits, stop waiting for its reports.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() { <-daemon.ended; cancel(errEnded) }()
@@ -116,7 +116,7 @@ func (d *demo) show(ctx context.Context, scene *scene, plan *plan) (err error) {
 	return d.tell(ctx, daemon, plan)
 }
 
-// tell prints what came of the samples. It needs the daemon for its metrics.
+// tell prints the results of the samples. The daemon must run, because its metrics are read.
 func (d *demo) tell(ctx context.Context, daemon *daemon, plan *plan) error {
 	if err := writeTable(d.out, plan.items); err != nil {
 		return err
@@ -143,8 +143,7 @@ func (d *demo) tell(ctx context.Context, daemon *daemon, plan *plan) error {
 	return nil
 }
 
-// leave removes the demo's folder and says what else is left, which must be
-// nothing.
+// leave removes the demo's folder and reports anything else that is left behind.
 func (d *demo) leave(s *scene) error {
 	err := s.remove()
 	reapOrphans()
@@ -162,7 +161,7 @@ func (d *demo) leave(s *scene) error {
 	return nil
 }
 
-// line is where progress goes: to people only.
+// line returns the progress line, which is shown only on a terminal.
 func (d *demo) line() render.Line {
 	if f, ok := d.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return render.Line{W: f}

@@ -21,7 +21,7 @@ import (
 	"judged/internal/testkit/samples"
 )
 
-// stageSet is what a demo under test works with.
+// stageSet is the environment of a demo under test.
 type stageSet struct {
 	judged  string
 	samples string
@@ -36,7 +36,7 @@ func newStageSet(t *testing.T) *stageSet {
 	s := &stageSet{judged: filepath.Join(t.TempDir(), "judged"), temp: t.TempDir()}
 	s.samples = filepath.Join(testkit.RepoRoot(t), "testdata", "samples.json")
 	build := exec.Command("go", "build", "-o", s.judged, "judged/cmd/judged")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // without judged-init inside, it has to be static
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // without an embedded judged-init the binary must be static
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build judged: %v\n%s", err, text)
 	}
@@ -131,7 +131,7 @@ func TestDemoTellsWrongVerdict(t *testing.T) {
 	}
 }
 
-// TestDemoFleet kills a front and finds the slow judge, as make demo-fleet does.
+// TestDemoFleet kills a front and finds the slow judge, like make demo-fleet.
 func TestDemoFleet(t *testing.T) {
 	testkit.Need(t, testkit.Postgres)
 	s := newStageSet(t)
@@ -158,7 +158,7 @@ func TestDemoFleet(t *testing.T) {
 	}
 }
 
-// wrongSamples is a samples.json that expects too little of a right program.
+// wrongSamples writes a samples.json that expects the wrong verdict for a correct program.
 func wrongSamples(t *testing.T, testdata string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -176,7 +176,7 @@ func wrongSamples(t *testing.T, testdata string) string {
 	return path
 }
 
-// TestDemoInterrupted presses Ctrl-C while jobs are judged.
+// TestDemoInterrupted interrupts the demo while jobs are judged.
 func TestDemoInterrupted(t *testing.T) {
 	s := newStageSet(t)
 	cmd := s.start(t)
@@ -230,7 +230,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestLargestSeries reads an exposition.
 func TestLargestSeries(t *testing.T) {
 	text := "# HELP a x\n# TYPE a counter\na{b=\"1 2\"} 3\na{b=\"2\"} 4\na{b=\"3\"} 1\nc 0\n"
 	got, err := largestSeries(strings.NewReader(text))
@@ -245,7 +244,7 @@ func TestLargestSeries(t *testing.T) {
 	}
 }
 
-// TestPlan holds the marks in samples.json against what the demo promises.
+// TestPlan checks that samples.json marks the samples that the demo needs.
 func TestPlan(t *testing.T) {
 	p, err := newPlan(filepath.Join(testkit.RepoRoot(t), "testdata", "samples.json"), 7)
 	if err != nil {

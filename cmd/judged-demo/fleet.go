@@ -21,7 +21,7 @@ import (
 	"judged/internal/testkit/simjudge"
 )
 
-// The fleet of the demo.
+// Limits and sizes of the fleet demo.
 const (
 	slowJudge = "judge-2"
 	slowBy    = 0.05
@@ -32,7 +32,7 @@ const (
 
 var judgeNames = []string{"judge-1", slowJudge, "judge-3"}
 
-// fleetSettings make a front compare judges within seconds; the defaults need hours.
+// fleetSettings makes a front compare judges within seconds instead of hours.
 const fleetSettings = `[database]
 url = %q
 [blobs]
@@ -43,8 +43,8 @@ interval = "1s"
 shadow = "0s"
 `
 
-// showFleet has two fronts behind a load balancer and three judges. One front is killed while jobs are submitted, and
-// the judge that is slower is found and drained.
+// showFleet starts two fronts behind a load balancer and three judges. It kills one front while jobs are
+// submitted, and waits until the slow judge is detected and drained.
 func (d *demo) showFleet(ctx context.Context, s *scene) (err error) {
 	line := d.line()
 	defer line.Clear()
@@ -107,7 +107,7 @@ func (d *demo) showFleet(ctx context.Context, s *scene) (err error) {
 	return f.tellNodes(ctx)
 }
 
-// startFronts starts two fronts of one database, with their blobs in one folder.
+// startFronts starts two fronts that share a database and a blob folder.
 func (d *demo) startFronts(s *scene, database *postgres.Server) (fronts []*daemon, err error) {
 	url, err := database.NewDatabase()
 	if err != nil {
@@ -130,16 +130,16 @@ func (d *demo) startFronts(s *scene, database *postgres.Server) (fronts []*daemo
 
 func address(f *daemon) string { return strings.TrimPrefix(f.url, "http://") }
 
-// fleetDemo submits to a fleet and asks it.
+// fleetDemo submits jobs to a fleet and queries it.
 type fleetDemo struct {
 	*demo
-	client.Client // of the load balancer
+	client.Client // connected to the load balancer
 }
 
 func (f *fleetDemo) id(n int) string { return fmt.Sprintf("job-%03d", n) }
 
-// submitAll submits the jobs, and kills a front after a third of them. Clients repeat what had no answer under the
-// same ID.
+// submitAll submits the jobs and kills a front after a third of them. Requests without an answer are repeated
+// with the same ID.
 func (f *fleetDemo) submitAll(ctx context.Context, front *daemon) error {
 	var submitted, repeated atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -173,12 +173,12 @@ func (f *fleetDemo) submitAll(ctx context.Context, front *daemon) error {
 	return nil
 }
 
-// tellReports waits for the report of each job, and wants each job in the list once.
+// tellReports waits for the report of each job and checks that each job is listed once.
 func (f *fleetDemo) tellReports(ctx context.Context) error {
 	for n := range f.fleet {
 		_, err := f.Wait(ctx, f.id(n))
 		if lost := (*client.Unreachable)(nil); errors.As(err, &lost) {
-			_, err = f.Wait(ctx, f.id(n)) // the connection was one to the killed front
+			_, err = f.Wait(ctx, f.id(n)) // the connection was to the killed front
 		}
 		if err != nil {
 			return fmt.Errorf("wait for %s: %w", f.id(n), err)
@@ -213,7 +213,7 @@ func (f *fleetDemo) tellReports(ctx context.Context) error {
 	return nil
 }
 
-// waitDrained waits until the slow judge is out of use.
+// waitDrained waits until the slow judge is drained.
 func (f *fleetDemo) waitDrained(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, fleetPatience,
 		fmt.Errorf("compare the judges: %s is not drained after %s", slowJudge, fleetPatience))
@@ -235,7 +235,7 @@ func (f *fleetDemo) waitDrained(ctx context.Context) error {
 	}
 }
 
-// tellNodes prints what judged nodes prints, and has it draw the picture.
+// tellNodes prints the output of judged nodes, and makes it write the chart.
 func (f *fleetDemo) tellNodes(ctx context.Context) error {
 	picture := filepath.Join(filepath.Dir(f.judged), "demo-fleet.svg")
 	list := exec.CommandContext(ctx, f.judged, "nodes", "--url", f.Base, "--plot", picture)

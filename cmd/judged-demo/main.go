@@ -1,7 +1,7 @@
-// Command judged-demo is make demo: it starts a daemon on a free port, submits
-// programs with known verdicts to it over HTTP, and shows what came of them. With
-// -fleet it is make demo-fleet: two fronts on one PostgreSQL, and three judges.
-// What it started and made is gone when it ends, also after Ctrl-C.
+// Command judged-demo implements make demo: it starts a daemon on a free port, submits programs with known
+// verdicts over HTTP, and prints the results. With -fleet it implements make demo-fleet: two fronts with one
+// PostgreSQL database, and three judges. It removes everything that it started and created when it ends, also
+// after Ctrl-C.
 package main
 
 import (
@@ -20,14 +20,14 @@ import (
 // The exit codes are those of judged.
 const (
 	exitYes   = 0 // every verdict was as expected
-	exitNo    = 1 // one was not, or something was left behind
+	exitNo    = 1 // a verdict was not as expected, or something was left behind
 	exitUsage = 2 // wrong flags, or this machine cannot run the demo
-	exitFault = 3 // judged or the demo could not do its work
+	exitFault = 3 // the demo or judged failed
 )
 
 func main() {
-	// The daemon gets a signal when the thread ends that started it, and
-	// this is the only thread that lives as long as the demo.
+	// The daemon gets the parent-death signal when the thread that started it ends. Only the main thread lives
+	// as long as the demo.
 	runtime.LockOSThread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -35,10 +35,10 @@ func main() {
 	os.Exit(code)
 }
 
-// errNo ends a demo whose answer is no. The answer is printed already.
+// errNo ends the demo with exitNo. The reason has been printed already.
 var errNo = errors.New("no")
 
-// needError is something that is missing here.
+// needError reports a missing requirement.
 type needError struct{ err error }
 
 func (e *needError) Error() string { return e.err.Error() }
@@ -46,7 +46,7 @@ func (e *needError) Unwrap() error { return e.err }
 
 func needf(format string, args ...any) error { return &needError{fmt.Errorf(format, args...)} }
 
-// run is the whole program: arguments in, exit code out.
+// run is the main function: it takes the arguments and returns the exit code.
 func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	d := demo{out: out, err: errOut}
 	flags := flag.NewFlagSet("judged-demo", flag.ContinueOnError)

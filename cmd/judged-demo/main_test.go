@@ -7,8 +7,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// asDemo makes the test binary be the demo itself: signals and orphans are of
-// a process.
+// asDemo makes the test binary run as the demo, because signals and orphans concern a whole process.
 const asDemo = "JUDGED_DEMO_UNDER_TEST"
 
 func TestMain(m *testing.M) {

@@ -13,21 +13,21 @@ import (
 	"judged/internal/testkit/samples"
 )
 
-// plan is what is judged, the sieve last.
+// plan holds the jobs of the demo. The sieve is last.
 type plan struct {
-	flags         []string // of gcc
+	flags         []string // for gcc
 	items         []*item
-	withoutPython []string // names of samples that were left out
+	withoutPython []string // names of skipped samples
 }
 
-// item is one job and what came of it.
+// item is one job and its result.
 type item struct {
 	sample samples.Sample
 	job    api.Job
 	report api.Report
 }
 
-// newPlan takes the samples that are marked for the demo.
+// newPlan returns the samples that are marked for the demo.
 func newPlan(path string, repeats int) (*plan, error) {
 	set, err := samples.Read(path)
 	if err != nil {
@@ -51,16 +51,15 @@ func newPlan(path string, repeats int) (*plan, error) {
 	return p, nil
 }
 
-// The sieve works through 4 bytes a number, far more than caches hold: about
-// 0.3 s on hardware of 2024.
+// The sieve uses 4 bytes per number, far more than the caches hold. It takes about 0.3 s on hardware of 2024.
 const (
 	sieveNumbers = 50_000_000
-	sievePrimes  = 3_001_134 // below sieveNumbers
+	sievePrimes  = 3_001_134 // number of primes below sieveNumbers
 	sieveMemory  = 256 << 20
 )
 
-// sieve is a measurement rather than a sample: how far apart the times of one
-// memory-bound program are. Its test is written by build.
+// sieve returns the job that measures how much the times of one memory-bound program vary. build writes its
+// test.
 func sieve(dir string, repeats int) *item {
 	return &item{
 		sample: samples.Sample{Name: "measure/sieve", Source: filepath.Join(dir, "submissions", "measure", "sieve.c"),
@@ -82,7 +81,7 @@ func sieveTest(dir string) (string, error) {
 		os.WriteFile(path+".ans", fmt.Appendln(nil, sievePrimes), 0o644))
 }
 
-// build makes the programs, and of those the jobs.
+// build compiles the programs and creates the jobs.
 func (p *plan) build(ctx context.Context, dir string, line render.Line) error {
 	for n, it := range p.items {
 		line.Show("compiling %d of %d  %s", n+1, len(p.items), it.sample.Name)

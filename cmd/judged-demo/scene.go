@@ -11,11 +11,10 @@ import (
 	"judged/internal/testkit"
 )
 
-// scene is where the demo plays: its own folder, and what was there
-// before.
+// scene is the environment of the demo: its own folder, and what existed before it.
 type scene struct {
 	dir     string
-	daemons []int // their PIDs
+	daemons []int // PIDs
 	// leftovers lists what the given processes and the demo have left behind.
 	leftovers func(pids ...int) ([]string, error)
 }
@@ -40,14 +39,14 @@ func newScene() (*scene, error) {
 
 func (s *scene) programs() string { return filepath.Join(s.dir, "programs") }
 
-// data and log are those of a daemon with a name.
+// data and log return the paths of the data directory and the log of the named daemon.
 func (s *scene) data(name string) string { return filepath.Join(s.dir, name) }
 func (s *scene) log(name string) string  { return filepath.Join(s.dir, name+".log") }
 
 func (s *scene) remove() error { return os.RemoveAll(s.dir) }
 
-// adoptOrphans makes what the daemon leaves running a child of the demo, so
-// that it can be distinguished from what other judged processes run.
+// adoptOrphans makes the demo the parent of processes that the daemon leaves running. They can then be
+// distinguished from those of other judged processes.
 func adoptOrphans() error {
 	const setChildSubreaper = 36 // PR_SET_CHILD_SUBREAPER, Linux 3.4
 	if _, _, errno := syscall.Syscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {
@@ -56,12 +55,11 @@ func adoptOrphans() error {
 	return nil
 }
 
-// reapPatience is how long killed processes may take to be gone. There are
-// some only if the daemon was killed.
+// reapPatience is how long killed processes may take to exit. There are some only if the daemon was killed.
 const reapPatience = 3 * time.Second
 
-// reapOrphans waits for adopted processes that are ending. The first process of
-// a sandbox cannot end before the others of it are reaped.
+// reapOrphans waits for adopted processes that are exiting. Process 1 of a sandbox cannot exit before the other
+// processes of the sandbox are reaped.
 func reapOrphans() {
 	deadline := time.Now().Add(reapPatience)
 	for {
@@ -69,7 +67,7 @@ func reapOrphans() {
 		switch {
 		case errors.Is(err, syscall.EINTR), err == nil && pid > 0:
 		case err != nil || time.Now().After(deadline):
-			return // ECHILD: there are none
+			return // ECHILD: no children
 		default:
 			time.Sleep(10 * time.Millisecond)
 		}

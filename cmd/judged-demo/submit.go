@@ -14,18 +14,18 @@ import (
 	"judged/internal/service/render"
 )
 
-// judgeAll submits one job after the other and waits for its report.
+// judgeAll submits the jobs one after the other and waits for each report.
 func (d *demo) judgeAll(ctx context.Context, url string, p *plan, line render.Line) error {
 	for n, it := range p.items {
 		line.Show("judging %d of %d  %s", n+1, len(p.items), it.sample.Name)
 		args := append([]string{"submit", "--url", url, "--json"}, submitArgs(it.job)...)
 		cmd := exec.CommandContext(ctx, d.judged, args...)
-		// Unlike SIGKILL this has judged remove its copies of the tests.
+		// After SIGTERM, unlike SIGKILL, judged removes its copies of the tests.
 		cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, stopPatience
 		text, err := cmd.Output()
 		exit := &exec.ExitError{}
 		switch {
-		case errors.As(err, &exit) && exit.ExitCode() != exitNo: // which is a verdict other than AC
+		case errors.As(err, &exit) && exit.ExitCode() != exitNo: // exitNo: a verdict other than AC
 			return fmt.Errorf("judge sample %q: %w: %s", it.sample.Name, err, exit.Stderr)
 		case err != nil && exit.ProcessState == nil:
 			return fmt.Errorf("judge sample %q: %w", it.sample.Name, err)
@@ -37,7 +37,7 @@ func (d *demo) judgeAll(ctx context.Context, url string, p *plan, line render.Li
 	return nil
 }
 
-// submitArgs returns the arguments of judged submit for a job whose files are parts with their paths.
+// submitArgs returns the arguments of judged submit for a job that names its files by path.
 func submitArgs(j api.Job) []string {
 	r, l := j.Repeats, j.Limits
 	args := []string{"--tests", filepath.Dir(j.Tests[0].Input.Part), "--checker", j.Checker.Kind}

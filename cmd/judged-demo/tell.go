@@ -16,8 +16,7 @@ import (
 	"judged/internal/service/render"
 )
 
-// writeTable is the table of the demo: a row for each sample, and below it which
-// of its runs count and how far apart they are.
+// writeTable writes a row for each sample, and below it the counted runs and their spread.
 func writeTable(w io.Writer, items []*item) error {
 	var rows []render.Row
 	for _, it := range items {
@@ -31,7 +30,7 @@ func writeTable(w io.Writer, items []*item) error {
 	return render.Grid(w, []string{"SAMPLE", "EXPECTED", "VERDICT", "CPU TIME", "MEMORY", "RUNS"}, rows)
 }
 
-// runsOf is the runs of all tests, and the timing of the slowest test.
+// runsOf returns the runs of all tests, and the timing of the slowest test.
 func runsOf(r api.Report) (runs []api.Run, slowest *api.Timing) {
 	for _, t := range r.Tests {
 		runs = append(runs, t.Runs...)
@@ -42,7 +41,7 @@ func runsOf(r api.Report) (runs []api.Run, slowest *api.Timing) {
 	return runs, slowest
 }
 
-// writeDifferences says what is not as expected, and whether anything is.
+// writeDifferences writes what differs from the expected results, and reports whether anything does.
 func writeDifferences(w io.Writer, items []*item) (wrong bool) {
 	right := 0
 	for _, it := range items {
@@ -52,13 +51,13 @@ func writeDifferences(w io.Writer, items []*item) (wrong bool) {
 			continue
 		}
 		fmt.Fprintf(w, "\nnot as expected: %s: %s\n", it.sample.Name, strings.Join(differences, "; "))
-		_ = render.Report(w, it.report) // the table has shown that w can be written to
+		_ = render.Report(w, it.report) // writing the table has succeeded
 	}
 	fmt.Fprintf(w, "\n%d of %d as expected\n", right, len(items))
 	return right < len(items)
 }
 
-// saveReport writes a report next to judged and returns its path.
+// saveReport writes a report into the folder of the judged binary and returns its path.
 func saveReport(judged string, r api.Report) (string, error) {
 	path := filepath.Join(filepath.Dir(judged), "demo-report.json")
 	text, err := json.MarshalIndent(r, "", "  ")
@@ -71,11 +70,11 @@ func saveReport(judged string, r api.Report) (string, error) {
 	return path, nil
 }
 
-// shown are the metrics that the demo quotes: of each the largest series.
+// shown lists the metrics that the demo prints. Of each it prints the largest series.
 var shown = [...]string{"judged_runs_total", "judged_runs_disturbed_total", "judged_run_cpu_seconds_sum",
 	"judged_sandbox_overhead_seconds_sum"}
 
-// writeMetrics quotes from the daemon's metrics.
+// writeMetrics writes a selection of the daemon's metrics.
 func writeMetrics(ctx context.Context, w io.Writer, url string) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -100,7 +99,7 @@ func writeMetrics(ctx context.Context, w io.Writer, url string) error {
 	return nil
 }
 
-// largestSeries is, of every metric, the line with the highest value.
+// largestSeries returns, for each metric, the line with the highest value.
 func largestSeries(r io.Reader) (map[string]string, error) {
 	lines, values := map[string]string{}, map[string]float64{}
 	scanner := bufio.NewScanner(r)
