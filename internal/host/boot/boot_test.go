@@ -105,7 +105,8 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// bare is a host of two cores that has everything; with hyperthreads, CPUs 2 and 3 are second threads.
+// bare returns a bare-metal host with two cores and all features; with hyperthreads, CPUs 2 and 3 are second
+// threads.
 func bare(cmdline string, hyperthreads bool) Facts {
 	h := Facts{Arch: X86, CommandLine: cmdline, NohzFull: true, HugePages: true, SteadyTSC: true, Threads: NoThreads,
 		Host: settings.Host{Topology: topology.Topology{Online: cpuset.New(0, 1, 2, 3), Kernel: "6.12.1"}}}
@@ -162,7 +163,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// The drop-in is a piece of shell: it must not lose a word of the operator's nor leave one of ours twice.
+// The drop-in is a shell script: it must keep all words of the operator and must not leave a word of ours
+// twice.
 func TestDropIn(t *testing.T) {
 	h := bare("isolcpus=2 nosmt nohz_full=2 quiet", true)
 	h.Reserved, h.Width = cpuset.New(1), 1

@@ -7,8 +7,8 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// sort divides the present command line into the words of the plan, those that it replaces, and the operator's. It
-// returns what is for init, from "--" on.
+// sort divides the current command line into the parameters of the plan, those that it replaces, and the
+// operator's. It returns the arguments for init, starting at "--".
 func (p *Plan) sort(cmdline string, width int) (forInit []string) {
 	words := split(cmdline)
 	if i := slices.Index(words, "--"); i >= 0 {
@@ -19,7 +19,7 @@ func (p *Plan) sort(cmdline string, width int) (forInit []string) {
 		i := slices.IndexFunc(p.Parameters, func(q Parameter) bool { return q.Name == name })
 		switch {
 		case name == "BOOT_IMAGE" || name == "initrd":
-			// The boot loader adds its own.
+			// The boot loader adds its own words.
 		case i >= 0 && same(p.Parameters[i], value):
 			p.Parameters[i].Present = true
 		case i >= 0:
@@ -33,7 +33,7 @@ func (p *Plan) sort(cmdline string, width int) (forInit []string) {
 	return forInit
 }
 
-// split breaks a command line at spaces outside double quotes, as the kernel does.
+// split splits a command line at spaces outside double quotes, as the kernel does.
 func split(cmdline string) []string {
 	quoted := false
 	return strings.FieldsFunc(cmdline, func(c rune) bool {
@@ -44,11 +44,11 @@ func split(cmdline string) []string {
 	})
 }
 
-// same reports whether a value on the command line does what the parameter wants.
+// same reports whether a value on the command line has the effect that the parameter needs.
 func same(p Parameter, value string) bool {
 	switch p.Name {
 	case "transparent_hugepage":
-		return value == "never" || value == "madvise" // only programs that ask get huge pages
+		return value == "never" || value == "madvise" // only programs that request huge pages get them
 	case "nosmt":
 		return value == "" || value == "force"
 	case "isolcpus", "nohz_full", "irqaffinity":
@@ -63,7 +63,7 @@ func same(p Parameter, value string) bool {
 	}
 }
 
-// list parses the flags, in order, and the CPUs of a value such as managed_irq,domain,2-7.
+// list parses a value such as managed_irq,domain,2-7 into its flags and CPUs.
 func list(value string) (flags []string, cpus cpuset.Set, ok bool) {
 	var numbers []string
 	for part := range strings.SplitSeq(value, ",") {
@@ -78,8 +78,8 @@ func list(value string) (flags []string, cpus cpuset.Set, ok bool) {
 	return flags, cpus, err == nil
 }
 
-// Option is the value of an option of a kernel command line, the last one if there are several; "-" for one without a
-// value, "" if it is missing. What follows "--" is for init.
+// Option returns the last value of an option on a kernel command line, "-" if it has no value, or "" if it is
+// missing. Words after "--" are for init.
 func Option(cmdline, name string) string {
 	value := ""
 	for _, word := range split(cmdline) {
@@ -97,8 +97,8 @@ func Option(cmdline, name string) string {
 	return value
 }
 
-// OptionCPUs are the CPUs in the value of an option, such as those behind the flags of isolcpus=. An invalid list is
-// empty, as it is for the kernel.
+// OptionCPUs returns the CPUs in the value of an option, such as those after the flags of isolcpus=. Like the
+// kernel it treats an invalid list as empty.
 func OptionCPUs(cmdline, name string) cpuset.Set {
 	_, cpus, _ := list(Option(cmdline, name))
 	return cpus

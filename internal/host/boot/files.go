@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// addFiles renders the files that make the plan permanent on this host.
+// addFiles adds the files that make the plan permanent on this host.
 func (l layout) addFiles(p *Plan) {
 	if l.WSL {
 		p.LeftOut = append(p.LeftOut, LeftOut{"GRUB drop-in",
@@ -17,13 +17,13 @@ func (l layout) addFiles(p *Plan) {
 	p.Files = append(p.Files, p.systemd(), p.tunedVariables(), l.tunedProfile(*p))
 }
 
-// heading is the first line of every file.
+// heading returns the first line of each file.
 func (p Plan) heading() string {
 	return fmt.Sprintf("# judged: CPUs %s are for runs, %s for everything else.\n", p.CPUs, p.Housekeeping)
 }
 
-// grub appends to what /etc/default/grub says, and first removes options of the same names, since the kernel refuses a
-// second isolcpus= that differs.
+// grub appends to the command line in /etc/default/grub, and first removes options with the same names, because
+// the kernel rejects a second, different isolcpus=.
 func (p Plan) grub() File {
 	var b strings.Builder
 	b.WriteString(p.heading())
@@ -39,7 +39,7 @@ func (p Plan) grub() File {
 		Then: "update-grub, or grub2-mkconfig -o /boot/grub2/grub.cfg, then boot"}
 }
 
-// taken are the names of the plan that are on the present command line, for a pattern of sed.
+// taken returns the parameters of the plan that are on the current command line, as a pattern for sed.
 func (p Plan) taken() []string {
 	var names []string
 	for _, q := range p.Parameters {
@@ -73,14 +73,13 @@ func (p Plan) tunedVariables() File {
 		Then: "tuned-adm profile judged"}
 }
 
-// section is one of tuned.conf; without lines it is left out.
+// section is a section of tuned.conf. It is omitted if it has no lines.
 type section struct {
 	name  string
 	lines []string
 }
 
-// tunedProfile makes permanent what judged tune sets until the next boot, and passes the command line to the boot
-// loader.
+// tunedProfile makes the settings of judged tune permanent and passes the command line to the boot loader.
 func (l layout) tunedProfile(p Plan) File {
 	sections := []section{
 		{"main", []string{"summary=CPUs reserved for judged"}},

@@ -9,42 +9,43 @@ import (
 	"judged/internal/host/virt"
 )
 
-// Facts are what a plan depends on.
+// Facts are the properties of a host that a plan depends on.
 type Facts struct {
 	settings.Host
 	CommandLine string // /proc/cmdline
 
 	Arch      Arch
-	Intel     bool // the processor is Intel's
-	Virtual   bool // there is a hypervisor
-	Container bool // this is not a host but a container on one
-	WSL       bool // Windows starts the kernel, not a boot loader
+	Intel     bool // the processor is made by Intel
+	Virtual   bool // the host is a virtual machine
+	Container bool // judged runs in a container
+	WSL       bool // Windows, not a boot loader, starts the kernel
 	LegacyCPU bool // cpuset is a v1 controller
 
 	Threads   Threads
 	NohzFull  bool // the kernel can stop the tick of a busy CPU
-	HugePages bool // the kernel has transparent huge pages
-	SteadyTSC bool // the counter runs at constant speed and does not stop
+	HugePages bool // the kernel supports transparent huge pages
+	SteadyTSC bool // the TSC runs at a constant rate and never stops
 	Governors bool // the kernel controls the frequencies
 
-	// Sysctl and Sysfs are the values that judged tune sets in one file each, as "vm.stat_interval=10" and "/sys/…=0".
+	// Sysctl and Sysfs are the values that judged tune sets in one file each, such as "vm.stat_interval=10" and
+	// "/sys/…=0".
 	Sysctl, Sysfs []string
 }
 
-// Arch is the architecture of the examined host, which need not be that of this program.
+// Arch is the architecture of the examined host, which may differ from that of this program.
 type Arch string
 
-// The architectures that parameters differ for.
+// The architectures with different parameters.
 const (
 	X86      Arch = "x86"
 	ARM64    Arch = "arm64"
 	OtherCPU Arch = "other"
 )
 
-// Threads is what smt/control says: whether cores have second threads that nosmt can take offline.
+// Threads is the state of SMT in smt/control: whether cores have second threads that nosmt can take offline.
 type Threads string
 
-// The states; the kernel's notsupported and notimplemented are both NoThreads.
+// The states. NoThreads covers the kernel's notsupported and notimplemented.
 const (
 	ThreadsOn  Threads = "on"
 	ThreadsOff Threads = "off"
@@ -53,7 +54,8 @@ const (
 
 const cpuDir = "/sys/devices/system/cpu"
 
-// Read looks once. A missing or unreadable file counts as if the kernel did not have the feature.
+// Read reads the facts of a host. If a file is missing or unreadable, the kernel is assumed to lack the
+// feature.
 func Read(h settings.Host) Facts {
 	info, hypervisor := h.Optional("/proc/cpuinfo"), virt.Hypervisor(h.FS)
 	_, legacy := proc.FindMount(proc.Mounts(h.Optional("/proc/mounts")), "cgroup", "cpuset")
@@ -73,7 +75,8 @@ func Read(h settings.Host) Facts {
 	return host
 }
 
-// readValues collects the values of the catalogue that are one file. Words in brackets have boot parameters.
+// readValues collects the settings of the catalogue that are a single file. Values in brackets have boot
+// parameters instead.
 func (h *Facts) readValues() {
 	for _, s := range settings.All() {
 		for _, v := range s.Values {
@@ -119,7 +122,7 @@ func threads(control string) Threads {
 	}
 }
 
-// newer reports whether the kernel is of that release or a later one; an unknown one counts as new.
+// newer reports whether the kernel has this release or a later one. An unknown release counts as new.
 func (h Facts) newer(major, minor int) bool {
 	first, rest, _ := strings.Cut(h.Topology.Kernel, ".")
 	second, _, _ := strings.Cut(rest, ".")

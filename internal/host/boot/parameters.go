@@ -10,10 +10,10 @@ import (
 // candidate is a parameter that a host may need.
 type candidate struct {
 	Parameter
-	unfit string // why it makes no sense here; "" if it does
+	unfit string // why it has no use on this host; "" if it does
 }
 
-// candidates is the list, in the order in which it is printed.
+// candidates returns the possible parameters in the order in which they are printed.
 func (l layout) candidates() []candidate {
 	reserved := l.Reserved.String()
 	return []candidate{
@@ -31,7 +31,7 @@ func (l layout) candidates() []candidate {
 	}
 }
 
-// of is a parameter that is for a setting of the catalogue.
+// of returns a parameter for a setting of the catalogue.
 func of(name, value, setting string) Parameter {
 	s, _ := settings.Get(setting)
 	return Parameter{Name: name, Value: value, Why: s.Effect}
@@ -44,7 +44,8 @@ func unless(fit bool, reason string) string {
 	return reason
 }
 
-// isolation: the kernel ignores all of isolcpus= because of one unknown flag, and managed_irq came with Linux 5.6.
+// isolation returns the isolcpus= parameter. The kernel ignores the whole option if it has an unknown flag;
+// managed_irq needs Linux 5.6.
 func (l layout) isolation() candidate {
 	c := candidate{Parameter: Parameter{Name: "isolcpus"}}
 	var flags []string

@@ -9,35 +9,35 @@ import (
 	"judged/internal/host/settings"
 )
 
-// UsageError is a request that no command line can satisfy.
+// UsageError reports a request that no command line can satisfy.
 type UsageError = settings.UsageError
 
-// schema is the version of the JSON of a Plan.
+// schema is the version of a Plan's JSON.
 const schema = 1
 
-// Plan is what to set at boot. No slice of it is nil.
+// Plan is the boot configuration of a host. None of its slices is nil.
 type Plan struct {
 	Schema       int    `json:"schema"`
-	CPUs         string `json:"cpus"`         // reserved, as a kernel list; without the threads that nosmt takes
-	Housekeeping string `json:"housekeeping"` // the others
-	Width        int    `json:"width"`        // CPUs of one slot
-	// the type of cpuset partition that slots need in addition; "" for none
+	CPUs         string `json:"cpus"`         // reserved CPUs as a kernel list, without those that nosmt takes offline
+	Housekeeping string `json:"housekeeping"` // the other CPUs
+	Width        int    `json:"width"`        // number of CPUs per slot
+	// the type of cpuset partition that slots also need, or ""
 	Partition   string      `json:"partition"`
-	CommandLine string      `json:"command_line"` // complete: what is kept, then the parameters
+	CommandLine string      `json:"command_line"` // complete: the kept words, then the parameters
 	Parameters  []Parameter `json:"parameters"`
 	Replaced    []Replaced  `json:"replaced"` // words of the present command line that are removed
-	Kept        []string    `json:"kept"`     // words of it that the operator set
+	Kept        []string    `json:"kept"`     // words of the present command line that the operator set
 	LeftOut     []LeftOut   `json:"left_out"`
 	Files       []File      `json:"files"`
-	Notes       []string    `json:"notes"` // what to know first
+	Notes       []string    `json:"notes"` // what the operator should know first
 }
 
 // Parameter is one word of the kernel command line.
 type Parameter struct {
 	Name  string `json:"name"`
-	Value string `json:"value"` // "" for one that has none
+	Value string `json:"value"` // "" if it has no value
 	Why   string `json:"why"`
-	// Present: this kernel was started with it, or with one of the same meaning.
+	// Present reports whether the running kernel was started with this parameter or an equivalent one.
 	Present bool `json:"present"`
 }
 
@@ -48,13 +48,13 @@ func (p Parameter) String() string {
 	return p.Name + "=" + p.Value
 }
 
-// Replaced is a word that is removed.
+// Replaced is a word that is removed from the command line.
 type Replaced struct {
 	Was string `json:"was"`
-	By  string `json:"by"` // "" if nothing replaces it
+	By  string `json:"by"` // the replacement, or ""
 }
 
-// LeftOut is a parameter, or a file, that makes no sense on this host.
+// LeftOut is a parameter or file that has no use on this host.
 type LeftOut struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -68,7 +68,8 @@ type File struct {
 	Then    string `json:"then"` // the command that activates it
 }
 
-// Make plans. The error is a *UsageError: no CPU remains for the system, or CPU 0 is wanted.
+// Make returns the plan for a host. The error is a *UsageError if no CPU is left for the system or if CPU 0 is
+// requested.
 func Make(h Facts) (Plan, error) {
 	l, err := lay(h)
 	if err != nil {
@@ -91,11 +92,11 @@ func Make(h Facts) (Plan, error) {
 	return p, nil
 }
 
-// layout is the host with the CPUs as they are after the boot.
+// layout is a host with its CPUs after the reboot.
 type layout struct {
 	Facts
 	nosmt bool
-	split cpuset.Set // reserved CPUs that nosmt would take, while the first thread of their core is not reserved
+	split cpuset.Set // reserved CPUs that nosmt takes offline, because the first thread of their core is not reserved
 }
 
 func lay(h Facts) (layout, error) {
@@ -132,8 +133,8 @@ func lay(h Facts) (layout, error) {
 	return l, nil
 }
 
-// partition is the type that slots need in addition: isolcpus= cannot isolate slots of several CPUs, since without a
-// domain their threads are not balanced.
+// partition returns the type of partition that slots also need. isolcpus= is not enough for slots with several
+// CPUs: without a scheduling domain their threads are not balanced.
 func (l layout) partition() string {
 	if l.Width > 1 {
 		return "root"
@@ -164,7 +165,7 @@ func (p Plan) words() []string {
 	return words
 }
 
-// Missing are the parameters that this kernel was started without.
+// Missing returns the parameters that the running kernel was not started with.
 func (p Plan) Missing() []string {
 	missing := []string{}
 	for _, q := range p.Parameters {

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// WriteText writes the plan for people: the command line, each word of it with its reason, what is removed, what is
-// left out and why, and the files.
+// WriteText writes the plan as text: the command line, the reason for each word, the removed words, omitted
+// parameters with the reasons, and the files.
 func (p Plan) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, n := range p.Notes {
@@ -58,7 +58,7 @@ func orNone(words []string) string {
 	return strings.Join(words, " ")
 }
 
-// printable replaces what could control a terminal: anybody may have written a captured command line.
+// printable replaces characters that could control a terminal, because a captured command line is untrusted.
 func printable(text string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {

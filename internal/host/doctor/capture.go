@@ -13,9 +13,10 @@ import (
 	"judged/internal/host/proc"
 )
 
-// Capture writes what the checks read of a host as a gzipped tar, for a bug report: hostfs opens it, and the same
-// checks then have the same results. It leaves out what they do not use: the host's name, other words of the kernel
-// command line and of environments, mounts of other kinds, serial numbers. Names of threads and of cgroups stay.
+// Capture writes the files that the checks read as a gzipped tar, for a bug report. hostfs opens it, and the
+// checks then have the same results. It omits data that checks do not use: the host name, other words of the
+// kernel command line and of environments, other mounts, serial numbers. It includes names of threads and
+// cgroups.
 func Capture(ctx context.Context, o Options, w io.Writer) error {
 	var notes *hostfs.Recording
 	o.FS, notes = o.FS.Record()
@@ -23,7 +24,7 @@ func Capture(ctx context.Context, o Options, w io.Writer) error {
 	if _, err := Run(ctx, o); err != nil {
 		return err
 	}
-	// No check reads it, but judged tune plan --root does where there is swap.
+	// No check reads this file, but judged tune plan --root does if there is swap.
 	_, _ = o.FS.ReadFile("/proc/meminfo")
 	files := notes.Files()
 	for name, f := range files {
@@ -39,7 +40,7 @@ func Capture(ctx context.Context, o Options, w io.Writer) error {
 	return nil
 }
 
-// withoutSecrets keeps of a file what checks use.
+// withoutSecrets returns the part of a file that checks use.
 func withoutSecrets(name, text string) string {
 	process := strings.HasPrefix(name, "proc/")
 	switch base := path.Base(name); {
@@ -53,7 +54,7 @@ func withoutSecrets(name, text string) string {
 			return len(m) == 1 && slices.Contains([]string{"cgroup", "cgroup2", "tracefs"}, m[0].FSType)
 		})
 	case name == "proc/version":
-		// The release is followed by who built it, and where.
+		// The text after the release names the builder.
 		release, _, _ := strings.Cut(text, " (")
 		return strings.TrimSpace(release) + "\n"
 	case name == "proc/cpuinfo":
@@ -81,7 +82,8 @@ func keepLines(text string, wanted func(string) bool) string {
 	return b.String()
 }
 
-// keepWords keeps options of the kernel by their names. It stops at "--": what follows is for init.
+// keepWords keeps the wanted options of the kernel command line. It stops at "--", after which the arguments
+// for init follow.
 func keepWords(text string, wanted func(name string) bool) string {
 	words := []string{}
 	for word := range strings.FieldsSeq(text) {

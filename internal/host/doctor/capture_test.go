@@ -13,7 +13,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// What was captured must give the same report as the host itself.
+// A capture must give the same report as the host itself.
 func TestCaptureAnswersLikeTheHost(t *testing.T) {
 	for name, o := range recorded(t) {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestCaptureHasNoSecrets(t *testing.T) {
 		"proc/cpuinfo": "processor : 0\nSerial : " + secret + "\n",
 		"proc/version": "Linux version 6.1.0 (" + secret + ") #1\n",
 		"proc/meminfo": "MemAvailable: 1 kB\n",
-		// With nodes nobody else reads it.
+		// Read only on hosts with NUMA nodes.
 		"sys/devices/system/node/online":         "0",
 		"sys/devices/system/node/node0/cpulist":  "0-1",
 		"sys/devices/system/node/node0/meminfo":  "Node 0 MemTotal: 1 kB\n",

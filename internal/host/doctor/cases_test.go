@@ -12,7 +12,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// Edges that no recorded machine stands on: one of them with a few files changed.
+// TestEdges covers cases that no recorded machine has: recorded machines with a few files changed.
 func TestEdges(t *testing.T) {
 	const pagesRead = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
 	for name, tc := range map[string]struct {
@@ -93,7 +93,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// A mask that may not be read is not a mask without reserved CPUs.
+// An unreadable mask must not count as a mask without reserved CPUs.
 func TestClosedMaskWarns(t *testing.T) {
 	tree, _, err := testkit.Host(filepath.Join(hostsDir, "intel-bare-tuned"))
 	if err != nil {
@@ -106,7 +106,7 @@ func TestClosedMaskWarns(t *testing.T) {
 	}
 }
 
-// The daemon may have runs on the reserved CPUs, so it reads nothing there that interrupts them.
+// The reserved CPUs may be running programs, so the daemon must not read anything that interrupts them.
 func TestDaemonReadsNoRegisters(t *testing.T) {
 	o := recorded(t)["amd-epyc-ccx"]
 	for _, daemon := range []bool{false, true} {

@@ -19,7 +19,7 @@ type Outcome struct {
 	Reason string
 }
 
-// looks are the checks that are more than values in files, by id.
+// looks returns, by ID, the checks that are functions and do not only compare values.
 func looks() map[string]func(*view) Outcome {
 	return map[string]func(*view) Outcome{
 		"env-class": lookClass, "cgroup-ready": lookCgroups, "cpu-throttle-config": lookThrottle,
@@ -58,7 +58,7 @@ func (f facts) check(s settings.Setting, look func(*view) Outcome, names *string
 		Reason: o.Reason, Read: v.read, Effect: s.Effect, Fix: renderFix(f.fix(s), s, names)}
 }
 
-// outcome runs a check. A file that the check needed and could not read decides.
+// outcome runs a check. If a required file cannot be read, that determines the outcome.
 func (v *view) outcome(look func(*view) Outcome) Outcome {
 	switch {
 	case v.setting.Bare && v.class.hypervisor != "":
@@ -88,7 +88,7 @@ func fail(found, reason string) Outcome    { return Outcome{api.DoctorFail, foun
 func skip(reason string) Outcome           { return Outcome{api.DoctorSkip, "", reason} }
 func unknown(found, reason string) Outcome { return Outcome{api.DoctorUnknown, found, reason} }
 
-// counted writes a number with its noun.
+// counted formats a number with its noun.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -99,7 +99,7 @@ func counted(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// listed joins at most a dozen items, so that a host with a thousand of them has a readable report.
+// listed joins at most a dozen items, so that the report stays short on a host with a thousand of them.
 func listed(items []string) string {
 	const most = 12
 	if len(items) <= most {
@@ -115,7 +115,7 @@ func orNone(s string) string {
 	return s
 }
 
-// addOnce appends an item that is not in the list.
+// addOnce appends an item unless the list contains it.
 func addOnce(list []string, item string) []string {
 	if slices.Contains(list, item) {
 		return list
@@ -123,7 +123,7 @@ func addOnce(list []string, item string) []string {
 	return append(list, item)
 }
 
-// values compares the files of the setting with the wanted values.
+// values compares the setting's files with the wanted values.
 func (v *view) values() Outcome {
 	o := Outcome{Status: api.DoctorPass}
 	var names, found, wrong []string
@@ -165,7 +165,7 @@ func (v *view) values() Outcome {
 	return o
 }
 
-// group reads the files of a value and groups them by what they hold.
+// group reads the files of a value and groups them by content.
 func (v *view) group(value settings.Value) map[string][]string {
 	files := map[string][]string{}
 	for _, file := range value.Files(&v.Host) {
@@ -193,7 +193,7 @@ func (v *view) group(value settings.Value) map[string][]string {
 	return files
 }
 
-// where names some files of a pattern: by their CPUs, or by the part of the path that the pattern leaves open.
+// where names files that match a pattern: by their CPUs, or by the variable part of the path.
 func where(value settings.Value, files []string) string {
 	before, _, perCPU := strings.Cut(value.Pattern, "{cpu}")
 	if !perCPU {

@@ -58,7 +58,7 @@ func lookSMT(v *view) Outcome {
 	}
 }
 
-// busySiblings are the online siblings of reserved CPUs that are not reserved.
+// busySiblings returns the online siblings of reserved CPUs that are not reserved themselves.
 func (f facts) busySiblings() cpuset.Set {
 	var busy cpuset.Set
 	for _, id := range f.Reserved {
@@ -89,7 +89,7 @@ func lookHomogeneous(v *view) Outcome {
 		return o
 	}
 	var same []string
-	// Cache index 3 is the last level on current x86; its sizes differ where one chiplet carries stacked cache.
+	// Cache index 3 is the last-level cache on current x86. The sizes differ if one chiplet has stacked cache.
 	for _, l := range []struct{ file, what string }{
 		{"cpu_capacity", "capacity"}, {"cpufreq/cpuinfo_max_freq", "top frequency (kHz)"}, {"cache/index3/size", "L3"},
 	} {
@@ -110,7 +110,8 @@ func lookHomogeneous(v *view) Outcome {
 	return pass(strings.Join(same, "; "))
 }
 
-// hybrid distinguishes performance and efficiency cores of Intel: each kind has its own PMU device.
+// hybrid reports whether the processor has both performance and efficiency cores (Intel). Each kind has its own
+// PMU device.
 func (v *view) hybrid() (Outcome, bool) {
 	big, errBig := cpuset.Parse(v.Optional("/sys/devices/cpu_core/cpus"))
 	small, errSmall := cpuset.Parse(v.Optional("/sys/devices/cpu_atom/cpus"))
@@ -123,7 +124,7 @@ func (v *view) hybrid() (Outcome, bool) {
 		"the reserved CPUs are not of one kind"), true
 }
 
-// preferred finds cores that the firmware ranks above others; they differ under boost only.
+// preferred finds cores that the firmware prefers. They differ from the others only with boost.
 func (v *view) preferred() (Outcome, bool) {
 	kinds := byValue(v.tryPerCPU("cpufreq/amd_pstate_highest_perf"))
 	if len(kinds) < 2 {
@@ -220,12 +221,13 @@ func lookPinned(v *view) Outcome {
 	}
 }
 
-// aboveBase compares with what the processor can hold at all times; 0 or a missing file is unknown.
+// aboveBase returns the CPUs whose maximum frequency is above the base frequency. A base of 0 or a missing file
+// means unknown.
 func (v *view) aboveBase(most map[int]string) cpuset.Set {
 	var above cpuset.Set
 	bases, scale := v.tryPerCPU("cpufreq/base_frequency"), 1
-	// The second file interrupts the CPU that it belongs to (cppc_acpi reads its registers there): the daemon, which
-	// may have a run on it, does not read it.
+	// Reading this file interrupts its CPU (cppc_acpi reads a register there). The daemon does not read it,
+	// because the CPU may be running a program.
 	if bases == nil && !v.daemon {
 		bases, scale = v.tryPerCPU("acpi_cppc/nominal_freq"), 1000 // MHz
 	}
@@ -257,8 +259,8 @@ func lookPState(v *view) Outcome {
 	}
 }
 
-// lookSleep finds the deepest state that is enabled. A constraint of n/a allows only state 0, and 0 is no constraint
-// (Documentation/admin-guide/pm/cpuidle.rst).
+// lookSleep finds the deepest enabled sleep state. The constraint n/a allows only state 0, and 0 means no
+// constraint (Documentation/admin-guide/pm/cpuidle.rst).
 func lookSleep(v *view) Outcome {
 	v.saw(cpuDir+"/cpu[id]/cpuidle/state[n]/{name,latency,disable}", cpuDir+"/cpu[id]/power/pm_qos_resume_latency_us")
 	worst, name, seen := -1, "", false

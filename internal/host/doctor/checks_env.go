@@ -22,7 +22,7 @@ func lookClass(v *view) Outcome {
 	}
 }
 
-// needed are the controllers that a slot uses.
+// needed returns the controllers that a slot uses.
 func needed() []string { return []string{"cpuset", "cpu", "memory", "pids"} }
 
 func lookCgroups(v *view) Outcome {
@@ -39,7 +39,7 @@ func lookCgroups(v *view) Outcome {
 	return lookLegacy(v1, v2)
 }
 
-// hierarchies finds the mounts: of each v1 controller, and of v2.
+// hierarchies returns the mount of each v1 controller and the mount of v2.
 func (f facts) hierarchies() (v1 map[string]proc.Mount, v2 *proc.Mount) {
 	v1 = map[string]proc.Mount{}
 	for _, m := range f.mounts {
@@ -57,7 +57,8 @@ func (f facts) hierarchies() (v1 map[string]proc.Mount, v2 *proc.Mount) {
 	return v1, v2
 }
 
-// lookUnified decides where v2 has the controllers; a hybrid host mounts v2 with those that v1 does not use.
+// lookUnified decides for hosts whose v2 hierarchy has the controllers. On a hybrid host v2 has only the
+// controllers that v1 does not use.
 func (v *view) lookUnified(m proc.Mount, v1 map[string]proc.Mount) (Outcome, bool) {
 	all, ok := v.try(m.Point + "/cgroup.controllers")
 	if !ok {
@@ -114,13 +115,13 @@ func lookLegacy(v1 map[string]proc.Mount, v2 *proc.Mount) Outcome {
 	}
 }
 
-// without returns the needed controllers that a list lacks.
+// without returns the needed controllers that are not in list.
 func without(list string) []string {
 	have := strings.Fields(list)
 	return slices.DeleteFunc(needed(), func(c string) bool { return slices.Contains(have, c) })
 }
 
-// lookThrottle walks from judged's own cgroup up to the mount.
+// lookThrottle checks each cgroup from judged's own up to the mount.
 func lookThrottle(v *view) Outcome {
 	_, v2 := v.hierarchies()
 	v.saw("/proc/mounts", "/proc/self/cgroup")
@@ -148,10 +149,10 @@ func lookThrottle(v *view) Outcome {
 	}
 }
 
-// quotaV1 is v1's file of the CPU quota.
+// quotaV1 is the CPU quota file of v1.
 const quotaV1 = "cpu.cfs_quota_us"
 
-// throttleFiles are those that can slow this process down, from its own groups up.
+// throttleFiles returns the files that can throttle this process, from its own cgroups upwards.
 func (f facts) throttleFiles() []string {
 	var files []string
 	v1, v2 := f.hierarchies()
@@ -165,14 +166,14 @@ func (f facts) throttleFiles() []string {
 	return files
 }
 
-// throttles reports whether such a file holds a limit: v2 writes "max 100000" for none, v1 -1.
+// throttles reports whether a value is a limit. Without a limit v2 has "max 100000" and v1 has -1.
 func throttles(value string) bool {
 	first, _, _ := strings.Cut(value, " ")
 	return first != "" && first != "max" && first != "-1"
 }
 
-// upwards lists the file in a cgroup and in every one above it. A path that leads out of the cgroup namespace ("/../x")
-// ends at the mount.
+// upwards returns the paths of file in a cgroup and all its ancestors. It stops at the mount for a path outside
+// the cgroup namespace ("/../x").
 func upwards(mountPoint, own, file string) []string {
 	var files []string
 	for dir := path.Clean("/" + own); ; dir = path.Dir(dir) {
@@ -205,6 +206,6 @@ func lookKernel(v *view) Outcome {
 func release(s string) (major, minor int, ok bool) {
 	var rest string
 	n, err := fmt.Sscanf(s, "%d.%d%s", &major, &minor, &rest)
-	// "6.18" alone has no rest, which Sscanf reports as an error after two conversions.
+	// "6.18" has no rest, for which Sscanf returns an error after two conversions.
 	return major, minor, n >= 2 || err == nil
 }

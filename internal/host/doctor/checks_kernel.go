@@ -14,8 +14,8 @@ import (
 	"judged/internal/host/settings"
 )
 
-// kernelOption is an option that the kernel was built with: "y", "m", a number, or "" for "is not set" and for an
-// option that this kernel does not have.
+// kernelOption returns the value of a kernel build option: "y", "m", a number, or "" if the option is not set
+// or unknown to this kernel.
 func (v *view) kernelOption(name string) (value string, known bool) {
 	v.saw("/proc/config.gz", "/boot/config-"+v.Topology.Kernel)
 	if v.config == "" {
@@ -90,9 +90,9 @@ func lookMitigations(v *view) Outcome {
 	}
 }
 
-// lookStoreBypass: kernels before 5.16 forbid store bypass under seccomp. judged installs its filter with
-// SECCOMP_FILTER_FLAG_SPEC_ALLOW, so this does not affect its runs, unless judged itself runs under such a filter: in a
-// unit with SystemCallFilter=.
+// lookStoreBypass: kernels before 5.16 disable store bypass under seccomp. judged installs its filter with
+// SECCOMP_FILTER_FLAG_SPEC_ALLOW, so its runs are affected only if judged itself runs under such a filter, for
+// example in a unit with SystemCallFilter=.
 func lookStoreBypass(v *view) Outcome {
 	kernel := v.must(cpuDir + "/vulnerabilities/spec_store_bypass")
 	v.saw("/proc/self/status")
@@ -110,13 +110,13 @@ func lookStoreBypass(v *view) Outcome {
 	}
 }
 
-// profilers are programs that attach to events of the whole system.
+// profilers returns the names of programs that trace events of the whole system.
 func profilers() []string {
 	return []string{"perf", "bpftrace", "falco", "tetragon", "sysdig", "tracee", "parca-agent", "pyroscope", "stap"}
 }
 
 func lookTracing(v *view) Outcome {
-	// The directory below debugfs is an automount: looking there would mount it.
+	// The directory below debugfs is an automount, which reading it would mount.
 	const automount = "/sys/kernel/debug/tracing"
 	dir := "/sys/kernel/tracing"
 	if slices.ContainsFunc(v.mounts, func(m proc.Mount) bool { return m.Point == automount }) {
@@ -209,14 +209,14 @@ func lookWidth(v *view) Outcome {
 	return pass(found)
 }
 
-// nohzFull exists where the kernel is built with CONFIG_NO_HZ_FULL.
+// nohzFull exists if the kernel was built with CONFIG_NO_HZ_FULL.
 const nohzFull = cpuDir + "/nohz_full"
 
 func lookTick(v *view) Outcome {
 	set, ok := v.try(nohzFull)
 	switch {
 	case !ok:
-		// Not a skip: every kernel with CONFIG_NO_HZ_FULL has the file, so its absence is an answer.
+		// Not a skip: all kernels with CONFIG_NO_HZ_FULL have the file, so a missing file is a result.
 		return warn("not built in", nohzFull+" does not exist: the kernel is built without CONFIG_NO_HZ_FULL")
 	case set == "(null)" || set == "":
 		return warn("not in use", "the kernel supports it, but nohz_full= is not on its command line")
@@ -227,7 +227,8 @@ func lookTick(v *view) Outcome {
 	return pass(set)
 }
 
-// lookInterrupts uses the effective affinity, which is where an interrupt goes; the requested one may name more CPUs.
+// lookInterrupts uses the effective affinity, which determines where an interrupt is delivered. The requested
+// affinity may contain more CPUs.
 func lookInterrupts(v *view) Outcome {
 	v.saw("/proc/irq/[irq]/effective_affinity_list", "/proc/interrupts", "/proc/irq/default_smp_affinity")
 	dirs, err := v.FS.Glob("/proc/irq/[0-9]*")
@@ -277,7 +278,7 @@ func lookInterrupts(v *view) Outcome {
 	}
 }
 
-// irqTarget uses the requested affinity where the kernel does not show the effective one.
+// irqTarget falls back to the requested affinity if the kernel does not report the effective one.
 func (v *view) irqTarget(dir string) (cpuset.Set, error) {
 	file := dir + "/effective_affinity_list"
 	if !v.FS.Exists(file) {
@@ -338,7 +339,7 @@ func lookCommandLine(v *view) Outcome {
 	}
 }
 
-// bootNames are the options of the kernel that checks use; a capture keeps no others.
+// bootNames returns the kernel options that checks use. A capture contains no others.
 func bootNames() []string {
 	return []string{"isolcpus", "nohz_full", "irqaffinity", "rcu_nocbs", "mitigations", "nosmt", "nowatchdog",
 		"nmi_watchdog", "transparent_hugepage",

@@ -44,7 +44,7 @@ func lookCounters(v *view) Outcome {
 	}
 }
 
-// lookHeld examines its own process, so only the daemon can answer.
+// lookHeld examines the calling process, so only the daemon can run it.
 func lookHeld(v *view) Outcome {
 	if !v.daemon {
 		return skip(notDaemon)
@@ -60,7 +60,7 @@ func lookHeld(v *view) Outcome {
 	}
 }
 
-// hardwareErrors adds up the counters; seen says whether there is any.
+// hardwareErrors sums the error counters. seen reports whether the host has any.
 func (v *view) hardwareErrors() (counts map[string]uint64, seen bool) {
 	v.saw("/sys/devices/system/edac/mc/mc[id]/{ce,ue}_count", "/proc/interrupts")
 	counts = map[string]uint64{}
@@ -110,7 +110,7 @@ func lookErrors(v *view) Outcome {
 	}
 }
 
-// Bits of a balloon's features (virtio specification, 5.5.3), the lowest first in the file.
+// Feature bits of a balloon device (virtio specification, 5.5.3). The file has the lowest bit first.
 const (
 	balloonDevice     = "0x0005"
 	reportsFreePages  = 5
@@ -156,13 +156,13 @@ func lookBalloon(v *view) Outcome {
 
 func bitSet(bits string, n int) bool { return n < len(bits) && bits[n] == '1' }
 
-// Language is a language of sources.
+// Language is a programming language.
 type Language struct {
 	ID      string
-	Missing string // why this host does not have it; "" if it does
+	Missing string // why this host does not support it; "" if it does
 }
 
-// lookLanguages lists the languages. Which of them a host needs only its operator knows.
+// lookLanguages lists the languages. Only the operator knows which of them are needed.
 func lookLanguages(v *view) Outcome {
 	if v.options.Languages == nil {
 		return skip("compilers and interpreters are looked up below /usr of this host, not of a captured one")
@@ -185,8 +185,8 @@ func lookLanguages(v *view) Outcome {
 	return pass(found)
 }
 
-// Fingerprint is what runs on this host's slots depend on, to be given to the other hosts of its pool.
-// Errors are those of slots.Plan.
+// Fingerprint returns the properties that the times of this host depend on, for comparison with other hosts of
+// its pool. Errors are those of slots.Plan.
 func Fingerprint(o Options) (hosts.Fingerprint, error) {
 	h, err := settings.Examine(o.FS, o.CPUs, o.Width)
 	if err != nil {
@@ -240,7 +240,7 @@ func lookPool(v *view) Outcome {
 	}
 }
 
-// describeDifferences names a few: hosts of two kinds differ in dozens.
+// describeDifferences names only a few differences, because different kinds of hosts have dozens.
 func describeDifferences(differences []hosts.Difference) string {
 	const most = 5
 	var lines []string
@@ -253,7 +253,7 @@ func describeDifferences(differences []hosts.Difference) string {
 	return strings.Join(lines, "; ")
 }
 
-// shortened keeps lists of all CPUs out of the report; --fingerprint has the whole.
+// shortened truncates long values in the report. The full values are in --fingerprint.
 func shortened(value string) string {
 	const most = 60
 	if r := []rune(value); len(r) > most {

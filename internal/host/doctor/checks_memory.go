@@ -50,7 +50,7 @@ func lookReservedPages(v *view) Outcome {
 	}
 }
 
-// hugeLabel shortens ".../node1/hugepages/hugepages-2048kB/nr_hugepages".
+// hugeLabel shortens a path such as ".../node1/hugepages/hugepages-2048kB/nr_hugepages".
 func hugeLabel(file string) string {
 	size := strings.TrimPrefix(path.Base(path.Dir(file)), "hugepages-")
 	label := size + " " + strings.TrimSuffix(path.Base(file), "_hugepages")
@@ -91,7 +91,7 @@ func lookSwap(v *view) Outcome {
 	}
 }
 
-// swapLimit finds the file that limits swap per cgroup; with v2 every cgroup but the root has it.
+// swapLimit returns the file that limits swap per cgroup. With v2 all cgroups except the root have it.
 func (v *view) swapLimit() string {
 	v1, v2 := v.hierarchies()
 	var patterns []string
@@ -110,7 +110,7 @@ func (v *view) swapLimit() string {
 	return ""
 }
 
-// lookBalancing only warns where there is one node: the kernel then has nowhere to move pages.
+// lookBalancing only warns if there is one node, because pages cannot be moved then.
 func lookBalancing(v *view) Outcome {
 	o := v.values()
 	if o.Status == api.DoctorFail && len(v.Topology.Nodes) < 2 {
@@ -119,7 +119,8 @@ func lookBalancing(v *view) Outcome {
 	return o
 }
 
-// lookStack wants room for the largest stack of any problem; judged then sets the stack of each run.
+// lookStack checks that the stack limit allows the largest stack of any problem. judged sets the stack of each
+// run.
 func lookStack(v *view) Outcome {
 	text := v.must("/proc/self/limits")
 	_, hard, ok := proc.Limit(text, "Max stack size")
@@ -136,7 +137,7 @@ func lookStack(v *view) Outcome {
 	return warn(fmt.Sprintf("%d MiB", bytes>>20), "problems with a larger stack limit cannot be judged here")
 }
 
-// perSlot is the most common memory limit of problems: with less than that free on the node, the kernel has to reclaim
+// perSlot is the most common memory limit of problems. If less is free on the node, the kernel has to reclaim
 // memory during the run.
 const perSlot = 256 << 20
 
@@ -170,7 +171,7 @@ func lookMems(v *view) Outcome {
 	return pass(found)
 }
 
-// memsFile is the file with the nodes that this process may use.
+// memsFile returns the file that lists the memory nodes that this process may use.
 func (v *view) memsFile() string {
 	v1, v2 := v.hierarchies()
 	if m, ok := v1["cpuset"]; ok {

@@ -26,8 +26,8 @@ func lookTurbo(v *view) Outcome {
 	}
 }
 
-// stealTicks is the least time of a CPU, in ticks of 10 ms, in which a share of 0.1 % can be seen: in a shorter
-// window the share since boot decides.
+// stealTicks is the minimum CPU time, in ticks of 10 ms, needed to detect a share of 0.1 %. In a shorter window
+// the share since boot is used.
 const stealTicks = 1000
 
 func lookSteal(v *view) Outcome {
@@ -61,7 +61,7 @@ func lookSteal(v *view) Outcome {
 	}
 }
 
-// throttles counts how often the reserved CPUs were throttled, with the longest total time.
+// throttles returns how often the reserved CPUs were throttled, and the longest total time.
 func (v *view) throttles() (total, longest int, times []string) {
 	for _, what := range []string{"core", "package"} {
 		counts := v.tryPerCPU("thermal_throttle/" + what + "_throttle_count")
@@ -99,7 +99,7 @@ func lookHeat(v *view) Outcome {
 	}
 }
 
-// cooling reads the thermal framework, which is all that ARM has: a processor that is being cooled is slow.
+// cooling reads the thermal framework, the only source on ARM. A processor that is being cooled is slow.
 func (v *view) cooling() Outcome {
 	v.saw("/sys/class/thermal/cooling_device[id]/{type,cur_state}")
 	devices := v.Glob("/sys/class/thermal/cooling_device[0-9]*")
@@ -185,17 +185,17 @@ func lookReached(v *view) Outcome {
 	}
 }
 
-// lookTimeSync calls adjtimex(2) with no mode, which changes nothing and needs no privilege.
+// lookTimeSync calls adjtimex(2) without a mode, which changes nothing and needs no privileges.
 func lookTimeSync(v *view) Outcome {
 	text := v.mustAsk(adjtimexAnswer, "adjtimex(2)", adjtimex)
 	var scaled, tick, status int
 	if _, err := fmt.Sscanf(text, "freq %d tick %d status %d", &scaled, &tick, &status); err != nil {
 		return unknown(text, "parse the answer of adjtimex(2): "+err.Error())
 	}
-	// freq is in ppm with 16 bits behind the point; tick is 10000 us, of which one is 100 ppm.
+	// freq is in ppm with 16 fractional bits; tick is 10000 us, and one more is 100 ppm.
 	ppm := float64(scaled)/65536 + float64(tick-10000)*100
 	found := fmt.Sprintf("%+.1f ppm", ppm)
-	const unsynchronised = 0x40 // STA_UNSYNC of timex.h
+	const unsynchronised = 0x40 // STA_UNSYNC in timex.h
 	switch {
 	case math.Abs(ppm) >= 100:
 		return warn(found, "the clock is corrected by 100 ppm or more")
@@ -206,8 +206,8 @@ func lookTimeSync(v *view) Outcome {
 	}
 }
 
-// smis reads MSR_SMI_COUNT on a CPU that is not reserved: all CPUs enter management mode together, and reading
-// interrupts the CPU that is read.
+// smis reads MSR_SMI_COUNT on a CPU that is not reserved. All CPUs enter management mode together, and the read
+// interrupts its CPU.
 func (v *view) smis() uint64 {
 	decide := func(o Outcome) uint64 {
 		if v.refused == nil {

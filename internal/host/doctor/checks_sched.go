@@ -35,7 +35,7 @@ func lookPartitions(v *view) Outcome {
 	}
 }
 
-// partitions are the groups configured as partitions of reserved CPUs: the valid and the invalid ones.
+// partitions returns the groups configured as partitions of reserved CPUs, valid and invalid.
 func (f facts) partitions(point string) (held, broken []string) {
 	for _, level := range []string{"/*", "/*/*"} {
 		files := f.Glob(point + level + "/cpuset.cpus.partition")
@@ -62,8 +62,8 @@ func lookAutogroup(v *view) Outcome {
 	return o
 }
 
-// alone are the CPUs on which the scheduler places no other task: a partition of type root keeps others out as well,
-// and is balanced only inside.
+// alone returns the CPUs on which the scheduler places no other tasks. A partition of type root also keeps out
+// other tasks; tasks are balanced only within it.
 func (f facts) alone() cpuset.Set {
 	alone := f.Topology.Isolated
 	for _, p := range f.Topology.Partitions {
@@ -113,7 +113,7 @@ func lookUserTasks(v *view) Outcome {
 	}
 }
 
-// lately says when a kernel thread ran on its CPU: without a window only its last CPU is known.
+// lately describes when a kernel thread ran on its CPU. Without a window only its last CPU is known.
 func (f facts) lately() string {
 	if f.window == nil {
 		return "last"
@@ -145,7 +145,7 @@ func lookKernelThreads(v *view) Outcome {
 	}
 }
 
-// lookDaemon examines its own process, so only the daemon can answer.
+// lookDaemon examines the calling process, so only the daemon can run it.
 func lookDaemon(v *view) Outcome {
 	if !v.daemon {
 		return skip(notDaemon)
@@ -174,22 +174,22 @@ func lookDaemon(v *view) Outcome {
 	return pass(found)
 }
 
-// notDaemon is why a check of the daemon's own process is skipped.
+// notDaemon is the reason for skipping checks of the daemon's own process.
 const notDaemon = "this process is not the daemon; see GET /v1/doctor"
 
-// ownedByCPU is a kernel thread that belongs to one CPU, such as ksoftirqd/2: it is part of that CPU.
+// ownedByCPU reports whether t is a kernel thread of one CPU, such as ksoftirqd/2.
 func ownedByCPU(t proc.Thread) bool { return t.Kernel() && len(t.Allowed) == 1 }
 
-// intruders lists the threads that may run on the reserved CPUs, with their CPUs, and those of them that ran there
-// last; kernel threads, which can wait there for years, count only if they ran in the window. A name is listed once
-// for each set of CPUs.
+// intruders returns the threads that may run on the reserved CPUs, with their CPUs, and those that last ran
+// there. Kernel threads may be idle there for years, so they count only if they ran in the window. A name is
+// listed once for each set of CPUs.
 func (v *view) intruders(of func(proc.Thread) bool) (allowed, ran []string) {
 	count, seen := map[string]int{}, map[string]bool{}
 	for _, t := range v.tasks {
 		if t.State == "Z" || t.State == "X" || !of(t) || !t.Allowed.Overlaps(v.Reserved) {
 			continue
 		}
-		// kworker/u4:2-events_unbound and others have their last work in the name.
+		// Names such as kworker/u4:2-events_unbound contain the last work item.
 		name, _, _ := strings.Cut(t.Name, "-events")
 		label := fmt.Sprintf("%s (%s)", name, t.Allowed)
 		count[label]++
@@ -212,7 +212,7 @@ func (v *view) intruders(of func(proc.Thread) bool) (allowed, ran []string) {
 	return allowed, ran
 }
 
-// blind says why the list of tasks may not be complete; "" if it is.
+// blind returns why the list of tasks may be incomplete; "" if it is complete.
 func (v *view) blind() string {
 	v.saw("/proc/[pid]/stat", "/proc/[pid]/status")
 	if slices.ContainsFunc(v.tasks, func(t proc.Thread) bool { return t.Kernel() }) {
@@ -222,7 +222,7 @@ func (v *view) blind() string {
 		"host"
 }
 
-// queueNames are parts of the names that drivers give to the interrupts of their queues: nvme0q8, eth0-TxRx-3,
+// queueNames returns parts of the names that drivers give to queue interrupts: nvme0q8, eth0-TxRx-3,
 // mlx5_comp3, virtio0-input.0 and virtio1-req.0.
 func queueNames() []string {
 	return []string{"nvme", "TxRx", "-rx-", "-tx-", "mlx5_comp", "-input", "-output", "-req"}
@@ -330,9 +330,9 @@ func lookLimitCPU(v *view) Outcome {
 	}
 }
 
-// lookTicks divides the timer interrupts by the time of work, both in the window if it holds enough work, else since
-// boot. An idle CPU has some interrupts without work, so the figure is an upper bound: low is certain, high is a
-// reason to look.
+// lookTicks divides the timer interrupts by the busy time, within the window if it has enough busy time,
+// otherwise since boot. An idle CPU also has some interrupts, so the rate is an upper bound: a low rate is
+// reliable, a high rate needs investigation.
 func lookTicks(v *view) Outcome {
 	v.saw("/proc/interrupts", "/proc/stat")
 	cpus := v.Reserved.Intersect(v.Topology.NohzFull).Intersect(v.Topology.Online)
@@ -348,7 +348,7 @@ func lookTicks(v *view) Outcome {
 	for _, id := range cpus {
 		ticks, seconds := v.ticks(local, id)
 		busiest = max(busiest, seconds)
-		// Below ten seconds of work the interrupts of the boot would be most of it.
+		// With less than ten seconds of busy time, interrupts during boot would dominate.
 		if rate := float64(ticks) / seconds; seconds >= 10 && rate >= most {
 			most, worst = rate, id
 		}
@@ -365,7 +365,7 @@ func lookTicks(v *view) Outcome {
 	}
 }
 
-// ticks are a CPU's timer interrupts and its seconds of work, in the window if that has ten of them.
+// ticks returns a CPU's timer interrupts and busy seconds, within the window if that has ten busy seconds.
 func (v *view) ticks(local map[int]uint64, id int) (uint64, float64) {
 	n, seconds := local[id], busySeconds(v.Optional("/proc/stat"), id)
 	if v.window == nil {
@@ -378,7 +378,7 @@ func (v *view) ticks(local map[int]uint64, id int) (uint64, float64) {
 	return n, seconds
 }
 
-// lookWatchdogs ignores the CPUs of a soft watchdog that is off.
+// lookWatchdogs ignores the CPU mask of a disabled soft watchdog.
 func lookWatchdogs(v *view) Outcome {
 	o := v.values()
 	if v.saw("/proc/sys/kernel/soft_watchdog"); v.Optional("/proc/sys/kernel/soft_watchdog") != "1" &&
@@ -400,5 +400,5 @@ func lookFairServer(v *view) Outcome {
 	return v.values()
 }
 
-// tickRuns is why a check of stopped ticks is skipped.
+// tickRuns is the reason for skipping checks of stopped ticks.
 const tickRuns = cpuDir + "/nohz_full names no reserved CPU: their ticks do not stop"

@@ -11,25 +11,25 @@ import (
 	"judged/internal/host/proc"
 )
 
-// Counts are what the kernel has counted from boot to one look. The difference of two is what happened in between.
+// Counts holds kernel counters since boot, read at one time. The difference of two is what happened in between.
 type Counts struct {
 	uptime      time.Duration  // 0 if unknown
 	stat        string         // /proc/stat
 	interrupts  string         // /proc/interrupts
-	switches    map[int]uint64 // how often each thread gave up a CPU, by its id; it has run if the count grew
+	switches    map[int]uint64 // context switches by thread id; a thread has run if the number grew
 	throttles   int
 	errors      uint64
 	smis        uint64
 	smisCounted bool
 }
 
-// window is the time between two looks; nil after a single look.
+// window is the time between two readings; nil after a single reading.
 type window struct {
 	before Counts
 	length time.Duration
 }
 
-// since is the window that ends with this look; nil for looks of two boots, or without a clock.
+// since returns the window between before and c; nil if the host has rebooted in between, or without a clock.
 func (c Counts) since(before *Counts) *window {
 	if before == nil || before.uptime == 0 || c.uptime <= before.uptime {
 		return nil
@@ -39,7 +39,7 @@ func (c Counts) since(before *Counts) *window {
 
 func (w *window) String() string { return fmt.Sprintf("in the last %.0f s", w.length.Seconds()) }
 
-// first takes a first look, if a second one can find anything new.
+// first takes a first reading if a second one can differ.
 func (o Options) first(ctx context.Context) (*Counts, error) {
 	if o.Before != nil || o.Window <= 0 || !o.FS.Live() {
 		return o.Before, nil
@@ -56,7 +56,7 @@ func (o Options) first(ctx context.Context) (*Counts, error) {
 	}
 }
 
-// count keeps what a later look compares with.
+// count returns the counters, for comparison with a later reading.
 func (f facts) count() Counts {
 	c := Counts{uptime: uptime(f.Optional("/proc/uptime")), stat: f.Optional("/proc/stat"),
 		interrupts: f.Optional("/proc/interrupts"),
@@ -74,7 +74,7 @@ func (f facts) count() Counts {
 	return c
 }
 
-// uptime reads the first number of /proc/uptime.
+// uptime parses the first number of /proc/uptime.
 func uptime(text string) time.Duration {
 	first, _, _ := strings.Cut(text, " ")
 	seconds, err := strconv.ParseFloat(first, 64)
@@ -118,7 +118,7 @@ func stealOf(stat string, cpus cpuset.Set) (steal, total uint64) {
 
 // irqRow is one numbered row of /proc/interrupts.
 type irqRow struct {
-	name   string         // the device, the last words of the row
+	name   string         // the device: the last words of the row
 	counts map[int]uint64 // by CPU, since boot
 }
 
@@ -164,14 +164,14 @@ func interruptRow(text, name string) (map[int]uint64, bool) {
 		if strings.TrimSpace(label) != name {
 			continue
 		}
-		// With a number in place of its name, the row has the form of a device's.
+		// With a number as its name the row has the same form as that of a device.
 		row, ok := parseInterrupts(heading + "\n0:" + columns)["0"]
 		return row.counts, ok
 	}
 	return nil, false
 }
 
-// localTimers counts the interrupts of each CPU's own timer: the row LOC on x86, a device on ARM.
+// localTimers returns the interrupts of each CPU's local timer: the row LOC on x86, a device on ARM.
 func localTimers(interrupts string) (map[int]uint64, bool) {
 	if counts, ok := interruptRow(interrupts, "LOC"); ok {
 		return counts, true
@@ -184,7 +184,7 @@ func localTimers(interrupts string) (map[int]uint64, bool) {
 	return nil, false
 }
 
-// rowTotal adds up a row over all CPUs.
+// rowTotal returns the sum of a row over all CPUs.
 func rowTotal(interrupts, name string) (total uint64, ok bool) {
 	counts, ok := interruptRow(interrupts, name)
 	for _, n := range counts {
@@ -193,7 +193,7 @@ func rowTotal(interrupts, name string) (total uint64, ok bool) {
 	return total, ok
 }
 
-// busySeconds is how long a CPU has worked since boot according to /proc/stat, whose unit is 10 ms.
+// busySeconds returns the busy time of a CPU since boot. The unit of /proc/stat is 10 ms.
 func busySeconds(stat string, cpu int) float64 {
 	for line := range strings.Lines(stat) {
 		f := strings.Fields(line)

@@ -16,7 +16,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// changed are files of a host by path; a nil map is the host as it is.
+// changed maps paths to changed files of a host; nil means an unchanged host.
 type changed map[string]string
 
 func (c changed) host(t *testing.T, name string) hostfs.FS {
@@ -38,8 +38,8 @@ func task7(switches string) string {
 const kswapd = "7 (kswapd0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 0 0 0 0 " +
 	"0 0 0 0 0 0 0 0 0"
 
-// TestWindow shows each check that judges counts the same host twice: what was counted before the
-// first look is past, what was counted between them is not.
+// TestWindow runs each check of counters on the same host twice: counts from before the first reading are
+// ignored, counts since then are reported.
 func TestWindow(t *testing.T) {
 	throttle := "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count"
 	spent := "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_total_time_ms"
@@ -62,7 +62,7 @@ func TestWindow(t *testing.T) {
 		id            string
 		before, after changed
 		want          api.DoctorStatus
-		found         string // part of Found or Reason
+		found         string // substring of Found or Reason
 	}{
 		"heat, past": {"thermal-throttle", changed{throttle: "3", spent: "2000"},
 			changed{throttle: "3", spent: "2000"}, api.DoctorWarn, "since boot"},
@@ -114,8 +114,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestNoWindow: a captured host is looked at once, however long one would wait, and counts of another
-// boot are no earlier look.
+// TestNoWindow: a captured host is read once, regardless of the window, and counts of another boot are not used
+// as the earlier reading.
 func TestNoWindow(t *testing.T) {
 	o := Options{FS: changed{"proc/uptime": "1000.00 1.00"}.host(t, "kvm-vm"), Window: time.Hour}
 	r, later, err := Examine(context.Background(), o)
@@ -128,7 +128,7 @@ func TestNoWindow(t *testing.T) {
 	}
 }
 
-// TestSecondLook waits on the machine that the test runs on, which is the only live one.
+// TestSecondLook waits on the machine that runs the test, because only a live machine has a second reading.
 func TestSecondLook(t *testing.T) {
 	r := examine(t, Options{FS: hostfs.New("/"), Window: 20 * time.Millisecond})
 	if r.WindowNS < 10*time.Millisecond { // the kernel's uptime has a resolution of 10 ms

@@ -20,37 +20,37 @@ import (
 	"judged/internal/host/turbo"
 )
 
-// Options say what to look at.
+// Options says what to examine.
 type Options struct {
 	FS      hostfs.FS
-	CPUs    cpuset.Set         // the CPUs reserved for runs; empty: the isolated ones, else the last one
-	Width   int                // CPUs of one slot; 0 is 1
-	Strict  bool               // S2 failures too keep the host from being ready
-	Class   string             // the operator's name for hosts of this kind
-	Member  *hosts.Fingerprint // of a host of the pool; nil: nothing to compare with
-	Program []byte             // judged-init, which is part of the fingerprint
-	// Window is how long to wait for a second look at what the kernel counts; with 0, and for a captured host, only the
-	// counts since boot are known. Before is an earlier look, used as the first one.
+	CPUs    cpuset.Set         // the CPUs reserved for runs; if empty, the isolated CPUs or else the last one
+	Width   int                // number of CPUs per slot; 0 means 1
+	Strict  bool               // failures of severity S2 also make the host not ready
+	Class   string             // the operator's name for this kind of host
+	Member  *hosts.Fingerprint // fingerprint of a host of the pool; nil means no comparison
+	Program []byte             // judged-init, part of the fingerprint
+	// Window is the time between two readings of kernel counters. If it is 0, or the host is captured, counters
+	// are known only since boot. Before is an earlier reading, used in place of the first one.
 	Window time.Duration
 	Before *Counts
-	// Languages are those of sources; nil: the host is captured, and nothing is known of them.
+	// Languages lists the programming languages. It is nil for a captured host, about which this is unknown.
 	Languages []Language
-	Daemon    bool // this process is the daemon: its own threads must keep off the reserved CPUs
+	Daemon    bool // this process is the daemon, whose threads must not run on reserved CPUs
 
-	capture bool // every check reads what it may need
+	capture bool // checks read all files that they could need
 }
 
-// UsageError says that the request makes no sense on this machine; doctor did not run.
+// UsageError means that the request is invalid for this machine; doctor did not run.
 type UsageError = settings.UsageError
 
-// Run looks, twice if there is a window, and changes nothing. The error is a *UsageError for options that do not fit
-// the machine; any other means that doctor itself failed.
+// Run examines the host without changing it, twice if there is a window. The error is a *UsageError if the
+// options do not fit the machine; other errors mean that doctor itself failed.
 func Run(ctx context.Context, o Options) (api.DoctorReport, error) {
 	r, _, err := Examine(ctx, o)
 	return r, err
 }
 
-// Examine is Run for a caller that will ask again: the counts are the Before of the next time.
+// Examine is like Run but also returns the counters, for Options.Before of the next call.
 func Examine(ctx context.Context, o Options) (api.DoctorReport, Counts, error) {
 	before, err := o.first(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func Examine(ctx context.Context, o Options) (api.DoctorReport, Counts, error) {
 	return r, f.counts, nil
 }
 
-// look gathers what several checks need, and decides which CPUs are reserved.
+// look collects the facts that several checks need and determines the reserved CPUs.
 func look(ctx context.Context, o Options) (facts, error) {
 	h, err := settings.Examine(o.FS, o.CPUs, o.Width)
 	if err != nil {
@@ -92,10 +92,10 @@ func look(ctx context.Context, o Options) (facts, error) {
 	return f, nil
 }
 
-// IDs are the ids of all checks, in the order of the report.
+// IDs returns the IDs of all checks in the order of the report.
 func IDs() []string { return ids(settings.All()) }
 
-// ProbeIDs are the ids of all probes.
+// ProbeIDs returns the IDs of all probes.
 func ProbeIDs() []string { return ids(settings.Probes()) }
 
 func ids(rows []settings.Setting) []string {
@@ -106,7 +106,7 @@ func ids(rows []settings.Setting) []string {
 	return ids
 }
 
-// Explanation is what is known of a check without a host.
+// Explanation is the description of a check, independent of a host.
 type Explanation struct {
 	ID       string        `json:"id"`
 	Title    string        `json:"title"`
@@ -117,7 +117,7 @@ type Explanation struct {
 	Fix      api.DoctorFix `json:"fix"`     // R stands for the reserved CPUs, H for the others
 }
 
-// Explain describes one check; false if the id is unknown.
+// Explain describes a check. It returns false if id is unknown.
 func Explain(id string) (Explanation, bool) {
 	s, ok := settings.Get(id)
 	if !ok {
@@ -133,8 +133,7 @@ func Explain(id string) (Explanation, bool) {
 		Fix: renderFix(explainFix(s), s, names)}, true
 }
 
-// AddProbe adds the outcome of a probe and decides again whether the host is ready. It reports whether there is a probe
-// of that id.
+// AddProbe adds the outcome of a probe and updates whether the host is ready. It reports whether id is a probe.
 func AddProbe(r *api.DoctorReport, id string, o Outcome, read []string) bool {
 	s, ok := settings.Get(id)
 	if !ok || !slices.Contains(ProbeIDs(), id) {
@@ -150,15 +149,15 @@ func AddProbe(r *api.DoctorReport, id string, o Outcome, read []string) bool {
 	return true
 }
 
-// schema is the version of the JSON of a Report.
+// schema is the version of a report's JSON.
 const schema = 1
 
-// blocks reports whether this check keeps the host from being ready.
+// blocks reports whether a check prevents the host from being ready.
 func blocks(c api.DoctorCheck, strict bool) bool {
 	return c.Status == api.DoctorFail && (c.Severity == api.SeverityS1 || strict && c.Severity == api.SeverityS2)
 }
 
-// blocking counts what has to be fixed before the host is ready.
+// blocking counts the problems that must be fixed before the host is ready.
 func blocking(r api.DoctorReport) int {
 	n := 0
 	for _, c := range r.Checks {
@@ -169,14 +168,14 @@ func blocking(r api.DoctorReport) int {
 	return n
 }
 
-// The names under which a capture keeps what no file of the host holds as text.
+// Paths under which a capture stores values that the host has in no text file.
 const (
 	adjtimexAnswer = "/judged/adjtimex" // adjtimex(2)
 	smiAnswer      = "/judged/msr-0x34" // MSR_SMI_COUNT, from /dev/cpu/N/msr
-	perfAnswer     = "/judged/perf"     // how many links of /proc/self/fd are perf events
+	perfAnswer     = "/judged/perf"     // number of links in /proc/self/fd to perf events
 )
 
-// mustAsk is must for an answer that comes from a system call; the report names its source.
+// mustAsk is like must, for a value that a system call returns. The report names source.
 func (v *view) mustAsk(name, source string, live func() ([]byte, error)) string {
 	v.saw(source)
 	b, err := v.FS.Ask(name, live)
@@ -187,7 +186,7 @@ func (v *view) mustAsk(name, source string, live func() ([]byte, error)) string 
 }
 
 func adjtimex() ([]byte, error) {
-	var t syscall.Timex // no mode is set, so nothing is changed
+	var t syscall.Timex // without a mode, adjtimex changes nothing
 	if _, err := syscall.Adjtimex(&t); err != nil {
 		return nil, os.NewSyscallError("adjtimex", err)
 	}
@@ -209,7 +208,7 @@ func countPerf() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(held), 10), nil
 }
 
-// readSMI reads 8 bytes at the number of the register, which is how the msr driver is addressed.
+// readSMI reads 8 bytes at the offset of the register's number, as the msr driver requires.
 func readSMI(cpu int) ([]byte, error) {
 	f, err := os.Open(fmt.Sprintf("/dev/cpu/%d/msr", cpu))
 	if err != nil {

@@ -37,7 +37,7 @@ const (
 	goldenDir = "../../../testdata/golden"
 )
 
-// recorded are the machines of testdata/hosts and what each is asked.
+// recorded returns the machines of testdata/hosts with the options for each.
 func recorded(t testing.TB) map[string]Options {
 	hosts := map[string]Options{
 		"kvm-vm":                 {},
@@ -70,7 +70,7 @@ func recorded(t testing.TB) map[string]Options {
 	return hosts
 }
 
-// member is the fingerprint of intel-bare-tuned, as its operator would hand it to the other hosts.
+// member returns the fingerprint of intel-bare-tuned, as its operator would copy it to other hosts.
 func member(t testing.TB) *hosts.Fingerprint {
 	t.Helper()
 	golden := filepath.Join(goldenDir, "fingerprint-intel-bare-tuned.json")
@@ -158,8 +158,8 @@ func TestRecordedHosts(t *testing.T) {
 	}
 }
 
-// TestVirtualMachineWithoutFlag is a guest of a processor that has no flag for it: everything that decides by the
-// kind of machine must take it for one.
+// TestVirtualMachineWithoutFlag examines a guest whose processor has no hypervisor flag: all checks that depend
+// on the kind of machine must detect that it is virtual.
 func TestVirtualMachineWithoutFlag(t *testing.T) {
 	tree, _, err := testkit.Host(filepath.Join(hostsDir, "arm64-altra"))
 	if err != nil {
@@ -198,15 +198,15 @@ func TestEveryMachineIsAsked(t *testing.T) {
 	}
 }
 
-// always are the checks that apply to every host, so that nothing lets them be skipped.
+// always returns the checks that apply to every host and must never be skipped.
 func always() []string {
 	return []string{"env-class", "reserved-valid", "slot-one-node", "sched-isolated", "width-vs-isolation", "nohz-full",
 		"user-tasks", "kthreads",
 		"cgroup-ready", "smt-sibling-free", "kernel-version", "steal", "aslr", "clocksource"}
 }
 
-// cautious are the checks that only warn: what they find is a loss, or a question to the operator,
-// but no reason not to judge.
+// cautious returns the checks that only warn: they report a loss or a question to the operator, but do not
+// prevent judging.
 func cautious() []string {
 	return []string{"env-class", "node-symmetric", "resctrl", "nohz-full", "autogroup", "rcu-offload", "fair-server",
 		"tick-probe", "watchdogs",
@@ -215,7 +215,7 @@ func cautious() []string {
 		"time-accounting", "mitigations", "pmu", "perf-keys", "vm-noise", "languages"}
 }
 
-// A check that was never seen to pass, to fail or to be skipped may not be able to.
+// Each check must pass, fail and be skipped at least once; otherwise it may be unable to.
 func TestEveryCheckIsSeenInEveryState(t *testing.T) {
 	seen := map[string]map[api.DoctorStatus]bool{}
 	for _, o := range recorded(t) {
@@ -244,11 +244,11 @@ func TestEveryCheckIsSeenInEveryState(t *testing.T) {
 	}
 }
 
-// sourced is an effect whose figure has a source in parentheses.
+// sourced matches an effect whose figure has a source in parentheses.
 var sourced = regexp.MustCompile(
 	`\((.*(measured|published experiment|estimate|documentation|issue|bug|manual page|definition|own (figures|limits)|2009).*)\)`)
 
-// TestCatalogue: every row has its texts, and either values that doctor compares or a function that looks.
+// TestCatalogue: each row has texts and either values to compare or a function.
 func TestCatalogue(t *testing.T) {
 	seen, looks := map[string]bool{}, looks()
 	for _, c := range slices.Concat(settings.All(), settings.Probes()) {
@@ -293,7 +293,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestNoAdviceThatTheKernelIgnores: a kernel without CONFIG_NO_HZ_FULL is not to be started with nohz_full=.
+// TestNoAdviceThatTheKernelIgnores: nohz_full= is not recommended for a kernel without CONFIG_NO_HZ_FULL.
 func TestNoAdviceThatTheKernelIgnores(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "sys/devices/system/cpu/online", "0-1\n")
@@ -329,13 +329,13 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// Take the files away: what is left must be skip or unknown, or say that the absence is the fault.
+// Without files, checks must return skip or unknown, or report the missing file as the problem.
 func TestMissingFilesNeverPass(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "sys/devices/system/cpu/online", "0-1\n")
 	write(t, root, "proc/README", "")
 	r := examine(t, Options{FS: hostfs.New(root)})
-	// These need no file beyond the list of CPUs to be right, or read facts of the kind of machine.
+	// These need only the list of CPUs, or the kind of machine.
 	decided := []string{"env-class", "reserved-valid", "width-vs-isolation", "sched-isolated", "nohz-full",
 		"slot-one-node"}
 	for _, c := range r.Checks {
@@ -352,7 +352,7 @@ func TestMissingFilesNeverPass(t *testing.T) {
 	}
 }
 
-// A directory in the place of a file is there and cannot be read, for root too.
+// A directory in place of a file exists and is unreadable, also for root.
 func TestUnreadableWarns(t *testing.T) {
 	for id, path := range map[string]string{
 		"thp":                 "sys/kernel/mm/transparent_hugepage/enabled",
@@ -444,7 +444,7 @@ func TestReservedCPUs(t *testing.T) {
 	}
 }
 
-// A reserved CPU that is offline has no files: nothing about it may pass for want of a look.
+// A reserved CPU that is offline has no files: no check of it may pass for that reason.
 func TestOfflineCPUPassesNothingOfItsOwn(t *testing.T) {
 	r := examine(t, Options{FS: host(t, "intel-bare-tuned"), CPUs: cpuset.New(9)})
 	if c := byID(t, r, "reserved-valid"); c.Status != api.DoctorFail {
@@ -499,8 +499,8 @@ func TestStrictCountsSecondClass(t *testing.T) {
 	}
 }
 
-// TestProbe: the outcome of a probe is a row like the others, under another heading, and can keep a
-// host from being ready.
+// TestProbe: the outcome of a probe is a row like the others, under a separate heading, and can make a host not
+// ready.
 func TestProbe(t *testing.T) {
 	r := examine(t, recorded(t)["intel-bare-tuned"])
 	if !AddProbe(&r, "probe-gap", pass("nothing lost"), nil) || !r.Ready {
@@ -591,7 +591,7 @@ func TestTableReportsAFailedWrite(t *testing.T) {
 	}
 }
 
-// The live machine: doctor must work here, whatever it says, and leave the clock alone.
+// On the live machine doctor must work, whatever it reports, and must not change the clock.
 func TestLive(t *testing.T) {
 	for _, daemon := range []bool{false, true} {
 		r := examine(t, Options{FS: hostfs.New("/"), Daemon: daemon})

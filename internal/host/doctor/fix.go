@@ -13,13 +13,14 @@ import (
 	"judged/internal/host/settings"
 )
 
-// mode is how the host's control groups are mounted. A fix has other files in each mode, and a path of the wrong mode
-// is dangerous: below /sys/fs/cgroup of v1 and hybrid hosts is a tmpfs, in which a write creates a plain file.
+// mode is how the host's control groups are mounted. The files of a fix depend on it, and paths of the wrong
+// mode are dangerous: on v1 and hybrid hosts /sys/fs/cgroup is a tmpfs, in which a write creates a regular
+// file.
 type mode string
 
 const (
 	unified mode = "v2"
-	hybrid  mode = "hybrid" // v1 with a v2 mount that has no controller
+	hybrid  mode = "hybrid" // v1, and a v2 mount without controllers
 	legacy  mode = "v1"
 	absent  mode = "none"
 )
@@ -27,8 +28,8 @@ const (
 // groups is what fixes of control groups depend on.
 type groups struct {
 	mode    mode
-	point   string // where v2 is mounted, on unified hosts
-	systemd bool   // process 1 is systemd, which owns its groups
+	point   string // mount point of v2, on unified hosts
+	systemd bool   // process 1 is systemd, which manages the groups
 }
 
 const cgroupDir = "/sys/fs/cgroup"
@@ -49,7 +50,7 @@ func (f facts) examineGroups() groups {
 	return g
 }
 
-// ticking are the permanent fixes where the kernel is built without CONFIG_NO_HZ_FULL and would ignore nohz_full=.
+// ticking holds the permanent fixes for kernels built without CONFIG_NO_HZ_FULL, which ignore nohz_full=.
 var ticking = map[string]string{
 	"width-vs-isolation": "drop isolcpus= for these CPUs; keep irqaffinity={H}",
 	"nohz-full":          "a kernel that is built with CONFIG_NO_HZ_FULL",
@@ -59,7 +60,8 @@ var ticking = map[string]string{
 	"time-accounting":    "a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN and CONFIG_SCHEDSTATS",
 }
 
-// fix is the fix of a setting on one host. Where the catalogue has commands too, those explain it without a host.
+// fix returns the fix of a setting on this host. Commands in the catalogue are used only for explanations
+// without a host.
 func (f facts) fix(s settings.Setting) api.DoctorFix {
 	fix := api.DoctorFix{Runtime: s.Commands(), Boot: s.Boot}
 	if boot, ok := ticking[s.ID]; ok && !f.FS.Exists(nohzFull) {
@@ -81,7 +83,7 @@ func (f facts) fix(s settings.Setting) api.DoctorFix {
 	case "cpu-throttle-config":
 		fix.Runtime = f.liftQuotas()
 	case "hugetlb-reserved":
-		if f.groups.mode == unified { // only v2 can count them
+		if f.groups.mode == unified { // they can be listed only with v2
 			fix.Boot += "; or, since 6.7, mount -o remount,memory_hugetlb_accounting " + f.groups.point
 		}
 	case "smt-sibling-free":
@@ -101,8 +103,8 @@ func (f facts) fix(s settings.Setting) api.DoctorFix {
 	return fix
 }
 
-// explainFix is the fix of a setting for any host: for each mode of control groups where that makes a difference and
-// the catalogue has no commands.
+// explainFix returns the fix of a setting for any host: for each mode of control groups if they differ and the
+// catalogue has no commands.
 func explainFix(s settings.Setting) api.DoctorFix {
 	if s.ID != "cgroup-ready" && s.ID != "sched-isolated" && s.ID != "user-tasks" {
 		return api.DoctorFix{Runtime: s.Commands(), Boot: s.Boot}
@@ -120,7 +122,7 @@ func explainFix(s settings.Setting) api.DoctorFix {
 	return all
 }
 
-// fixControllers makes the controllers available that runs need.
+// fixControllers enables the controllers that runs need.
 func fixControllers(f facts) api.DoctorFix {
 	const delegate = "Delegate=yes in judged's unit"
 	if f.groups.mode == unified {
@@ -143,7 +145,7 @@ func fixControllers(f facts) api.DoctorFix {
 	return fix
 }
 
-// isolate creates a partition, which v1 does not have.
+// isolate returns commands that create a partition, which v1 does not support.
 func (f facts) isolate() []string {
 	if f.groups.mode != unified {
 		return nil
@@ -155,8 +157,8 @@ func (f facts) isolate() []string {
 		settings.CheckPartition(group)}
 }
 
-// balance makes the scheduler balance the CPUs of a partition. What isolcpus= isolates stays isolated until the next
-// boot.
+// balance returns commands that make the scheduler balance the CPUs of a partition. CPUs isolated by isolcpus=
+// stay isolated until the next boot.
 func (f facts) balance() (commands []string) {
 	for _, p := range f.Topology.Partitions {
 		if f.groups.mode == unified && p.Type == "isolated" && p.CPUs.Overlaps(f.Reserved) {
@@ -166,7 +168,8 @@ func (f facts) balance() (commands []string) {
 	return commands
 }
 
-// revalidate takes the reserved CPUs from the sibling groups of a broken partition and sets its type again.
+// revalidate returns commands that remove the reserved CPUs from the sibling groups of a broken partition and
+// set its type again.
 func (f facts) revalidate() (commands []string) {
 	if f.groups.mode != unified {
 		return nil
@@ -181,7 +184,7 @@ func (f facts) revalidate() (commands []string) {
 			}
 		}
 		kind, _, _ := strings.Cut(f.Optional(group+"/cpuset.cpus.partition"), " ")
-		// A broken partition that is set to its own type stays broken (Linux 6.1).
+		// Setting a broken partition to its current type has no effect (Linux 6.1).
 		commands = append(commands, settings.SetFile("member", group+"/cpuset.cpus.partition"),
 			settings.SetFile(kind, group+"/cpuset.cpus.partition"),
 			strings.ReplaceAll(settings.CheckPartition(group), "{P}", kind))
@@ -189,7 +192,8 @@ func (f facts) revalidate() (commands []string) {
 	return commands
 }
 
-// narrow leaves a group the CPUs that are not reserved. systemd would overwrite the files of its groups.
+// narrow returns a command that limits a group to the CPUs that are not reserved. systemd would overwrite files
+// of its groups.
 func (f facts) narrow(group string) string {
 	unit := path.Base(group)
 	if f.groups.systemd && slices.Contains([]string{".slice", ".scope", ".service"}, path.Ext(unit)) {
@@ -198,7 +202,8 @@ func (f facts) narrow(group string) string {
 	return settings.SetFile("{H}", group+"/cpuset.cpus")
 }
 
-// confine keeps other tasks off. AllowedCPUs= has no effect where cpuset is of v1; there, tune sets each task.
+// confine returns commands that keep other tasks off the reserved CPUs. AllowedCPUs= has no effect with cpuset
+// v1; there, tune sets the affinity of each task.
 func (f facts) confine(tune []string) []string {
 	if f.groups.mode != unified || !f.groups.systemd {
 		return tune
@@ -210,7 +215,8 @@ func (f facts) confine(tune []string) []string {
 	return commands
 }
 
-// openNodes opens the nodes of this process's group, from the top down: no group may have more than its parent.
+// openNodes returns commands that add memory nodes to this process's group, starting at the root, because a
+// group cannot have more than its parent.
 func (f facts) openNodes() (commands []string) {
 	v1, _ := f.hierarchies()
 	m, ok := v1["cpuset"]
@@ -224,7 +230,8 @@ func (f facts) openNodes() (commands []string) {
 	files := upwards(point, own, "cpuset.mems")
 	slices.Reverse(files)
 	for i, file := range files[1:] {
-		// With v2 an empty file means the nodes of the parent, but empty is refused while processes are in the group.
+		// With v2 an empty file means the nodes of the parent, but the kernel rejects an empty value while the
+		// group has processes.
 		parent, now := files[i]+suffix, f.Optional(file)
 		if now != f.Optional(parent) && (ok || now != "") {
 			commands = append(commands, settings.SetFile("$(cat "+parent+")", file))
@@ -233,7 +240,7 @@ func (f facts) openNodes() (commands []string) {
 	return commands
 }
 
-// liftQuotas removes the limits that were found.
+// liftQuotas returns commands that remove the limits that were found.
 func (f facts) liftQuotas() (commands []string) {
 	for _, file := range f.throttleFiles() {
 		none := "max"

@@ -18,8 +18,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// shellEnv makes this binary run every remedy there is on a host that has nothing of what they are for, and say which
-// of them were silent.
+// shellEnv makes this binary run all remedies on a host that lacks everything they apply to, and report which
+// of them failed silently.
 const shellEnv = "JUDGED_TEST_REMEDIES"
 
 func TestMain(m *testing.M) {
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// TestFixesFailLoudly runs every fix of every mode in separate namespaces, in which /proc and /sys are read-only
-// and /sys/fs/cgroup is the tmpfs of a hybrid host: each must say that it failed, and none may make a plain file.
+// TestFixesFailLoudly runs the fixes of all modes in separate namespaces, with /proc and /sys read-only and
+// /sys/fs/cgroup as on a hybrid host (tmpfs): each must report a failure, and none may create a regular file.
 func TestFixesFailLoudly(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	tools := t.TempDir()
@@ -97,7 +97,7 @@ func runRemedy(id, command, tools string) error {
 	if err == nil || stderr.Len() == 0 {
 		faults = append(faults, fmt.Errorf("%s: %s: ended with %v and said %q", id, command, err, stderr.String()))
 	}
-	// Folders of v1 are made before something is mounted there.
+	// Folders of v1 exist before anything is mounted there.
 	made, err := filepath.Glob(cgroupDir + "/*")
 	deeper, err2 := filepath.Glob(cgroupDir + "/*/*")
 	for _, file := range append(made, deeper...) {

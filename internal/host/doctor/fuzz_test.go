@@ -11,7 +11,7 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// FuzzCounters holds the parsers of the kernel's counters.
+// FuzzCounters tests the parsers of the kernel's counters.
 func FuzzCounters(f *testing.F) {
 	f.Add("   CPU0 CPU1\n 1: 2 3 x y\n")
 	f.Add("cpu0 1 2 3 4 5 6 7 8\n")
@@ -39,8 +39,8 @@ func FuzzCounters(f *testing.F) {
 	})
 }
 
-// FuzzTable: whatever the names of a host's files and processes, the table has only lines of printable characters, none
-// longer than promised.
+// FuzzTable: for any names of files and processes, the table has only printable characters and no overlong
+// lines.
 func FuzzTable(f *testing.F) {
 	for _, s := range []string{"kworker/2:1 (2-3), bash (0-3) x2", "\x1b[31mred", "\u202egnp.exe", "\x9b2J",
 		"a\tb\nc\r\x00\x7f", strings.Repeat("0,2,", 200),

@@ -38,8 +38,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// TestRemediesNameChecks: the catalogue of causes knows the checks by their ids
-// only.
+// TestRemediesNameChecks: the catalogue of causes refers to checks only by ID.
 func TestRemediesNameChecks(t *testing.T) {
 	named := regexp.MustCompile(`\(checks? ([a-z-]+(?:, [a-z-]+)*)\)`)
 	for _, e := range api.Catalogue() {

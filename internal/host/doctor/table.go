@@ -17,16 +17,16 @@ const (
 	labelWidth = 8  // "unknown" and a space
 	idWidth    = 21 // the longest id and two spaces
 	textIndent = 2 + labelWidth + idWidth
-	moreIndent = 2 + labelWidth // commands need the space: people copy them
+	moreIndent = 2 + labelWidth // small, because commands are wide and people copy them
 )
 
-// byUrgency puts what has to be done first.
+// byUrgency returns the states in the order of urgency.
 func byUrgency() []api.DoctorStatus {
 	return []api.DoctorStatus{api.DoctorFail, api.DoctorWarn, api.DoctorUnknown, api.DoctorSkip, api.DoctorPass}
 }
 
-// WriteTable writes the report for people: the verdict first, then the checks by severity with the fix for each, in
-// at most 80 columns. Colours are ANSI escapes around the status words.
+// WriteTable writes the report for people: the verdict, then the checks by severity with their fixes, in at
+// most 80 columns. With color, status words have ANSI escapes.
 func WriteTable(w io.Writer, r api.DoctorReport, color bool) error {
 	t := table{w: bufio.NewWriter(w), color: color}
 	t.line(0, verdict(r))
@@ -63,7 +63,7 @@ func verdict(r api.DoctorReport) string {
 	return fmt.Sprintf("not ready: %d to fix, here is how", blocking(r))
 }
 
-// of returns the checks of a group, the worst first.
+// checksOf returns the checks of a group, the most severe first.
 func checksOf(r api.DoctorReport, group func(api.DoctorCheck) bool) []api.DoctorCheck {
 	var found []api.DoctorCheck
 	for _, status := range byUrgency() {
@@ -76,7 +76,7 @@ func checksOf(r api.DoctorReport, group func(api.DoctorCheck) bool) []api.Doctor
 	return found
 }
 
-// table writes lines; bufio keeps the first error until Flush.
+// table writes lines. bufio keeps the first error until Flush.
 type table struct {
 	w     *bufio.Writer
 	color bool
@@ -140,7 +140,7 @@ func (t *table) line(indent int, line string) {
 
 func isProbe(c api.DoctorCheck) bool { return strings.HasPrefix(c.ID, "probe-") }
 
-// Manual is deploy/HOST.md: every check with what it costs and how to fix it. A test compares the file.
+// Manual returns the text of deploy/HOST.md: each check with its effect and fix. A test compares the file.
 func Manual() string {
 	var b strings.Builder
 	b.WriteString(manualHead)
@@ -176,7 +176,7 @@ R stands for the reserved CPUs, H for the others, MASK_OF_H for their hex mask, 
 generated from the catalogue of settings (` + "`go test ./internal/host/doctor -run Manual -update`" + `).
 `
 
-// chapter leaves out the commands: doctor prints them.
+// chapter omits the commands, which doctor prints.
 func chapter(s settings.Setting) string {
 	e, _ := Explain(s.ID)
 	var b strings.Builder

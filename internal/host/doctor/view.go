@@ -23,23 +23,23 @@ const (
 	nodeDir = "/sys/devices/system/node"
 )
 
-// facts is what is read once for all checks.
+// facts holds the data that is read once for all checks.
 type facts struct {
 	settings.Host
 	turbo   turbo.State
 	class   class
 	daemon  bool
 	options Options
-	config  string // of the kernel's build; "" if the host does not show it
+	config  string // the kernel's build configuration; "" if unavailable
 	mounts  []proc.Mount
-	own     map[string]string // controller -> path of this process; "" is v2
+	own     map[string]string // controller -> path of this process; the key of v2 is ""
 	groups  groups
 	tasks   []proc.Thread
-	counts  Counts  // of this look
-	window  *window // since an earlier look; nil if there was none
+	counts  Counts  // the current reading
+	window  *window // since an earlier reading; nil if there was none
 }
 
-// since names the time that counts cover: since boot where there was no earlier look.
+// since names the period that the counters cover: since boot if there was no earlier reading.
 func (f facts) since() string {
 	if f.window == nil {
 		return "since boot"
@@ -47,23 +47,23 @@ func (f facts) since() string {
 	return f.window.String()
 }
 
-// view is what a check gets: the facts, and a reader that notes every path it is asked for.
+// view is the host as one check sees it: the facts, and a reader that records all requested paths.
 type view struct {
 	facts
 	setting settings.Setting
 	read    []string
-	refused *Outcome // of the first file that the check needed and did not get
+	refused *Outcome // for the first required file that could not be read
 }
 
-// saw notes paths that were read elsewhere on behalf of the check.
+// saw records paths that were read elsewhere on behalf of the check.
 func (v *view) saw(paths ...string) {
 	for _, p := range paths {
 		v.read = addOnce(v.read, p)
 	}
 }
 
-// must reads a file that the check needs. If it is missing the check is skipped, if it cannot be read the check warns,
-// whatever the look returns then.
+// must reads a file that the check requires. If it is missing the check is skipped, and if it cannot be read
+// the check warns, regardless of what the check function returns.
 func (v *view) must(path string) string {
 	v.saw(path)
 	s, err := v.FS.Read(path)
@@ -97,7 +97,7 @@ func (v *view) mustPerCPU(file string) map[int]string {
 	return values
 }
 
-// tryPerCPU is mustPerCPU for a file that may be missing; nil if it is missing for any CPU.
+// tryPerCPU is like mustPerCPU for an optional file. It returns nil if the file is missing for any CPU.
 func (v *view) tryPerCPU(file string) map[int]string {
 	for _, id := range v.Reserved.Intersect(v.Topology.Online) {
 		if path := fmt.Sprintf("%s/cpu%d/%s", cpuDir, id, file); !v.FS.Exists(path) {
@@ -120,12 +120,12 @@ func refusal(path string, err error) Outcome {
 		return warn("unreadable", err.Error())
 	}
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		path = pe.Path // of an answer of the kernel that was kept in a file
+		path = pe.Path // a value of the kernel that a capture stored in a file
 	}
 	return skip(path + " does not exist")
 }
 
-// byValue writes which CPUs have which value: "1024 (CPU 0-3)"; without CPUs when all have the same.
+// byValue lists which CPUs have which value: "1024 (CPU 0-3)". It omits the CPUs if all have the same value.
 func byValue(values map[int]string) []string {
 	by := map[string]cpuset.Set{}
 	for id, s := range values {
@@ -141,8 +141,8 @@ func byValue(values map[int]string) []string {
 	return kinds
 }
 
-// cores counts the physical cores of the reserved CPUs. A slot takes one CPU of a core, so this is how many CPUs can be
-// leased.
+// cores returns the number of physical cores of the reserved CPUs. A slot uses one CPU per core, so this is how
+// many CPUs can be leased.
 func (f facts) cores(within cpuset.Set) int {
 	cores := map[int]bool{}
 	for _, id := range f.Reserved.Intersect(within) {
@@ -161,7 +161,7 @@ func (f facts) describe() api.DoctorHostSummary {
 	}
 }
 
-// class is the kind of machine. Both can be set: a container in a virtual machine.
+// class is the kind of machine. Both fields can be set, for a container in a virtual machine.
 type class struct{ hypervisor, container string }
 
 func (c class) String() string {
@@ -175,7 +175,7 @@ func (c class) String() string {
 	}
 }
 
-// classPaths are the files that decide; none is needed.
+// classPaths returns the files that determine the class. All are optional.
 func classPaths() []string {
 	return append(virt.Paths(), "/proc/2/stat", "/run/.containerenv", "/.dockerenv", "/proc/1/environ")
 }
@@ -185,8 +185,8 @@ func classify(h hostfs.FS) class {
 	c := class{hypervisor: virt.Hypervisor(h)}
 	switch environ := host.Optional("/proc/1/environ"); {
 	case strings.Contains(host.Optional("/proc/2/stat"), "(kthreadd)"):
-		// Only the host's own PID namespace shows kthreadd. Virtual machines whose disk was made from a container image
-		// still carry the marks below.
+		// Only the host's own PID namespace shows kthreadd. Virtual machines whose disk image was made from a
+		// container image also have the files below.
 	case h.Exists("/run/.containerenv"):
 		c.container = "podman"
 	case h.Exists("/.dockerenv"):

@@ -1,6 +1,6 @@
-// Package fingerprint reads what the times of a host depend on.
+// Package fingerprint reads the properties of a host that run times depend on.
 //
-// Belongs here: which members a fingerprint has, and how they are read.
+// Belongs here: the members of a fingerprint, and how they are read.
 //
-// Does not belong here: how two fingerprints differ (api/hosts).
+// Does not belong here: comparing two fingerprints (api/hosts).
 package fingerprint

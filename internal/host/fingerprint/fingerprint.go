@@ -17,17 +17,17 @@ import (
 	"judged/internal/host/virt"
 )
 
-// Subject is what a fingerprint is taken of.
+// Subject is the input of a fingerprint.
 type Subject struct {
 	FS       hostfs.FS
 	Topology topology.Topology
 	Slots    []slots.Slot
 	Turbo    turbo.Value
-	Class    string // what the operator calls hosts of this kind
-	Program  []byte // judged-init, which is the program of the reference kernels too
+	Class    string // the operator's name for this kind of host
+	Program  []byte // judged-init, which also contains the reference kernels
 }
 
-// Take reads a host once. What it does not show is empty.
+// Take reads the fingerprint of a host. Values that the host does not provide are empty.
 func Take(s Subject) hosts.Fingerprint {
 	k := &key{fs: s.FS, f: hosts.Fingerprint{Schema: hosts.Schema, Hard: map[string]string{}, Soft: map[string]string{}}}
 	k.processor(s.Topology)
@@ -47,7 +47,7 @@ func digest(program []byte) []byte {
 	return sum[:]
 }
 
-// key gathers the members.
+// key collects the members of a fingerprint.
 type key struct {
 	fs hostfs.FS
 	f  hosts.Fingerprint
@@ -66,7 +66,7 @@ func (k *key) slots(planned []slots.Slot) {
 	k.add("slots", texts)
 }
 
-// file adds the content of a file; what a host does not have is empty.
+// file adds the content of a file; a missing file counts as empty.
 func (k *key) file(path string) { k.add(path, k.read(path)) }
 
 func (k *key) read(path string) string {
@@ -77,7 +77,7 @@ func (k *key) read(path string) string {
 	return text
 }
 
-// files adds all files of a pattern.
+// files adds all files that match a pattern.
 func (k *key) files(pattern string) {
 	paths, err := k.fs.Glob(pattern)
 	if err != nil {
@@ -97,7 +97,7 @@ func (k *key) processor(t topology.Topology) {
 	k.add(hosts.Hypervisor, virt.Hypervisor(k.fs) != "")
 	k.file("/sys/hypervisor/type")
 	k.file("/sys/class/dmi/id/sys_vendor")
-	k.file("/sys/class/dmi/id/product_name") // of a rented machine its type
+	k.file("/sys/class/dmi/id/product_name") // the instance type of a rented machine
 	k.add("cpus", t.CPUs)
 	for _, name := range []string{"level", "type", "size"} {
 		k.files("/sys/devices/system/cpu/cpu0/cache/index*/" + name)
@@ -106,8 +106,7 @@ func (k *key) processor(t topology.Topology) {
 	k.files("/sys/devices/system/cpu/vulnerabilities/*")
 }
 
-// memory leaves out how much there is: it differs by a few pages from boot to
-// boot.
+// memory omits the amount of memory, which varies by a few pages between boots.
 func (k *key) memory(t topology.Topology) {
 	for _, n := range t.Nodes {
 		k.add(fmt.Sprintf("node %d", n.ID), fmt.Sprint(n.CPUs, n.Distances))
@@ -120,8 +119,7 @@ func (k *key) memory(t topology.Topology) {
 	k.file("/proc/sys/kernel/numa_balancing")
 }
 
-// frequency is that of the first slot: nominal, planned, and whether it may be
-// exceeded.
+// frequency adds the frequency of the first slot: nominal, planned, and whether boost is allowed.
 func (k *key) frequency(planned []slots.Slot, boost turbo.Value) {
 	k.add("boost", boost)
 	for _, s := range planned[:min(1, len(planned))] {
@@ -143,7 +141,7 @@ func (k *key) kernel(t topology.Topology) {
 	k.file("/proc/sys/kernel/randomize_va_space")
 }
 
-// soft is what may differ within a pool, and is worth knowing when times do.
+// soft adds properties that may differ within a pool but can explain different times.
 func (k *key) soft() {
 	k.f.Soft["microcode"] = proc.CPUInfo(k.read("/proc/cpuinfo"), "microcode")
 	k.f.Soft[hosts.KernelBuild] = k.read("/proc/version")
@@ -153,8 +151,8 @@ func (k *key) soft() {
 	}
 }
 
-// config is what the kernel was built with that moves times or how they are
-// counted. Two builds of one release may differ in it.
+// config returns the kernel build options that affect times or accounting. Two builds of one release may differ
+// in them.
 func (k *key) config(release string) []string {
 	var options []string
 	for line := range strings.Lines(proc.KernelConfig(k.fs, release)) {
@@ -171,8 +169,7 @@ func (k *key) config(release string) []string {
 	return options
 }
 
-// normalized is a kernel command line in any order and without what names disks
-// and consoles.
+// normalized returns the sorted words of a kernel command line, without those that name disks and consoles.
 func normalized(line string) []string {
 	words := slices.DeleteFunc(strings.Fields(line), func(w string) bool {
 		name, _, _ := strings.Cut(w, "=")

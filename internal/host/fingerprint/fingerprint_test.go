@@ -24,7 +24,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// machine is a recorded host, with what the engine adds to it.
+// machine is a recorded host and the values that the engine adds.
 type machine struct {
 	t      *testing.T
 	tree   fstest.MapFS
@@ -35,7 +35,7 @@ type machine struct {
 
 const hostsDir = "../../../testdata/hosts"
 
-// copied is a recorded host that may be changed.
+// copied returns a copy of a recorded host that may be changed.
 func copied(t *testing.T, name string) *machine {
 	t.Helper()
 	tree, _, err := testkit.Host(filepath.Join(hostsDir, name))
@@ -43,7 +43,7 @@ func copied(t *testing.T, name string) *machine {
 		t.Fatal(err)
 	}
 	m := &machine{t: t, tree: tree, slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: turbo.Off, canary: "canary"}
-	// What not every recording has.
+	// Not all recordings have these files.
 	m.write("/proc/cmdline", "BOOT_IMAGE=/vmlinuz-1 root=/dev/sda1 ro isolcpus=2-7 nohz_full=2-7 quiet")
 	m.write("/boot/config-"+m.topology().Kernel, "CONFIG_HZ=250\nCONFIG_SATA=y\n# CONFIG_PSI is not set\n")
 	m.write("/sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected")
@@ -88,7 +88,7 @@ func (m *machine) fingerprint() string {
 	return m.take().Sum
 }
 
-// TestFingerprint changes one thing of a host at a time.
+// TestFingerprint changes one property of a host at a time.
 func TestFingerprint(t *testing.T) {
 	const host = "intel-bare-tuned"
 	const model = "Xeon(R) Gold 6234 CPU @ 3.30GHz\n"
@@ -167,7 +167,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestFingerprintsOfHosts: the recorded ones are all different.
+// TestFingerprintsOfHosts: the fingerprints of all recorded hosts differ.
 func TestFingerprintsOfHosts(t *testing.T) {
 	files, err := filepath.Glob(hostsDir + "/*.txtar")
 	if err != nil {
@@ -187,7 +187,7 @@ func TestFingerprintsOfHosts(t *testing.T) {
 	}
 }
 
-// TestPackedConfig: where /boot has none the kernel shows its own.
+// TestPackedConfig: without a file in /boot, the kernel's own copy of its configuration is used.
 func TestPackedConfig(t *testing.T) {
 	m := &machine{t: t, tree: fstest.MapFS{}}
 	var packed bytes.Buffer
@@ -211,7 +211,7 @@ func TestPackedConfig(t *testing.T) {
 	}
 }
 
-// TestParse: what was printed is read back, and nothing else is.
+// TestParse: printed fingerprints can be parsed, other text cannot.
 func TestParse(t *testing.T) {
 	want := copied(t, "intel-bare-tuned").take()
 	want.Kernels = &api.KernelTimes{Program: "ab12", CPUTime: map[string]time.Duration{"alu": 98 * time.Millisecond}}

@@ -13,16 +13,15 @@ import (
 	"testing/fstest"
 )
 
-// Bounds of a capture, to write and to read. A host of 512 CPUs and 20 000 threads has about 60 000
-// files in it and 12 MiB.
+// Limits for reading and writing a capture. A host with 512 CPUs and 20 000 threads has about 60 000 files and
+// 12 MiB.
 const (
 	maxFiles     = 200_000
 	maxFileBytes = 4 << 20
 	maxBytes     = 64 << 20
 )
 
-// WriteArchive writes files as a gzipped tar: sorted, owned by nobody, without times, so that the
-// same host gives the same bytes.
+// WriteArchive writes files as a gzipped tar. It is reproducible: sorted, without owners and times.
 func WriteArchive(w io.Writer, files fstest.MapFS) error {
 	if err := checkBounds(files); err != nil {
 		return fmt.Errorf("write capture: %w", err)
@@ -68,15 +67,14 @@ func checkBounds(files fstest.MapFS) error {
 	return nil
 }
 
-// ReadArchive reads a capture into memory. It comes from strangers: names that lead out of the
-// tree, links, devices and anything beyond the bounds are errors, and nothing touches the disk.
+// ReadArchive reads a capture into memory. The capture is untrusted: names outside the tree, links, devices and
+// anything beyond the limits are errors, and nothing is written to disk.
 func ReadArchive(r io.Reader) (fstest.MapFS, error) {
 	zipped, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, fmt.Errorf("read capture: %w", err)
 	}
-	// One block more than allowed distinguishes a file that is too long from one that ends in time. Headers
-	// count too: 1 KiB for each file.
+	// One block above the limit, to detect files that are too long. Headers count too: 1 KiB per file.
 	archive := tar.NewReader(io.LimitReader(zipped, maxBytes+maxFiles<<10))
 	files := fstest.MapFS{}
 	for total := 0; ; {

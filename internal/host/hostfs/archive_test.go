@@ -38,7 +38,7 @@ func TestArchiveComesBack(t *testing.T) {
 	}
 	for _, f := range got {
 		if len(f.Data) == 0 {
-			f.Data = nil // no bytes are as good as none
+			f.Data = nil // an empty slice is equivalent to nil
 		}
 	}
 	if diff := cmp.Diff(sample(), got); diff != "" {
@@ -172,7 +172,7 @@ func TestRecordingNotesWhatWasRead(t *testing.T) {
 	}
 }
 
-// FuzzReadArchive holds that no capture of a stranger names anything outside of its tree.
+// FuzzReadArchive checks that names in an untrusted capture never leave its tree.
 func FuzzReadArchive(f *testing.F) {
 	f.Add("proc/stat", byte(tar.TypeReg), "")
 	f.Add("../x", byte(tar.TypeReg), "")
@@ -183,7 +183,7 @@ func FuzzReadArchive(f *testing.F) {
 		zipped := gzip.NewWriter(&b)
 		w := tar.NewWriter(zipped)
 		if w.WriteHeader(&tar.Header{Name: name, Typeflag: kind, Linkname: link, Mode: 0o777}) != nil {
-			return // no archive can have this
+			return // cannot be stored in an archive
 		}
 		if err := errors.Join(w.Close(), zipped.Close()); err != nil {
 			return

@@ -1,11 +1,11 @@
-// Package hostfs reads and writes the files through which the kernel shows itself: /proc, /sys and
-// the cgroup file systems, below one root.
+// Package hostfs reads and writes kernel interface files below one root: /proc, /sys and the cgroup file
+// systems.
 //
-// Belongs here: how such files are opened, read in one go, written in one go, listed, and how their
-// errors look. Callers speak in absolute host paths ("/proc/stat"); only this package knows whether
-// those lie on the live machine, in a directory or in a capture of another host, how a capture is
-// taken and how one of a stranger is read safely.
+// Belongs here: how such files are opened, read in one go, written in one go, listed, and how errors are
+// reported. Callers use absolute host paths ("/proc/stat"). Only this package knows whether they refer to the
+// live machine, a directory or a capture of another host, how a capture is made, and how an untrusted capture
+// is read safely.
 //
-// Does not belong here: what any of the files mean. That is the business of topology, turbo, cgroup,
-// evidence and the others above.
+// Does not belong here: the meaning of the files. Packages topology, turbo, cgroup, evidence and others
+// interpret them.
 package hostfs

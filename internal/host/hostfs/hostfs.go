@@ -13,16 +13,16 @@ import (
 	"syscall"
 )
 
-// FS is a host seen below one root directory. The zero value is the live machine. It is a small
-// value, safe to copy and to use from many goroutines.
+// FS provides the files of a host below a root directory. The zero value is the live machine. An FS is a small
+// value that can be copied and used concurrently.
 type FS struct {
 	root  string
-	tree  fs.FS      // read instead of root, if not nil
-	notes *Recording // takes down what is read, if not nil
+	tree  fs.FS      // if not nil, used instead of root
+	notes *Recording // if not nil, records all reads
 }
 
-// New returns the host below root: "/" for the live machine, another directory in tests. Symbolic
-// links in it must be relative, since an absolute one is followed by the kernel out of the tree.
+// New returns the host below root: "/" for the live machine, another directory in tests. Symbolic links in root
+// must be relative, because the kernel resolves absolute links outside root.
 func New(root string) FS {
 	return FS{root: filepath.Clean("/" + strings.TrimPrefix(absolute(root), "/"))}
 }
@@ -33,34 +33,34 @@ func absolute(root string) string {
 	}
 	abs, err := filepath.Abs(root)
 	if err != nil {
-		// Only a deleted working directory gets here; the reads that follow name the path.
+		// Happens only if the working directory was deleted. Later reads report the path.
 		return root
 	}
 	return abs
 }
 
-// Path is where a host path really lies.
+// Path returns the real path of a host path.
 func (h FS) Path(path string) string {
 	if !filepath.IsAbs(path) {
 		path = "/" + path
 	}
 	path = filepath.Clean(path)
 	if h.root == "" || h.root == "/" {
-		return path // the live machine, where files are read for every run
+		return path // the live machine, where this function is called for each run
 	}
 	return filepath.Join(h.root, path)
 }
 
-// firstRead is enough for nearly every file of the kernel at once: a sysfs attribute ends at one
-// page, and /proc/<pid>/stat and status lie far below.
+// firstRead is large enough for nearly all kernel files: a sysfs attribute has at most one page, and
+// /proc/<pid>/stat and status are much smaller.
 const firstRead = 4 << 10
 
-// buffers are reused: most files have a few bytes, and an examination of the host reads a thousand.
+// buffers are reused: most files have a few bytes, and examining a host reads a thousand files.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, firstRead); return &b }}
 
-// ReadFile returns the whole content. The sizes that stat reports for such files are wrong (0 or
-// 4096), so it reads until the end is seen, with a buffer that doubles: few, big reads keep the
-// snapshot of a file that the kernel renders per read as coherent as it can be.
+// ReadFile returns the whole content of a file. The sizes reported by stat are wrong for kernel files (0 or
+// 4096), so it reads until the end with a doubling buffer. The kernel generates the content on each read, so
+// few large reads keep it consistent.
 func (h FS) ReadFile(path string) ([]byte, error) {
 	read := h.readLive
 	if h.tree != nil {
@@ -100,7 +100,7 @@ func (h FS) readLive(path string) ([]byte, error) {
 	}
 }
 
-// Read returns the content without the white space around it.
+// Read returns the content of a file without surrounding white space.
 func (h FS) Read(path string) (string, error) {
 	b, err := h.ReadFile(path)
 	if err != nil {
@@ -109,8 +109,8 @@ func (h FS) Read(path string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// ReadInt returns the content as one decimal number. "max" and other words are errors that name
-// the path and the word.
+// ReadInt returns the content of a file as a decimal number. For other content, such as "max", the error
+// contains the path and the content.
 func (h FS) ReadInt(path string) (int64, error) {
 	s, err := h.Read(path)
 	if err != nil {
@@ -123,9 +123,8 @@ func (h FS) ReadInt(path string) (int64, error) {
 	return n, nil
 }
 
-// Write hands value to the kernel in exactly one write(2), because a kernel file takes every write
-// as a separate command. It never creates the file. A short write is an error: half a command was
-// taken.
+// Write writes value with exactly one write(2), because a kernel file treats each write as a separate command.
+// It never creates the file. A short write is an error, because the kernel received only a part of the command.
 func (h FS) Write(path, value string) error {
 	if h.tree != nil {
 		return fmt.Errorf("write %q: %w", value, &fs.PathError{Op: "open", Path: path, Err: syscall.EROFS})
@@ -147,8 +146,8 @@ func (h FS) Write(path, value string) error {
 	return nil
 }
 
-// Exists reports whether the path is there, readable or not. Where a directory above it may not be
-// searched the answer is true: nobody said that it is missing.
+// Exists reports whether path exists, even if it is unreadable. It returns true if a parent directory cannot be
+// searched, because the file is not known to be missing.
 func (h FS) Exists(path string) bool {
 	info, err := h.stat(path)
 	if err == nil {
@@ -164,8 +163,8 @@ func (h FS) stat(path string) (fs.FileInfo, error) {
 	return os.Stat(h.Path(path))
 }
 
-// Glob returns the host paths that match the pattern (path/filepath's syntax), in the order of the
-// bytes: cpu10 stands before cpu2. No match is an empty result, not an error.
+// Glob returns the host paths that match pattern (see path/filepath) in byte order: cpu10 comes before cpu2. It
+// is not an error if none matches.
 func (h FS) Glob(pattern string) ([]string, error) {
 	match := h.globLive
 	if h.tree != nil {
@@ -192,7 +191,7 @@ func (h FS) globLive(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// ReadDir returns the names in a directory, sorted by their bytes.
+// ReadDir returns the names in a directory in byte order.
 func (h FS) ReadDir(path string) ([]string, error) {
 	list := func() ([]fs.DirEntry, error) { return os.ReadDir(h.Path(path)) }
 	if h.tree != nil {
@@ -209,7 +208,7 @@ func (h FS) ReadDir(path string) ([]string, error) {
 	return names, nil
 }
 
-// Readlink returns the target of a symbolic link as it is written there.
+// Readlink returns the target of a symbolic link as stored.
 func (h FS) Readlink(path string) (string, error) {
 	if h.tree != nil {
 		target, err := fs.ReadLink(h.tree, inTree(path))
@@ -222,7 +221,7 @@ func (h FS) Readlink(path string) (string, error) {
 	return target, nil
 }
 
-// withHostPath puts the path the caller asked for into an error of package os.
+// withHostPath replaces the path in an error of package os by the caller's path.
 func withHostPath(path string, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return &fs.PathError{Op: pe.Op, Path: path, Err: pe.Err}
@@ -230,7 +229,7 @@ func withHostPath(path string, err error) error {
 	return err
 }
 
-// quoteMeta escapes what Glob would take for a pattern in the root itself.
+// quoteMeta escapes the metacharacters of Glob in the root.
 func quoteMeta(s string) string { return metaQuotes.Replace(s) }
 
 var metaQuotes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)

@@ -14,7 +14,7 @@ import (
 
 func tree(t *testing.T, files map[string]string) FS {
 	t.Helper()
-	// A root with glob characters in its name must not change what patterns match.
+	// Glob characters in the root's name must not affect the match.
 	root := filepath.Join(t.TempDir(), "host[1]*")
 	for name, content := range files {
 		path := filepath.Join(root, name)
@@ -126,7 +126,7 @@ func TestReadlink(t *testing.T) {
 	}
 }
 
-// The live machine: files whose size stat reports as 0, and the zero value.
+// The live machine: files with size 0 in stat, and the zero FS.
 func TestLiveProc(t *testing.T) {
 	for _, h := range []FS{{}, New("/"), New("")} {
 		b, err := h.ReadFile("/proc/self/status")

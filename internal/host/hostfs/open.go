@@ -5,12 +5,11 @@ import (
 	"os"
 )
 
-// Open opens a file for reading and leaves it open, for callers that read the same file again and
-// again with ReadAt from offset 0: the kernel renders it again for every such read, and opening and
-// closing, most of the cost of a small file, is paid once.
+// Open opens a file that the caller reads repeatedly with ReadAt at offset 0. The kernel generates the content
+// on each such read. This saves opening and closing, which is most of the cost of reading a small file.
 func (h FS) Open(path string) (*os.File, error) {
 	if h.tree != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid} // a capture has no file that stays open
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid} // files of a capture cannot stay open
 	}
 	f, err := os.Open(h.Path(path))
 	if err != nil {

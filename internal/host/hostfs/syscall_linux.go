@@ -2,8 +2,8 @@ package hostfs
 
 import "syscall"
 
-// The three calls below go past os.File on purpose. os.File registers every pollable file, and each
-// sysfs attribute is pollable, with the runtime's poller: two more system calls for every read.
+// The calls below avoid os.File, which registers pollable files with the runtime's poller. All sysfs attributes
+// are pollable, so each read would take two more system calls.
 
 func open(path string, flags int) (int, error) {
 	return retry(func() (int, error) { return syscall.Open(path, flags|syscall.O_CLOEXEC, 0) })
@@ -17,8 +17,7 @@ func write(fd int, buf []byte) (int, error) {
 	return retry(func() (int, error) { return syscall.Write(fd, buf) })
 }
 
-// retry repeats a call that a signal interrupted; the Go runtime sends itself such signals to
-// preempt goroutines.
+// retry repeats a call that was interrupted by a signal. The Go runtime uses signals to preempt goroutines.
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

@@ -14,13 +14,12 @@ import (
 	"testing/fstest"
 )
 
-// Of returns a host whose files lie in a tree and not on this machine: an unpacked capture, or the
-// description of a machine that a test wrote. It is read-only. A file without any permission bit
-// answers like one that may not be read.
+// Of returns a read-only host whose files are in a tree: an unpacked capture, or a machine described by a test.
+// Files without permission bits are reported as unreadable.
 func Of(tree fs.FS) FS { return FS{tree: tree} }
 
-// OpenCaptured opens what judged doctor --capture wrote, or a directory that was made from it. A
-// directory is read through os.Root, so that no link in it leads out of it.
+// OpenCaptured opens the output of judged doctor --capture, or a directory unpacked from it. A directory is
+// read through os.Root, so that links cannot leave it.
 func OpenCaptured(name string) (FS, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -45,11 +44,11 @@ func OpenCaptured(name string) (FS, error) {
 	return Of(tree), nil
 }
 
-// Live reports whether this is the machine itself, which a second look finds changed.
+// Live reports whether h is the running machine, whose files can change.
 func (h FS) Live() bool { return h.tree == nil && filepath.Join("/", h.root) == "/" }
 
-// Ask is for the few facts that only a system call provides. On the live machine the call answers; a
-// captured host answers from the file under which the capture kept it.
+// Ask returns a value that only a system call provides. On the live machine it calls live; on a captured host
+// it reads the file in which the capture stored the value.
 func (h FS) Ask(name string, live func() ([]byte, error)) ([]byte, error) {
 	if !h.Live() {
 		return h.ReadFile(name)
@@ -59,7 +58,7 @@ func (h FS) Ask(name string, live func() ([]byte, error)) ([]byte, error) {
 	return b, err
 }
 
-// inTree turns a host path into one of package fs, which knows no leading slash.
+// inTree converts a host path into a path of package fs, without the leading slash.
 func inTree(name string) string {
 	if name = strings.TrimPrefix(path.Clean("/"+name), "/"); name == "" {
 		return "."
@@ -92,19 +91,19 @@ func (h FS) globTree(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// Recording is what was read of a host. The zero value is ready; it is safe for many goroutines.
+// Recording holds what was read from a host. The zero value is ready for use. It is safe for concurrent use.
 type Recording struct {
 	mu    sync.Mutex
 	files fstest.MapFS
 }
 
-// Record returns the same host, which from now on notes all that is read of it.
+// Record returns the same host with a Recording of all further reads.
 func (h FS) Record() (FS, *Recording) {
 	h.notes = &Recording{files: fstest.MapFS{}}
 	return h, h.notes
 }
 
-// Files returns a copy of the notes: contents by path, and directories that were seen.
+// Files returns a copy of the recording: contents by path, and directories that were seen.
 func (r *Recording) Files() fstest.MapFS {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,8 +114,8 @@ func (r *Recording) Files() fstest.MapFS {
 	return files
 }
 
-// file notes the outcome of a read. What is not there leaves nothing behind, and neither does a
-// driver that is not in charge (EAGAIN): both are answers that mean "not a source".
+// file records the result of a read. It ignores missing files and inactive drivers (EAGAIN): both mean that the
+// file is not a source.
 func (r *Recording) file(name string, content []byte, err error) {
 	if r == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ESRCH) {
 		return
@@ -133,7 +132,7 @@ func (r *Recording) file(name string, content []byte, err error) {
 	r.files[inTree(name)] = f
 }
 
-// seen notes that a path exists, unless more is known of it.
+// seen records that a path exists, unless its content is known.
 func (r *Recording) seen(name string, dir bool) {
 	if r == nil {
 		return

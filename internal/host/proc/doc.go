@@ -1,6 +1,6 @@
-// Package proc is the only parser of /proc/PID/stat, status, cgroup, limits and
-// environ, of mount tables, /proc/swaps, meminfo, and the flags of /proc/cpuinfo.
+// Package proc parses /proc/PID/stat, status, cgroup, limits and environ, mount tables, /proc/swaps, meminfo,
+// and the flags of /proc/cpuinfo. No other package parses these files.
 //
-// It does not decide anything about what it reads, and it does not parse the
-// counters that are sampled around a run (timing/evidence).
+// It does not evaluate what it parses, and does not parse the counters that are sampled around a run
+// (timing/evidence).
 package proc

@@ -141,7 +141,8 @@ func TestDescends(t *testing.T) {
 	}
 }
 
-// TestThreads: threads of a process have its numbers, judged's descendants are marked, and what vanishes is left out.
+// TestThreads: threads have the PID of their process, descendants of judged are marked, and threads that have
+// exited are omitted.
 func TestThreads(t *testing.T) {
 	tree := fstest.MapFS{}
 	add := func(dir, stat, status string) {
@@ -181,7 +182,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// FuzzStat: any name of a process is read back, as is what follows it.
+// FuzzStat: any process name and the fields after it are parsed correctly.
 func FuzzStat(f *testing.F) {
 	for _, comm := range []string{"bash", "tmux: server", "a) R 9 (b", "", ")", "(", "\x1b[2J", "\n"} {
 		f.Add(comm, uint32(42), uint32(1), uint32(2129984), uint32(4), uint32(3))
@@ -195,12 +196,12 @@ func FuzzStat(f *testing.F) {
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
 		}
-		_, _ = ParseStat(comm) // no panic
+		_, _ = ParseStat(comm) // must not panic
 		_ = RedactStat(comm)
 	})
 }
 
-// FuzzTables: the parsers invent nothing.
+// FuzzTables: parsed fields occur in the input.
 func FuzzTables(f *testing.F) {
 	for _, s := range []string{"cgroup2 /sys/fs/cgroup\\134x cgroup2 rw 0 0\n", "0::/a\n3:cpu,cpuacct:/\n",
 		"Cpus_allowed_list:\t0-3\n",
@@ -229,7 +230,7 @@ func FuzzTables(f *testing.F) {
 		if !strings.Contains(s, StatusField(s, "Cpus_allowed_list")) {
 			t.Error("a field out of nothing")
 		}
-		// What the kernel does (fs/proc_namespace.c, mangle).
+		// Escapes as the kernel does (fs/proc_namespace.c, mangle).
 		if got := unescape(strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`,
 			`\134`).Replace(s)); got != s {
 			t.Errorf("%q became %q", s, got)

@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// Stat is what /proc/PID/stat says of a thread.
+// Stat holds fields of /proc/PID/stat for one thread.
 type Stat struct {
 	PID, PPID int
 	Name      string
 	State     string
 	Flags     uint64
 	Threads   int
-	Start     string // in clock ticks since boot; distinguishes two threads that got the same number
-	CPU       int    // where it ran last
-	RealTime  bool   // its policy is SCHED_FIFO or SCHED_RR
+	Start     string // in clock ticks since boot; distinguishes threads that reuse an id
+	CPU       int    // the CPU on which it last ran
+	RealTime  bool   // scheduled with SCHED_FIFO or SCHED_RR
 }
 
-// Bits of the flags (include/linux/sched.h), stable since Linux 3.x.
+// Flag bits (include/linux/sched.h), stable since Linux 3.x.
 const (
 	flagKernel = 0x00200000 // PF_KTHREAD
 	flagFixed  = 0x04000000 // PF_NO_SETAFFINITY
 )
 
-// Kernel reports whether it is a kernel thread.
+// Kernel reports whether the thread is a kernel thread.
 func (s Stat) Kernel() bool { return s.Flags&flagKernel != 0 }
 
-// Fixed reports whether the kernel refuses to change its affinity.
+// Fixed reports whether the kernel refuses to change the thread's affinity.
 func (s Stat) Fixed() bool { return s.Flags&flagFixed != 0 }
 
-// Positions in /proc/PID/stat, counted from the state, which is field 3 of proc(5).
+// Indexes of fields in /proc/PID/stat after the name. The first is the state, field 3 in proc(5).
 const (
 	statState   = 0
 	statParent  = 1
@@ -43,8 +43,8 @@ const (
 	statPolicy  = 38
 )
 
-// ParseStat parses /proc/PID/stat. The name is in parentheses and may itself hold spaces and parentheses, so the
-// last parenthesis ends it.
+// ParseStat parses /proc/PID/stat. The name is in parentheses and can itself contain spaces and parentheses, so
+// it ends at the last parenthesis.
 func ParseStat(text string) (Stat, error) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || end < open {
@@ -77,7 +77,7 @@ func ParseStat(text string) (Stat, error) {
 	return s, nil
 }
 
-// field is "0" where a captured or older file ends earlier.
+// field returns "0" if the line has too few fields, as in captures or on old kernels.
 func field(f []string, i int) string {
 	if i < len(f) {
 		return f[i]
@@ -85,8 +85,8 @@ func field(f []string, i int) string {
 	return "0"
 }
 
-// RedactStat zeroes the fields of /proc/PID/stat that nobody needs to examine a host. Some of the others are addresses
-// of the program.
+// RedactStat zeroes the fields of /proc/PID/stat that are not needed to examine a host. Some of them are
+// addresses in the program.
 func RedactStat(text string) string {
 	end := strings.LastIndexByte(text, ')')
 	if end < 0 {
@@ -101,7 +101,7 @@ func RedactStat(text string) string {
 	return text[:end+1] + " " + strings.Join(f, " ") + "\n"
 }
 
-// StatusField finds a line of /proc/PID/status; or "".
+// StatusField returns the value of a line in /proc/PID/status, or "".
 func StatusField(status, key string) string {
 	for line := range strings.Lines(status) {
 		if value, ok := strings.CutPrefix(line, key+":"); ok {
@@ -111,7 +111,7 @@ func StatusField(status, key string) string {
 	return ""
 }
 
-// Limit finds a line of /proc/PID/limits, whose name is padded with blanks.
+// Limit returns the values of a line in /proc/PID/limits, where names are padded with blanks.
 func Limit(limits, name string) (soft, hard string, ok bool) {
 	for line := range strings.Lines(limits) {
 		if rest, found := strings.CutPrefix(line, name+" "); found {
@@ -123,7 +123,7 @@ func Limit(limits, name string) (soft, hard string, ok bool) {
 	return "", "", false
 }
 
-// Variable finds one variable in /proc/PID/environ. The others may be secrets.
+// Variable returns one variable of /proc/PID/environ. The others may be secrets.
 func Variable(environ, name string) string {
 	for e := range strings.SplitSeq(environ, "\x00") {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(e), name+"="); ok {

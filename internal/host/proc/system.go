@@ -10,7 +10,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// CPUInfo is the value of a key for the first processor in /proc/cpuinfo, or for the machine; or "".
+// CPUInfo returns the value of key for the first processor or the machine in /proc/cpuinfo, or "".
 func CPUInfo(cpuinfo, key string) string {
 	for line := range strings.Lines(cpuinfo) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
@@ -20,7 +20,7 @@ func CPUInfo(cpuinfo, key string) string {
 	return ""
 }
 
-// Flags are the features of the first processor in /proc/cpuinfo, and whether they are those of x86.
+// Flags returns the features of the first processor in /proc/cpuinfo, and whether it is an x86 processor.
 func Flags(cpuinfo string) (flags []string, x86 bool) {
 	if flags = strings.Fields(CPUInfo(cpuinfo, "flags")); len(flags) > 0 {
 		return flags, true
@@ -49,7 +49,7 @@ func KernelConfig(h hostfs.FS, release string) string {
 	return ""
 }
 
-// gunzip bounds what it unpacks: the largest configuration is below 400 KiB.
+// gunzip limits the size of its output. The largest configurations have less than 400 KiB.
 func gunzip(b []byte) (string, error) {
 	r, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {

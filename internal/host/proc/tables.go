@@ -12,17 +12,17 @@ import (
 
 // Mount is one line of a mount table.
 type Mount struct {
-	ID, Root string // of mountinfo; "" in /proc/mounts
+	ID, Root string // only from mountinfo
 	Point    string
 	FSType   string
 	Source   string
-	Options  []string // of the file system and, in /proc/mounts, of the mount
+	Options  []string // of the file system; from /proc/mounts, also of the mount
 }
 
 // Has reports whether the mount has an option.
 func (m Mount) Has(option string) bool { return slices.Contains(m.Options, option) }
 
-// Mounts parses /proc/mounts: source, point, type, options. It skips lines of another form.
+// Mounts parses /proc/mounts: source, mount point, type, options. It skips malformed lines.
 func Mounts(text string) []Mount {
 	var all []Mount
 	for line := range strings.Lines(text) {
@@ -34,7 +34,8 @@ func Mounts(text string) []Mount {
 	return all
 }
 
-// FindMount returns the point of the first mount of a type that has an option; "" is any.
+// FindMount returns the mount point of the first mount with this type and option. An empty option matches any
+// mount.
 func FindMount(all []Mount, fsType, option string) (point string, ok bool) {
 	i := slices.IndexFunc(all, func(m Mount) bool { return m.FSType == fsType && (option == "" || m.Has(option)) })
 	if i < 0 {
@@ -82,8 +83,8 @@ func unescape(name string) string {
 	return b.String()
 }
 
-// Cgroups parses /proc/PID/cgroup, "3:cpuset:/a" for v1 and "0::/a" for v2, into paths by controller. The key of v2
-// is "".
+// Cgroups parses /proc/PID/cgroup, "3:cpuset:/a" for v1 and "0::/a" for v2. It returns paths by controller; the
+// key for v2 is "".
 func Cgroups(text string) map[string]string {
 	groups := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -105,7 +106,7 @@ type Swap struct {
 	Priority int
 }
 
-// Swaps parses /proc/swaps: path, type, size, use in KiB and priority, below a heading.
+// Swaps parses /proc/swaps: a heading, then path, type, size and use in KiB, and priority.
 func Swaps(text string) ([]Swap, error) {
 	var all []Swap
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
@@ -126,7 +127,8 @@ func Swaps(text string) ([]Swap, error) {
 	return all, nil
 }
 
-// Meminfo finds a line such as "MemTotal: 1024 kB", also of a node ("Node 0 MemTotal: …"); or 0.
+// Meminfo returns the value of a line such as "MemTotal: 1024 kB", or for a node "Node 0 MemTotal: …". It returns
+// 0 for a missing line.
 func Meminfo(text, key string) units.Bytes {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)

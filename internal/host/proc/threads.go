@@ -13,18 +13,17 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// Thread is one thread of the host. PID and PPID are those of its process.
+// Thread is a thread of the host. PID and PPID are those of its process.
 type Thread struct {
 	Stat
 	TID      int
 	Dir      string     // /proc/PID or /proc/PID/task/TID
-	Allowed  cpuset.Set // where it may run
-	Switches uint64     // how often it gave up its CPU, voluntarily or not
-	Ours     bool       // a judged process or a descendant of one
+	Allowed  cpuset.Set // CPUs on which it may run
+	Switches uint64     // number of voluntary and involuntary context switches
+	Ours     bool       // part of a judged process or of a descendant
 }
 
-// Threads reads every thread that is visible. Threads come and go meanwhile: one that has vanished, or is hidden by
-// hidepid, is no error.
+// Threads returns all visible threads. Threads that exit during the scan or are hidden by hidepid are skipped.
 func Threads(ctx context.Context, h hostfs.FS) ([]Thread, error) {
 	names, err := h.ReadDir("/proc")
 	if err != nil {
@@ -48,7 +47,7 @@ func Threads(ctx context.Context, h hostfs.FS) ([]Thread, error) {
 	return all, nil
 }
 
-// vanished also covers a process that hidepid hides.
+// vanished reports whether the process has exited or is hidden by hidepid.
 func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission)
 }
@@ -80,8 +79,8 @@ func readProcess(h hostfs.FS, dir string) ([]Thread, error) {
 	return all, nil
 }
 
-// ReadThread reads the thread of a folder /proc/PID or /proc/PID/task/TID. In the second form its PID is that of the
-// thread.
+// ReadThread reads a thread from a folder /proc/PID or /proc/PID/task/TID. For the second form, PID in the
+// result is the TID.
 func ReadThread(h hostfs.FS, dir string) (Thread, error) {
 	stat, err := h.Read(dir + "/stat")
 	if err != nil {
@@ -100,15 +99,15 @@ func ReadThread(h hostfs.FS, dir string) (Thread, error) {
 		return Thread{}, fmt.Errorf("read %s/status: %w", dir, err)
 	}
 	for _, line := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
-		// A captured host has neither line.
+		// Captures have neither line.
 		n, _ := strconv.ParseUint(StatusField(status, line), 10, 63)
 		t.Switches += n
 	}
 	return t, nil
 }
 
-// markOurs finds this process, other judged processes, and everything below them: they are on the reserved CPUs
-// because they belong there, or keep off them without help.
+// markOurs marks this process, other judged processes, and their descendants. They run on the reserved CPUs on
+// purpose, or avoid them by themselves.
 func markOurs(h hostfs.FS, all []Thread) {
 	parent, roots := map[int]int{}, map[int]bool{}
 	if self, err := h.Readlink("/proc/self"); err == nil {
@@ -127,7 +126,8 @@ func markOurs(h hostfs.FS, all []Thread) {
 	}
 }
 
-// descends walks up. A pid that is reused during the scan could close a circle, so the number of steps is bounded.
+// descends follows the parents of pid. The number of steps is limited, because a pid reused during the scan
+// could create a cycle.
 func descends(pid int, parent map[int]int, roots map[int]bool) bool {
 	for range len(parent) + 1 {
 		if roots[pid] {

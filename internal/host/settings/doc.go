@@ -1,11 +1,11 @@
-// Package settings is the catalogue of everything on a host that changes how long a program takes: one row for each
-// setting, with what it costs when it is wrong, the value that judged wants, the files of the kernel that hold it, how
-// to see it, how to set it now and at boot, and what setting it risks.
+// Package settings is the catalogue of host settings that affect how long a program takes. Each row has the
+// cost of a wrong value, the wanted value, the kernel files, how to show it, how to set it now and at boot, and
+// the risk of setting it.
 //
-// doctor's checks, the settings of tune, the profile of boot, deploy/HOST.md, judged doctor --explain and the labels of
-// the metrics are views of this catalogue. The ids are promised to operators; they never change their meaning.
+// The checks of doctor, the settings of tune, the profile of boot, deploy/HOST.md, judged doctor --explain and
+// the labels of the metrics are generated from this catalogue. IDs are stable: their meaning never changes.
 //
-// Belongs here: the rows, the rules for wanted values, and the layout of the CPUs that the rules depend on.
+// Belongs here: the rows, the rules for wanted values, and the CPU layout that the rules depend on.
 //
-// Does not belong here: judging a host (doctor) and changing it (tune). Nothing here writes.
+// Does not belong here: evaluating a host (doctor) and changing it (tune). This package writes nothing.
 package settings

@@ -10,22 +10,22 @@ import (
 	"judged/internal/host/topology"
 )
 
-// Host is what wanted values depend on: the machine and which of its CPUs are reserved for runs.
+// Host is what wanted values depend on: the machine and the CPUs reserved for runs.
 type Host struct {
 	FS           hostfs.FS
 	Topology     topology.Topology
-	Reserved     cpuset.Set // may hold offline CPUs where the caller named them
-	Housekeeping cpuset.Set // the other online ones
-	Width        int        // CPUs of one slot
+	Reserved     cpuset.Set // may contain offline CPUs if the caller named them
+	Housekeeping cpuset.Set // the other online CPUs
+	Width        int        // number of CPUs per slot
 }
 
-// UsageError says that a question makes no sense on this machine; nothing was done.
+// UsageError means that the request is invalid for this machine; nothing was done.
 type UsageError struct{ Reason string }
 
 func (e *UsageError) Error() string { return e.Reason }
 
-// Examine reads the topology and decides which CPUs are reserved: those that are asked for, else the isolated ones,
-// else the last one. A width of 0 is 1.
+// Examine reads the topology and determines the reserved CPUs: asked, or else the isolated CPUs, or else the
+// last one. A width of 0 means 1.
 func Examine(h hostfs.FS, asked cpuset.Set, width int) (Host, error) {
 	top, err := topology.Read(h)
 	if err != nil {
@@ -47,7 +47,7 @@ func Examine(h hostfs.FS, asked cpuset.Set, width int) (Host, error) {
 	return host, nil
 }
 
-// NeedHousekeeping refuses a reservation that leaves no CPU to everything else.
+// NeedHousekeeping returns an error if the reservation leaves no CPU for other work.
 func (h *Host) NeedHousekeeping() error {
 	if len(h.Housekeeping) > 0 {
 		return nil
@@ -57,8 +57,8 @@ func (h *Host) NeedHousekeeping() error {
 		h.Reserved, h.Topology.Online)}
 }
 
-// Partition is the type of cpuset partition for slots of this width: the CPUs of "isolated" are not balanced among
-// themselves.
+// Partition returns the type of cpuset partition for slots of this width. The kernel does not balance tasks
+// between the CPUs of an "isolated" partition.
 func (h *Host) Partition() string {
 	if h.Width > 1 {
 		return "root"
@@ -66,22 +66,22 @@ func (h *Host) Partition() string {
 	return "isolated"
 }
 
-// Names replaces the placeholders of texts.
+// Names returns a replacer for the placeholders in texts.
 func (h *Host) Names() *strings.Replacer {
 	return strings.NewReplacer("{R}", h.Reserved.String(), "{RW}", Spaced(h.Reserved), "{H}", h.Housekeeping.String(),
 		"{HM}", h.Housekeeping.Mask(), "{W}", strconv.Itoa(h.Width), "{P}", h.Partition())
 }
 
-// Spaced writes the CPUs of a set for a loop of the shell.
+// Spaced formats the CPUs of a set for a shell loop.
 func Spaced(set cpuset.Set) string { return strings.Trim(fmt.Sprint([]int(set)), "[]") }
 
-// Glob finds files by a constant pattern, which cannot be malformed.
+// Glob returns the files that match a constant, valid pattern.
 func (h *Host) Glob(pattern string) []string {
 	found, _ := h.FS.Glob(pattern)
 	return found
 }
 
-// Optional reads a file that may be missing or unreadable; then it is "".
+// Optional returns the content of a file, or "" if it cannot be read.
 func (h *Host) Optional(path string) string {
 	text, err := h.FS.Read(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func (h *Host) Optional(path string) string {
 	return text
 }
 
-// number is 0 for a missing or invalid one.
+// number returns the number in a file, or 0 if it is missing or invalid.
 func (h *Host) number(file string) int {
 	n, err := strconv.Atoi(h.Optional(file))
 	if err != nil {
@@ -99,7 +99,7 @@ func (h *Host) number(file string) int {
 	return n
 }
 
-// Others are the CPUs of a set that are not reserved; if none of them is online, all housekeeping CPUs.
+// Others returns the CPUs of a set that are not reserved, or all housekeeping CPUs if none of them is online.
 func (h *Host) Others(set cpuset.Set) cpuset.Set {
 	if rest := set.Minus(h.Reserved); len(rest.Intersect(h.Topology.Online)) > 0 {
 		return rest

@@ -72,7 +72,7 @@ func isolationSettings() []Setting {
 	}}
 }
 
-// CheckPartition is a command that shows the state of a partition and fails if the kernel calls it invalid.
+// CheckPartition returns a command that shows the state of a partition and fails if it is invalid.
 func CheckPartition(group string) string {
 	file := group + "/cpuset.cpus.partition"
 	return "cat " + file + "; grep -qx {P} " + file + "   # fails if the partition is invalid"

@@ -115,7 +115,8 @@ func sourceSettings() []Setting {
 	}}
 }
 
-// Probes are the rows of judged doctor --probe (package lab/probe), which needs the slots for itself for seconds.
+// Probes returns the rows of judged doctor --probe (package lab/probe), which uses the slots exclusively for
+// seconds.
 func Probes() []Setting {
 	return []Setting{{
 		ID: "probe-gap", Title: "time that a busy CPU loses", Severity: api.SeverityS1,

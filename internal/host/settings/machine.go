@@ -121,6 +121,6 @@ func cpuSettings() []Setting {
 	}}
 }
 
-// SetFile is a command that shows the value that it replaces. It fails where there is no such file, which the shell
-// would create.
+// SetFile returns a command that shows the old value of a file and writes a new one. It fails if the file does
+// not exist; otherwise the shell would create it.
 func SetFile(value, file string) string { return "cat " + file + " && echo " + value + " > " + file }

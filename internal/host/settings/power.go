@@ -15,7 +15,7 @@ func powerSettings() []Setting {
 		Wanted: "off on every reserved CPU",
 		Effect: "the frequency follows the load of the other cores: spread of 20 runs 1354 -> 252 ms with turbo off " +
 			"(published experiment)",
-		// A policy's own switch comes before the global one, which forbids them all.
+		// The switch of each policy comes before the global one, which disables them all.
 		Values: []Value{
 			{Pattern: cpuDir + "/cpufreq/policy[0-9]*/boost", Kind: Word, Want: boostOff},
 			{Pattern: cpuDir + "/cpufreq/boost", Kind: Word, To: "0"},
@@ -59,7 +59,8 @@ func frequencySettings() []Setting {
 		Wanted: "scaling_min_freq = scaling_max_freq, not above the base frequency, on CPU {R}",
 		Effect: "between two limits the processor chooses by load, temperature and power: 0.5 to 5 % of CPU time with " +
 			"turbo off (estimate)",
-		// First the upper limit: the lower one may not pass it, and on the way back it goes down first.
+		// The upper limit comes first, because the lower one may not exceed it. Restoring uses the reverse
+		// order.
 		Values: []Value{{Pattern: freqDir + "/scaling_max_freq", Kind: Word, Want: sustainable},
 			{Pattern: freqDir + "/scaling_min_freq", Kind: Word, Want: sustainable}},
 		See: "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_m??_freq",

@@ -7,29 +7,30 @@ import (
 	"judged/internal/api"
 )
 
-// Setting is one row. In its texts {R} stands for the reserved CPUs, {RW} for the same with spaces between them, {H}
-// for the housekeeping CPUs, {HM} for their mask, {W} for the width of a slot and {P} for the type of partition that
-// slots of this width need.
+// Setting is a row of the catalogue. Texts can contain placeholders: {R} is the reserved CPUs, {RW} the same
+// separated by spaces, {H} the housekeeping CPUs, {HM} their mask, {W} the width of a slot, and {P} the
+// partition type for this width.
 type Setting struct {
 	ID       string
 	Title    string
 	Severity api.Severity
 	Wanted   string
-	Effect   string // what a wrong value costs, with the source of the figure in parentheses
-	// Bare settings are controlled by the hypervisor, where there is one.
+	Effect   string // cost of a wrong value, with the source of the figure in parentheses
+	// Bare settings are controlled by the hypervisor on a virtual machine.
 	Bare bool
-	// Values are the files that hold the setting; none where it is more than values in files.
+	// Values are the files of the setting; empty if comparing values is not enough.
 	Values []Value
-	See    string   // a command that shows the setting; "" is made from Values
-	Run    []string // commands that set it until the next boot; nil is made from Values
-	Boot   string   // kernel command line, firmware or unit; "" if there is nothing
+	See    string   // command that shows the setting; if "", generated from Values
+	Run    []string // commands that set it until the next boot; if nil, generated from Values
+	Boot   string   // kernel command line, firmware or unit; "" if not applicable
 
-	Risk     string // what it costs that judged tune sets it; "" where judged tune does not
-	TunedBy  string // the setting of judged tune that covers this one too
-	NotTuned string // why judged tune does not set it, although it could be set at run time
+	Risk     string // risk of setting it with judged tune; "" if judged tune does not set it
+	TunedBy  string // the setting of judged tune that also covers this one
+	NotTuned string // why judged tune does not set it, although this is possible at run time
 }
 
-// All returns the rows that doctor reads, by topic. It is a function and not a variable, so that nobody can change it.
+// All returns the rows that doctor checks, by topic. It returns a new slice, so that callers cannot change the
+// catalogue.
 func All() []Setting {
 	return slices.Concat(machineSettings(), cpuSettings(), isolationSettings(), tickSettings(), interruptSettings(),
 		taskSettings(),
@@ -38,7 +39,7 @@ func All() []Setting {
 		poolSettings(), sourceSettings())
 }
 
-// Get finds a row of All or Probes.
+// Get returns a row of All or Probes by ID.
 func Get(id string) (Setting, bool) {
 	all := slices.Concat(All(), Probes())
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.ID == id })
@@ -48,7 +49,7 @@ func Get(id string) (Setting, bool) {
 	return all[i], true
 }
 
-// Tuned is the id under which judged tune sets this setting; "" if it does not.
+// Tuned returns the ID under which judged tune sets this setting; "" if it does not.
 func (s Setting) Tuned() string {
 	if s.Risk != "" {
 		return s.ID
@@ -56,7 +57,7 @@ func (s Setting) Tuned() string {
 	return s.TunedBy
 }
 
-// Command shows the setting.
+// Command returns the command that shows the setting.
 func (s Setting) Command() string {
 	if s.See != "" {
 		return s.See
@@ -68,7 +69,7 @@ func (s Setting) Command() string {
 	return "grep . " + strings.Join(patterns, " ")
 }
 
-// Commands set the setting until the next boot.
+// Commands returns the commands that set the setting until the next boot.
 func (s Setting) Commands() []string {
 	commands := slices.Clone(s.Run)
 	for _, v := range s.Values {
@@ -79,7 +80,7 @@ func (s Setting) Commands() []string {
 	return commands
 }
 
-// Generic replaces the placeholders of texts where no host is known.
+// Generic returns a replacer for placeholders if no host is known.
 func Generic() *strings.Replacer {
 	return strings.NewReplacer("{R}", "R", "{RW}", "R", "{H}", "H", "{W}", "W", "{P}", "isolated", "{HM}", "MASK_OF_H")
 }

@@ -37,7 +37,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestCommands: the commands of a setting write its wanted values, and those of the catalogue come before.
+// TestCommands: commands are generated from the wanted values unless the catalogue has commands.
 func TestCommands(t *testing.T) {
 	for id, want := range map[string]string{
 		"ksm":         "echo 0 > /sys/kernel/mm/ksm/run",

@@ -13,19 +13,19 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// Kind is how the kernel shows a value. What is compared is the meaning and not the bytes: the kernel prints masks with
-// leading zeros, a chosen word among others, and lines with or without an end.
+// Kind is the format of a value in its file. Values are compared by meaning, not by bytes: the kernel prints
+// masks with leading zeros, the chosen word among others, and lines with or without a line feed.
 type Kind string
 
 // The kinds.
 const (
 	Word  Kind = "word"  // the whole content
-	Token Kind = "token" // the word in brackets; only that word may be written, the whole line is EINVAL
-	List  Kind = "list"  // CPUs as 0-3,7
+	Token Kind = "token" // the word in brackets; writes must contain only the word, or fail with EINVAL
+	List  Kind = "list"  // CPUs such as 0-3,7
 	Mask  Kind = "mask"  // CPUs as a hex mask
 )
 
-// Meaning is what a file's content says.
+// Meaning returns the canonical form of a file's content.
 func (k Kind) Meaning(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	switch k {
@@ -54,35 +54,36 @@ func (k Kind) Set(text string) (cpuset.Set, error) {
 	return cpuset.Parse(text)
 }
 
-// Grade is what doctor makes of a wrong value.
+// Grade is how doctor reports a wrong value.
 type Grade int
 
 // The grades.
 const (
-	Ignored Grade = iota // judged tune sets the value, doctor does not look at it
+	Ignored Grade = iota // judged tune sets the value, doctor ignores it
 	Warns
 	Fails
 )
 
-// Value is one kind of file of a setting.
+// Value is a group of files of a setting with the same meaning.
 type Value struct {
-	// Pattern is a host path in which * stands for a part of a name and {cpu} for the number of each reserved CPU.
+	// Pattern is a host path. In it, * matches part of a name, and {cpu} is replaced by each reserved CPU.
 	Pattern string
 	Kind    Kind
-	To      string   // the wanted value, with placeholders; "" where only Want knows it
-	Or      []string // values that are as good
-	// Want is the wanted value where that depends on the host or on the present value. To return the present value
-	// changes nothing. The reason says why there is no wanted value.
+	To      string   // the wanted value, with placeholders; "" if Want returns it
+	Or      []string // equally good values
+	// Want returns the wanted value if it depends on the host or the current value. If it returns the current
+	// value, nothing changes. The reason explains a missing wanted value.
 	Want  func(h *Host, path, now string) (wanted, reason string)
 	Wrong Grade
-	Worst []string // values that fail where others warn
-	// MayRefuse: the kernel refuses some of these files on every host, and that is no failure.
+	Worst []string // values that fail; other wrong values warn
+	// MayRefuse means that the kernel rejects writes to some of these files on every host, which is not a
+	// failure.
 	MayRefuse bool
-	// Wakes: reading it interrupts the CPU that it belongs to, because it is a register there.
+	// Wakes means that reading the file interrupts its CPU, because the value is in a register of that CPU.
 	Wakes bool
 }
 
-// Wanted returns the value that is wanted on a host.
+// Wanted returns the wanted value on a host.
 func (v Value) Wanted(h *Host, path, now string) (wanted, reason string) {
 	switch {
 	case v.Want != nil:
@@ -93,7 +94,7 @@ func (v Value) Wanted(h *Host, path, now string) (wanted, reason string) {
 	return h.Names().Replace(v.To), ""
 }
 
-// Files are the paths of a value on a host.
+// Files returns the paths of a value on a host.
 func (v Value) Files(h *Host) []string {
 	var files []string
 	if before, after, perCPU := strings.Cut(v.Pattern, "{cpu}"); perCPU {
@@ -105,8 +106,8 @@ func (v Value) Files(h *Host) []string {
 	return h.Glob(v.Pattern)
 }
 
-// Absent reports whether an error of reading a value means that the host does not have it: intel_pstate answers EAGAIN
-// while another driver is in charge.
+// Absent reports whether a read error means that the host does not have the value: intel_pstate returns EAGAIN
+// while another driver is active.
 func Absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENODEV) ||
 		errors.Is(err, syscall.EOPNOTSUPP)
@@ -114,7 +115,7 @@ func Absent(err error) bool {
 
 var digits = regexp.MustCompile(`^[0-9]+$`)
 
-// Matches reports whether a path is one that the pattern names on some host.
+// Matches reports whether p can match the pattern on some host.
 func (v Value) Matches(p string) bool {
 	before, after, perCPU := strings.Cut(v.Pattern, "{cpu}")
 	if !perCPU {
@@ -130,14 +131,14 @@ func (v Value) Matches(p string) bool {
 	return digits.MatchString(id) && err == nil && ok
 }
 
-// Name is the pattern for people.
+// Name returns the pattern in a readable form.
 func (v Value) Name() string {
 	return strings.NewReplacer("{cpu}", "[id]", "[0-9]*", "[id]", "*", "[name]").Replace(v.Pattern)
 }
 
 func (v Value) shellPattern() string { return strings.ReplaceAll(v.Pattern, "{cpu}", "*") }
 
-// command writes the wanted value in a shell.
+// command returns a shell command that writes the wanted value.
 func (v Value) command() string {
 	switch {
 	case strings.Contains(v.Pattern, "{cpu}"):

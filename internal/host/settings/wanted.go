@@ -9,7 +9,7 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// atLeast wants a number that is not smaller.
+// atLeast wants a number that is at least the given one.
 func atLeast(least int) func(*Host, string, string) (string, string) {
 	return func(_ *Host, _, now string) (string, string) {
 		n, err := strconv.Atoi(now)
@@ -23,7 +23,7 @@ func atLeast(least int) func(*Host, string, string) (string, string) {
 	}
 }
 
-// listWithoutReserved takes the reserved CPUs out of a list; if no CPU remains, it wants the housekeeping CPUs.
+// listWithoutReserved removes the reserved CPUs from a list. If no CPU remains, it wants the housekeeping CPUs.
 func listWithoutReserved(h *Host, _, now string) (string, string) {
 	set, err := List.Set(now)
 	if err != nil {
@@ -32,7 +32,7 @@ func listWithoutReserved(h *Host, _, now string) (string, string) {
 	return h.Others(set).String(), ""
 }
 
-// maskWithoutReserved is the same for a mask.
+// maskWithoutReserved is like listWithoutReserved for a mask.
 func maskWithoutReserved(h *Host, _, now string) (string, string) {
 	set, err := Mask.Set(now)
 	if err != nil {
@@ -41,7 +41,7 @@ func maskWithoutReserved(h *Host, _, now string) (string, string) {
 	return h.Others(set).Mask(), ""
 }
 
-// receiveMask is for a mask that may become empty, which means that nothing is steered.
+// receiveMask is for a mask that may become empty, which disables steering.
 func receiveMask(h *Host, _, now string) (string, string) {
 	set, err := Mask.Set(now)
 	if err != nil {
@@ -50,7 +50,7 @@ func receiveMask(h *Host, _, now string) (string, string) {
 	return set.Minus(h.Reserved).Mask(), ""
 }
 
-// transmitMask leaves an empty mask, which steers nothing, and never makes one.
+// transmitMask keeps an empty mask, which disables steering, but never wants one.
 func transmitMask(h *Host, file, now string) (string, string) {
 	if set, err := Mask.Set(now); err == nil && len(set) == 0 {
 		return now, ""
@@ -58,7 +58,7 @@ func transmitMask(h *Host, file, now string) (string, string) {
 	return maskWithoutReserved(h, file, now)
 }
 
-// choice wants a word where a file of the same folder lists it.
+// choice wants value if listFile in the same folder lists it.
 func choice(value, listFile string) func(*Host, string, string) (string, string) {
 	return func(h *Host, file, now string) (string, string) {
 		known, err := h.FS.Read(path.Join(path.Dir(file), listFile))
@@ -69,8 +69,8 @@ func choice(value, listFile string) func(*Host, string, string) (string, string)
 	}
 }
 
-// smtOff keeps SMT on where it would take a reserved core away: the kernel leaves the first thread of each core.
-// smt-sibling-free, which is set next, then takes the others.
+// smtOff keeps SMT on if turning it off would remove a reserved core: the kernel keeps only the first thread of
+// each core. The next setting, smt-sibling-free, then takes the other siblings offline.
 func smtOff(h *Host, _, now string) (string, string) {
 	var lost cpuset.Set
 	for _, id := range h.Reserved {
@@ -89,14 +89,14 @@ func smtOff(h *Host, _, now string) (string, string) {
 	case "notsupported", "notimplemented":
 		return "", "the processor shows no SMT"
 	}
-	// POWER counts threads per core.
+	// POWER has the number of threads per core.
 	if n, err := strconv.Atoi(now); err == nil {
 		return strconv.Itoa(min(n, 1)), ""
 	}
 	return "", "unknown value " + strconv.Quote(now)
 }
 
-// siblingOff leaves reserved CPUs alone: a slot takes one CPU of a core, and the other idles.
+// siblingOff keeps reserved CPUs online: a slot uses one CPU of a core, and its sibling idles.
 func siblingOff(h *Host, file, now string) (string, string) {
 	id, err := strconv.Atoi(strings.TrimPrefix(path.Base(path.Dir(file)), "cpu"))
 	if err != nil || h.Reserved.Contains(id) || now != "1" {
@@ -108,7 +108,7 @@ func siblingOff(h *Host, file, now string) (string, string) {
 	return now, ""
 }
 
-// processorClock wants the processor's own counter where the kernel still offers it.
+// processorClock wants the processor's own clock source if the kernel offers it.
 func processorClock(h *Host, file, now string) (string, string) {
 	counters := []string{"tsc", "arch_sys_counter", "timebase"}
 	if slices.Contains(counters, now) {
@@ -123,7 +123,7 @@ func processorClock(h *Host, file, now string) (string, string) {
 	return "", "available_clocksource does not offer the processor's own counter"
 }
 
-// fixedGovernor leaves userspace alone, which is a fixed speed that somebody chose.
+// fixedGovernor keeps the governor userspace, which means that somebody chose a fixed frequency.
 func fixedGovernor(h *Host, file, now string) (string, string) {
 	if now == "userspace" {
 		return now, ""
@@ -131,7 +131,7 @@ func fixedGovernor(h *Host, file, now string) (string, string) {
 	return choice("performance", "scaling_available_governors")(h, file, now)
 }
 
-// boostOff leaves policies alone that hold no reserved CPU, or do not say which they hold.
+// boostOff ignores policies that have no reserved CPU or an unknown set of CPUs.
 func boostOff(h *Host, file, now string) (string, string) {
 	related := strings.Fields(h.Optional(path.Join(path.Dir(file), "related_cpus")))
 	set, err := cpuset.Parse(strings.Join(related, ","))
@@ -141,8 +141,8 @@ func boostOff(h *Host, file, now string) (string, string) {
 	return "0", ""
 }
 
-// sustainable is the highest frequency that the processor can hold at all times. Two limits that are equal already, and
-// not above it, are somebody's choice.
+// sustainable wants the highest frequency that the processor can sustain. It keeps equal limits that are not
+// above it, because somebody chose them.
 func sustainable(h *Host, file, now string) (string, string) {
 	dir := path.Dir(file)
 	base := h.number(dir + "/base_frequency")
@@ -163,8 +163,8 @@ func sustainable(h *Host, file, now string) (string, string) {
 	return strconv.Itoa(h.frequencyStep(dir, base)), ""
 }
 
-// frequencyStep is the highest frequency of a driver with fixed steps that is not above the wanted one: the kernel
-// would round, and a rounded value would look like a change by others.
+// frequencyStep returns the highest frequency step of the driver that is not above the wanted one. Otherwise
+// the kernel would round the value, which would look like a change by somebody else.
 func (h *Host) frequencyStep(dir string, wanted int) int {
 	best := 0
 	for f := range strings.FieldsSeq(h.Optional(dir + "/scaling_available_frequencies")) {
@@ -178,7 +178,7 @@ func (h *Host) frequencyStep(dir string, wanted int) int {
 	return best
 }
 
-// shallowSleep wants 2 us: it lets a CPU halt, while n/a would have it spin. 0 is no limit at all
+// shallowSleep wants 2 us, with which a CPU halts; with n/a it would poll. 0 means no limit
 // (Documentation/admin-guide/pm/cpuidle.rst).
 func shallowSleep(h *Host, file, now string) (string, string) {
 	if len(h.Glob(path.Dir(path.Dir(file))+"/cpuidle/state[0-9]*")) == 0 {

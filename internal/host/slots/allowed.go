@@ -10,19 +10,19 @@ import (
 	"judged/internal/host/topology"
 )
 
-// Allowed returns an error where the control groups of this process cannot have these CPUs, or it has no other. In a
-// container with a cpuset the machine has CPUs that the kernel refuses to a group of judged, with no more than
-// "permission denied". The error says what to do.
+// Allowed returns an error if control groups of this process cannot use cpus, or can use no other CPU. In a
+// container with a cpuset the kernel rejects other CPUs of the machine with a mere "permission denied". The
+// error says how to fix this.
 func Allowed(h hostfs.FS, t topology.Topology, cpus cpuset.Set) error {
 	file, text := cpusetOf(h)
 	if text == "" {
-		return nil // nothing limits
+		return nil // no limit
 	}
 	allowed, err := cpuset.Parse(text)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
 	}
-	// What is in a partition has left the groups above it, and can be used there.
+	// CPUs of a partition are not in the groups above it but can be used there.
 	allowed = allowed.Union(t.Isolated)
 	for _, p := range t.Partitions {
 		allowed = allowed.Union(p.CPUs)
@@ -39,11 +39,11 @@ func Allowed(h hostfs.FS, t topology.Topology, cpus cpuset.Set) error {
 	return nil
 }
 
-// cpusetOf is the file with the CPUs of the group that those of judged are below. With v1 that is its own. With v2 it is
-// the root that judged sees: that of a container is a group like any other.
+// cpusetOf returns the cpuset file that limits judged's control groups. With v1 it is that of judged's own
+// group. With v2 it is that of the visible root, which in a container is an ordinary group.
 func cpusetOf(h hostfs.FS) (file, text string) {
 	read := func(path string) string {
-		text, _ := h.Read(path) // what is not there limits nothing
+		text, _ := h.Read(path) // a missing file means no limit
 		return text
 	}
 	own := proc.Cgroups(read("/proc/self/cgroup"))["cpuset"]

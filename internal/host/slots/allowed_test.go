@@ -11,7 +11,7 @@ import (
 	"judged/internal/host/topology"
 )
 
-// TestAllowed: a cpuset that lacks a slot's CPU, or has no other, is an error that names its file.
+// TestAllowed: if a cpuset lacks the slot's CPU or has no other CPU, the error names the file.
 func TestAllowed(t *testing.T) {
 	const v1, v2 = "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
 	isolated := topology.Topology{Online: cpuset.New(0, 1, 2, 3), Isolated: cpuset.New(3)}
@@ -22,7 +22,7 @@ func TestAllowed(t *testing.T) {
 		top    topology.Topology
 		mounts string
 		files  map[string]string
-		says   string // "" is no error
+		says   string // "" means no error
 	}{
 		{"no groups", parted, "", nil, ""},
 		{"v1, all", parted, v1, map[string]string{"cpuset/judges/cpuset.cpus": "0-3"}, ""},

@@ -7,10 +7,9 @@ import (
 	"judged/internal/host/topology"
 )
 
-// Balanced returns an error where the scheduler would not spread the threads of
-// a run over the CPUs of its slot. It does not on isolated ones: threads stay on
-// the CPU on which they started, so that of two that compute one gets nothing.
-// The error says what to do.
+// Balanced returns an error if the scheduler would not balance the threads of a run over the CPUs of its slot.
+// On isolated CPUs it does not: threads stay on the CPU on which they started, so that one of two busy threads
+// may get no CPU time. The error says how to fix this.
 func Balanced(t topology.Topology, planned []Slot) error {
 	for _, s := range planned {
 		alone := s.CPUs.Intersect(t.Isolated)

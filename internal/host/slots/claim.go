@@ -15,16 +15,16 @@ import (
 	"judged/internal/base/linux"
 )
 
-// Holder is the judged that judges on a CPU, as shown to the next one that wants the same CPU.
+// Holder describes the judged process that has claimed a CPU, for the next one that claims it.
 type Holder struct {
-	Command      string    `json:"command"` // and what it works on
+	Command      string    `json:"command"` // with its arguments
 	PID          int       `json:"pid"`
 	PIDNamespace string    `json:"pid_namespace"`
-	HostName     string    `json:"host_name"` // of a container its id or name
+	HostName     string    `json:"host_name"` // in a container, its id or name
 	Since        time.Time `json:"since"`
 }
 
-// self describes the calling process.
+// self returns the Holder for the calling process.
 func self(command string) (Holder, error) {
 	namespace, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
@@ -35,7 +35,7 @@ func self(command string) (Holder, error) {
 		Since: time.Now().Truncate(time.Second)}, err
 }
 
-// where names the process for a reader, who may be in another container.
+// where describes where the process runs, for a reader who may be in another container.
 func (h Holder) where() string {
 	if namespace, err := os.Readlink("/proc/self/ns/pid"); err == nil && namespace == h.PIDNamespace {
 		return fmt.Sprintf("process %d", h.PID)
@@ -43,10 +43,10 @@ func (h Holder) where() string {
 	return fmt.Sprintf("process %d of another container or PID namespace, with host name %q", h.PID, h.HostName)
 }
 
-// TakenError is a CPU that another judged uses.
+// TakenError reports that another judged process has claimed a CPU.
 type TakenError struct {
 	CPU    int
-	Holder Holder // zero if unknown
+	Holder Holder // zero value if unknown
 }
 
 func (e *TakenError) Error() string {
@@ -59,28 +59,29 @@ func (e *TakenError) Error() string {
 		e.CPU, holder)
 }
 
-// Claim keeps every other judged of the machine off some CPUs, until it is closed or its process ends in any way.
+// Claim prevents other judged processes on the machine from using the claimed CPUs until it is closed or its
+// process ends.
 type Claim struct {
-	// Confined says why only judged processes that share this one's /run notice the claim; nil if all of the machine
-	// do.
+	// Confined is not nil if only judged processes that share this process's /run notice the claim. It says
+	// why.
 	Confined error
 
 	files []*os.File
 }
 
 const (
-	// claimFolder is at the root of devtmpfs, the only file system that can be written to and is the same one in all
-	// mount, PID, cgroup and network namespaces of a kernel. cgroup v2 is one too, but a container sees its own part.
+	// claimFolder is at the root of devtmpfs, the only writable file system that all mount, PID, cgroup and
+	// network namespaces of a kernel share. cgroup v2 is shared too, but a container sees only its own part.
 	claimFolder = ".judged"
-	// confinedFolder is used on a kernel without devtmpfs, or where a security module forbids it.
+	// confinedFolder is used if the kernel has no devtmpfs or a security module forbids its use.
 	confinedFolder = "/run/judged/cpus"
 
 	maxHolderBytes = 4 << 10
 )
 
-// ClaimCPUs claims CPUs for the calling process. The error is a *TakenError where another judged has one of them. The
-// folder holds one file for each CPU; "" is the one that all judged processes of the machine share, and any other is
-// for tests, which judge on the same CPUs at once.
+// ClaimCPUs claims CPUs for the calling process. The error is a *TakenError if another judged process has one
+// of them. The folder has one file per CPU. "" means the folder shared by all judged processes of the machine;
+// other folders are for tests that use the same CPUs concurrently.
 func ClaimCPUs(folder string, cpus cpuset.Set, command string) (*Claim, error) {
 	c := &Claim{}
 	if folder != "" {
@@ -91,11 +92,11 @@ func ClaimCPUs(folder string, cpus cpuset.Set, command string) (*Claim, error) {
 		c.Confined = err
 		return c, c.take(confinedFolder, cpus, command)
 	}
-	defer devices.Close() // the files keep the mount
+	defer devices.Close() // the open files keep the mount
 	return c, c.take(fmt.Sprintf("/proc/self/fd/%d/%s", devices.Fd(), claimFolder), cpus, command)
 }
 
-// take claims all of the CPUs or none.
+// take claims all CPUs or none.
 func (c *Claim) take(folder string, cpus cpuset.Set, command string) error {
 	h, err := self(command)
 	if err == nil {
@@ -134,7 +135,8 @@ func (c *Claim) takeOne(file string, id int, h Holder) error {
 	return nil
 }
 
-// holderOf reads who has a CPU. It waits briefly for one that has just claimed it and has not written its name yet.
+// holderOf returns the holder of a CPU. It waits briefly if the holder has the lock but has not written its
+// name yet.
 func holderOf(file string) (h Holder) {
 	for range 20 {
 		f, err := os.Open(file)
@@ -156,7 +158,7 @@ func holderOf(file string) (h Holder) {
 func (c *Claim) Close() error {
 	var errs []error
 	for _, f := range c.files {
-		// The name of this holder must not be read while the next one has the lock.
+		// The next holder must not be reported under this holder's name.
 		errs = append(errs, f.Truncate(0), f.Close())
 	}
 	c.files = nil

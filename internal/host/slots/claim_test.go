@@ -19,7 +19,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// claimEnv makes this binary a process that claims the CPU it names, says so or why not, and stays.
+// claimEnv makes this binary claim the CPU that it names, report the result, and wait.
 const claimEnv = "JUDGED_TEST_CLAIM"
 
 func TestMain(m *testing.M) {
@@ -46,11 +46,11 @@ func claimMain(text string) {
 	os.Exit(3)
 }
 
-// container are the namespaces of a container.
+// container is the set of namespaces of a container.
 const container = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWCGROUP | syscall.CLONE_NEWNET |
 	syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 
-// ownFiles gives a container what an image and its runtime would: nothing of the host's.
+// ownFiles replaces the file systems of the host, as an image and a container runtime do.
 func ownFiles() error {
 	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	for _, dir := range []string{"/run", "/tmp", "/dev"} {
@@ -59,7 +59,7 @@ func ownFiles() error {
 	return errors.Join(err, syscall.Mount("proc", "/proc", "proc", 0, ""))
 }
 
-// claimant starts a process that claims a CPU, and returns what it says.
+// claimant starts a process that claims a CPU, and returns its report.
 func claimant(t *testing.T, cpu int, namespaces uintptr) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -78,7 +78,7 @@ func claimant(t *testing.T, cpu int, namespaces uintptr) (*exec.Cmd, string) {
 	}
 	t.Cleanup(func() {
 		stdin.Close()
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have exited
 		_ = cmd.Wait()
 	})
 	buffer := make([]byte, 1<<10)
@@ -89,8 +89,8 @@ func claimant(t *testing.T, cpu int, namespaces uintptr) (*exec.Cmd, string) {
 	return cmd, strings.TrimSpace(string(buffer[:n]))
 }
 
-// noCPU is the number of a CPU that no machine has, and no other test at this moment claims, so that the folder of the
-// machine itself can be tried out.
+// noCPU returns the number of a CPU that no machine has and no other test is claiming, so that the machine's
+// own folder can be used.
 func noCPU(t *testing.T) int {
 	cpu := 1<<23 + os.Getpid()
 	t.Cleanup(func() {
@@ -106,7 +106,7 @@ func noCPU(t *testing.T) int {
 	return cpu
 }
 
-// TestClaimAcrossContainers claims one CPU on the host and in two containers, in each order.
+// TestClaimAcrossContainers claims a CPU on the host and in two containers, in each order.
 func TestClaimAcrossContainers(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	for _, tt := range []struct {
@@ -138,7 +138,7 @@ func TestClaimAcrossContainers(t *testing.T) {
 				fmt.Sprintf("(process %d, since", first.Process.Pid)) {
 				t.Errorf("the second does not name process %d: %q", first.Process.Pid, said)
 			}
-			// The kernel gives it back, however the holder ends.
+			// The kernel releases the lock when the holder is killed.
 			if err := first.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestClaimAcrossContainers(t *testing.T) {
 	}
 }
 
-// mountOptions are those of devtmpfs, wherever it is mounted.
+// mountOptions returns the options of devtmpfs.
 func mountOptions(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/mounts")
@@ -185,7 +185,7 @@ func TestClaimAllOrNone(t *testing.T) {
 	if diff := cmp.Diff(want, taken, ignore, cmpopts.EquateApproxTime(time.Minute)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// The refused claim has let go of CPU 2, and the first of CPU 3.
+	// The failed claim has released CPU 2, and the first claim has released CPU 3.
 	for cpu, c := range map[int]*Claim{2: nil, 3: first} {
 		if c != nil {
 			if err := c.Close(); err != nil {
@@ -202,7 +202,8 @@ func TestClaimAllOrNone(t *testing.T) {
 	}
 }
 
-// TestClaimOfWhoSaysNothing is the moment between the lock and the name in it, and a file that somebody wrote over.
+// TestClaimOfWhoSaysNothing: a holder that has the lock but has not written its name yet, and a file that was
+// overwritten.
 func TestClaimOfWhoSaysNothing(t *testing.T) {
 	for name, text := range map[string]string{"nothing": "", "no JSON": "process 1", "no holder": "{}"} {
 		dir := t.TempDir()
@@ -221,7 +222,7 @@ func TestClaimOfWhoSaysNothing(t *testing.T) {
 	}
 }
 
-// TestClaimForgetsWhoIsGone: a claim that is refused does not name a holder that has released the CPU.
+// TestClaimForgetsWhoIsGone: the error of a failed claim does not name a holder that has released the CPU.
 func TestClaimForgetsWhoIsGone(t *testing.T) {
 	dir := t.TempDir()
 	gone, err := ClaimCPUs(dir, cpuset.New(3), "judged run ./gone")

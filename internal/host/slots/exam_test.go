@@ -13,8 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// examined starts an examination of a slot that works until it is ended, and
-// returns when the slot is its own.
+// examined starts an examination that runs until it is interrupted, and returns when it has the slot.
 func examined(t *testing.T, pool *Pool, cpus string) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
@@ -27,8 +26,7 @@ func examined(t *testing.T, pool *Pool, cpus string) <-chan error {
 	return ended
 }
 
-// TestJobEndsExamination: a job that wants a slot gets it from an examination
-// it, at once.
+// TestJobEndsExamination: a job that needs a slot interrupts an examination of it and gets the slot at once.
 func TestJobEndsExamination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0"), time.Now)
@@ -47,14 +45,14 @@ func TestJobEndsExamination(t *testing.T) {
 	})
 }
 
-// TestWhatEndsAnExamination: those whom it keeps from running, and nobody else.
+// TestWhatEndsAnExamination: only callers that the examination blocks interrupt it.
 func TestWhatEndsAnExamination(t *testing.T) {
 	tests := []struct {
 		name  string
 		slots string
-		held  api.HoldCause                                           // of the examined slot 1, if any
+		held  api.HoldCause                                           // of the examined slot 1, or none
 		busy  string                                                  // the first of these slots is the job's own
-		do    func(ctx context.Context, pool *Pool, own *Lease) error // has the slot that is busy
+		do    func(ctx context.Context, pool *Pool, own *Lease) error // own is the lease of the busy slot
 		want  bool
 	}{
 		{"a job without another slot", "1@0 2@1", "", "2", leaseOne, true},
@@ -127,7 +125,7 @@ func borrowWish(w Wish) func(context.Context, *Pool, *Lease) error {
 	}
 }
 
-// TestAwait: it returns when a job would have a slot, and takes none.
+// TestAwait: it returns when a job could get a slot, and leases none.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0 2@0"), time.Now)
@@ -169,7 +167,7 @@ func TestAwait(t *testing.T) {
 	})
 }
 
-// TestExamineIsPatientOnly so long.
+// TestExamineIsPatient: Examine fails after its patience.
 func TestExamineIsPatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0"), time.Now)

@@ -8,8 +8,8 @@ import (
 	"judged/internal/host/topology"
 )
 
-// Slot is what one run gets: CPUs of different physical cores, all on one NUMA
-// node, whose memory it uses.
+// Slot is the CPUs of one run. They are on different physical cores of one NUMA node, whose memory the run
+// uses.
 type Slot struct {
 	CPUs  cpuset.Set
 	Node  int
@@ -20,20 +20,18 @@ type Slot struct {
 // the last-level cache or in memory. A slot interferes with itself.
 func (s Slot) Interferes(o Slot) bool { return s.Node == o.Node || s.Cache.Overlaps(o.CPUs) }
 
-// Plan cuts the CPUs that want names into disjoint slots of width CPUs each,
-// ordered by their first CPU. When want is empty it takes the isolated CPUs,
-// and if none of them is usable the last CPU of the machine, with as many of the
-// CPUs below it as the width needs.
+// Plan splits the CPUs in want into disjoint slots of width CPUs each, ordered by their first CPU. If want is
+// empty it uses the isolated CPUs. If none of them is usable, it uses the last CPU of the machine, and the CPUs
+// below it if width is above 1.
 //
 // The rules:
-//   - of one physical core only the lowest CPU in the set is used, its siblings
-//     stay idle: two runs on one core share its execution units;
-//   - CPU 0 is left to the kernel, which always runs housekeeping on it, unless
-//     it is the only CPU online; a set that names CPU 0 does not get its siblings
-//     instead;
-//   - a slot never spans NUMA nodes, and shares one last-level cache if it can.
+//   - Only the lowest CPU of a physical core in the set is used. Its siblings stay idle, because two runs on one
+//     core share its execution units.
+//   - CPU 0 is not used, because the kernel always runs housekeeping on it, unless it is the only CPU online. If
+//     want contains CPU 0, its siblings are not used in its place.
+//   - A slot never spans NUMA nodes, and shares one last-level cache if possible.
 //
-// CPUs that do not fill a slot are left out. Errors name the CPU and what to do.
+// CPUs that do not fill a slot are not used. Errors name the CPU and the fix.
 func Plan(t topology.Topology, want cpuset.Set, width int) ([]Slot, error) {
 	if width < 1 {
 		return nil, fmt.Errorf("plan slots: width %d is not positive: a slot has at least one CPU", width)
@@ -87,7 +85,7 @@ func automatic(t topology.Topology, width int) ([]topology.CPU, error) {
 	return last(t, width), nil
 }
 
-// usable is the lowest CPU in set of every core, without CPU 0.
+// usable returns the lowest CPU of each core in set, except CPU 0.
 func usable(t topology.Topology, set cpuset.Set) []topology.CPU {
 	var cpus []topology.CPU
 	cores := map[int]bool{}
@@ -104,9 +102,9 @@ func usable(t topology.Topology, set cpuset.Set) []topology.CPU {
 	return cpus
 }
 
-// last is the last CPU online and, for a width above 1, the next cores of its
-// node below it. The first one is taken whatever it is, the sibling of CPU 0 or
-// CPU 0 itself: judged works on every machine.
+// last returns the last online CPU and, for a width above 1, the next lower cores of its node. It does not
+// exclude any CPU from being the first one, not even CPU 0 or its sibling, so that judged works on every
+// machine.
 func last(t topology.Topology, width int) []topology.CPU {
 	var cpus []topology.CPU
 	cores := map[int]bool{0: true}
@@ -122,8 +120,7 @@ func last(t topology.Topology, width int) []topology.CPU {
 	return cpus
 }
 
-// pack fills slots within a last-level cache first, then with what the caches
-// of a node have left over.
+// pack fills slots within a last-level cache first, and then with the remaining CPUs of a node.
 func pack(cpus []topology.CPU, width int) []Slot {
 	var planned []Slot
 	for _, node := range groupBy(cpus, func(c topology.CPU) int { return c.Node }) {
@@ -139,7 +136,7 @@ func pack(cpus []topology.CPU, width int) []Slot {
 	return planned
 }
 
-// groupBy splits cpus by key, the groups in the order of their first CPU.
+// groupBy groups cpus by key. The groups are in the order of their first CPU.
 func groupBy[K comparable](cpus []topology.CPU, key func(topology.CPU) K) [][]topology.CPU {
 	var groups [][]topology.CPU
 	place := map[K]int{}
@@ -155,7 +152,7 @@ func groupBy[K comparable](cpus []topology.CPU, key func(topology.CPU) K) [][]to
 	return groups
 }
 
-// chunk appends to planned what full slots cpus give and returns the rest.
+// chunk appends full slots to planned and returns the remaining CPUs.
 func chunk(planned []Slot, cpus []topology.CPU, width int) ([]Slot, []topology.CPU) {
 	for len(cpus) >= width {
 		planned = append(planned, Slot{CPUs: ids(cpus[:width]), Node: cpus[0].Node, Cache: cacheOf(cpus[:width])})
@@ -187,8 +184,7 @@ func tooWide(cpus []topology.CPU, width int) error {
 		" use a width up to %d or name more CPUs", width, most[0].Node, ids(most), len(most))
 }
 
-// Reserved is the CPUs of the slots and all their siblings: a busy sibling slows
-// its core down.
+// Reserved returns the CPUs of the slots and all their siblings, because a busy sibling slows its core down.
 func Reserved(t topology.Topology, planned []Slot) cpuset.Set {
 	var all cpuset.Set
 	for _, s := range planned {
@@ -202,9 +198,8 @@ func Reserved(t topology.Topology, planned []Slot) cpuset.Set {
 	return all
 }
 
-// Housekeeping is where everything else runs, judged and checkers included:
-// the online CPUs that are not reserved. If there are none it is the
-// siblings of the slots' CPUs, and without those all CPUs.
+// Housekeeping returns the CPUs for everything else, including judged and checkers: the online CPUs that are
+// not reserved. If there are none, it returns the siblings of the slots' CPUs, or else all CPUs.
 func Housekeeping(t topology.Topology, planned []Slot) cpuset.Set {
 	if free := t.Online.Minus(Reserved(t, planned)); len(free) > 0 {
 		return free

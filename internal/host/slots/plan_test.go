@@ -20,8 +20,8 @@ func set(t testing.TB, list string) cpuset.Set {
 	return s
 }
 
-// machine describes a made-up machine by the lists of CPUs that share
-// something; a CPU that is in no core is a core.
+// machine describes a machine by lists of CPUs that share something. A CPU that is in no list of cores is a
+// core.
 type machine struct {
 	nodes    []string
 	cores    []string
@@ -74,11 +74,11 @@ func TestPlan(t *testing.T) {
 	tests := []struct {
 		name    string
 		machine machine
-		want    string // CPUs asked for
+		want    string // requested CPUs
 		width   int
 		slots   string // "cpus@node ..."
-		house   string // what is left for everything else
-		err     string // part of the message
+		house   string // housekeeping CPUs
+		err     string // substring of the message
 	}{
 		{name: "nothing isolated: the last CPU", machine: eight, width: 1, slots: "7@0", house: "0-6"},
 		{name: "nothing isolated, wide: the last CPUs", machine: eight, width: 3, slots: "5-7@0", house: "0-4"},
@@ -173,7 +173,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// parseSlots reads "1-2@0 3@1".
+// parseSlots parses "1-2@0 3@1".
 func parseSlots(t *testing.T, text string) []Slot {
 	t.Helper()
 	var out []Slot
@@ -194,7 +194,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestPlanKeepsTheRules holds plans of random machines against every rule.
+// TestPlanKeepsTheRules checks plans of random machines against each rule.
 func TestPlanKeepsTheRules(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const machines = 400
@@ -235,8 +235,8 @@ func TestPlanKeepsTheRules(t *testing.T) {
 	}
 }
 
-// randomMachine has 16 CPUs in up to 2 nodes and 4 caches, with or without SMT
-// in either of the kernel's numberings.
+// randomMachine returns a machine with 16 CPUs in up to 2 nodes and 4 caches, with or without SMT in either of
+// the kernel's numberings.
 func randomMachine(r *rand.Rand) machine {
 	m := machine{nodes: []string{"0-7", "8-15"}, caches: []string{"0-3", "4-7", "8-11", "12-15"}}
 	if r.IntN(2) == 0 {

@@ -13,30 +13,29 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// Errors that callers distinguish.
+// Errors of a Pool.
 var (
-	// ErrUnknownSlot is returned for CPUs that are not exactly those of a slot.
+	// ErrUnknownSlot means that no slot has exactly the given CPUs.
 	ErrUnknownSlot = errors.New("no slot has exactly these CPUs")
-	// ErrWanted ends an examination: a job wants the slot.
+	// ErrWanted interrupts an examination because a job needs the slot.
 	ErrWanted = errors.New("a job wants the slot")
 )
 
-// Pool leases slots to one holder each, in the order of the requests. It is safe
-// for concurrent use.
+// Pool leases each slot to one holder at a time, in the order of the requests. It is safe for concurrent use.
 //
-// The mutex guards places and both queues. It is a leaf: while it is held, no other
-// lock is taken, nothing waits and no foreign code runs, except now.
+// The mutex guards places and both queues. While it is held, no other lock is taken, nothing blocks, and no
+// foreign code runs except now.
 type Pool struct {
 	now func() time.Time
 
 	mu        sync.Mutex
 	places    []*place
-	waiting   []*waiter // the longest first
+	waiting   []*waiter // longest waiting first
 	examiners []*waiter // served after waiting
 }
 
-// NewPool starts with all slots idle. now is the clock of Status.Since, usually
-// time.Now; it is called with the pool locked and must not use the pool.
+// NewPool returns a pool with all slots idle. now is the clock for SlotStatus.Since, usually time.Now. It is
+// called with the pool locked and must not use the pool.
 func NewPool(planned []Slot, now func() time.Time) *Pool {
 	p := &Pool{now: now}
 	start := now()
@@ -46,26 +45,24 @@ func NewPool(planned []Slot, now func() time.Time) *Pool {
 	return p
 }
 
-// Lease is the right to run on a slot, until Release.
+// Lease is the right to use a slot until Release is called.
 type Lease struct {
 	pool  *Pool
 	place *place
-	from  *Lease // of a loan: who has it
-	quiet bool   // a loan that keeps its neighbours from being used
-	done  bool   // guarded by pool.mu, as place's members are
+	from  *Lease // for a loan: the lease of the borrower
+	quiet bool   // a loan during which the neighbours must not be used
+	done  bool   // guarded by pool.mu, like the members of place
 }
 
-// Lease waits until it is the caller's turn and a slot is idle, and takes the
-// one that was idle longest; it ends an examination that has one. It fails only
-// with the cause of ctx.
+// Lease waits until it is the caller's turn and a slot is idle. It takes the slot that was idle longest, or
+// else interrupts an examination. It fails only with the cause of ctx.
 func (p *Pool) Lease(ctx context.Context) (*Lease, error) {
 	return p.await(ctx, p.enqueue(&waiter{wishes: []Wish{{}}}))
 }
 
-// Await waits until Lease would get a slot, and returns it: the one that was
-// idle longest, or else one that is being examined. It takes nothing, so a later
-// Lease may be of another slot. It fails only with the cause of
-// ctx.
+// Await waits until Lease would get a slot and returns that slot: the one that was idle longest, or else one
+// that is being examined. It does not reserve the slot, so a later Lease may get another one. It fails only
+// with the cause of ctx.
 func (p *Pool) Await(ctx context.Context) (Slot, error) {
 	l, err := p.await(ctx, p.enqueue(&waiter{look: true, wishes: []Wish{{}}}))
 	if err != nil {
@@ -74,12 +71,10 @@ func (p *Pool) Await(ctx context.Context) (Slot, error) {
 	return l.Slot(), nil
 }
 
-// Examine waits until a certain slot is free and no job wants it, and works on
-// it, even if it is out of use: for Snapshot and Lease it stays so. When a job wants
-// the slot the context of the work ends with ErrWanted, and the job gets the slot
-// as soon as the work returns. It fails with the error
-// of the work, the cause of ctx, ErrUnknownSlot, or with context.DeadlineExceeded
-// when the slot was not free within the patience.
+// Examine waits until a slot is free and no job needs it, and then calls work with it, even if it is out of
+// use. Snapshot and Lease still treat the slot as out of use. When a job needs the slot, the context of work is
+// cancelled with ErrWanted, and the job gets the slot when work returns. Examine fails with the error of work,
+// the cause of ctx, ErrUnknownSlot, or context.DeadlineExceeded if the slot was not free within patience.
 func (p *Pool) Examine(ctx context.Context, cpus cpuset.Set, patience time.Duration,
 	work func(context.Context) error) error {
 	s := p.find(cpus)
@@ -98,7 +93,7 @@ func (p *Pool) Examine(ctx context.Context, cpus cpuset.Set, patience time.Durat
 	return work(working)
 }
 
-// await waits until the waiter is served or the caller gives up.
+// await waits until the waiter is served or ctx is done.
 func (p *Pool) await(ctx context.Context, t *waiter) (*Lease, error) {
 	if ctx.Err() == nil {
 		select {
@@ -111,19 +106,18 @@ func (p *Pool) await(ctx context.Context, t *waiter) (*Lease, error) {
 	return nil, fmt.Errorf("lease a slot: %w", context.Cause(ctx))
 }
 
-// Slot is what was leased.
+// Slot returns the leased slot.
 func (l *Lease) Slot() Slot { return l.place.slot }
 
-// Release gives the slot back: to the next waiter, or out of use if it was
-// drained or quarantined meanwhile. Releasing again does nothing.
+// Release returns the slot to the pool. The next waiter gets it, unless it was drained or quarantined in the
+// meantime. Further calls have no effect.
 func (l *Lease) Release() {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	l.release()
 }
 
-// release is Release with the pool locked. After a loan its borrower rests
-// until it resumes.
+// release is Release with the pool locked. After a loan the borrower rests until Resume.
 func (l *Lease) release() {
 	if l.done {
 		return
@@ -142,14 +136,14 @@ func (l *Lease) release() {
 	l.pool.serve()
 }
 
-// Hold takes a slot out of use, at once or when its holder releases it. It does
-// not wait for that. A hold replaces an earlier one of the same cause.
+// Hold takes a slot out of use: at once, or when it is released, without waiting for that. A hold replaces an
+// earlier one with the same cause.
 func (p *Pool) Hold(cpus cpuset.Set, h Hold) error {
 	return p.change("hold", cpus, func(s *place) { s.holds[h.Cause] = h.Reason })
 }
 
-// Lift removes the holds of these causes; without causes, all. The slot is in use
-// again when it has no hold.
+// Lift removes the holds with the given causes, or all holds if there are none. The slot is in use again when
+// it has no hold.
 func (p *Pool) Lift(cpus cpuset.Set, causes ...api.HoldCause) error {
 	if len(causes) == 0 {
 		causes = Causes()
@@ -157,7 +151,7 @@ func (p *Pool) Lift(cpus cpuset.Set, causes ...api.HoldCause) error {
 	return p.change("lift the holds of", cpus, func(s *place) { s.lift(causes) })
 }
 
-// Slots lists what was planned.
+// Slots returns all slots of the plan.
 func (p *Pool) Slots() []Slot {
 	all := make([]Slot, len(p.places))
 	for i, s := range p.places {
@@ -166,14 +160,14 @@ func (p *Pool) Slots() []Slot {
 	return all
 }
 
-// Waiting is how many callers wait for a slot, without examinations.
+// Waiting returns the number of callers that wait for a slot, without examinations.
 func (p *Pool) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.waiting)
 }
 
-// Snapshot is all slots at one moment, in the order of the plan.
+// Snapshot returns the status of all slots at one time, in the order of the plan.
 func (p *Pool) Snapshot() []api.SlotStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,7 +194,7 @@ func (p *Pool) change(verb string, cpus cpuset.Set, how func(*place)) error {
 	return nil
 }
 
-// find needs no lock: which places there are never changes.
+// find needs no lock, because the set of places never changes.
 func (p *Pool) find(cpus cpuset.Set) *place {
 	for _, s := range p.places {
 		if slices.Equal(s.slot.CPUs, cpus) {

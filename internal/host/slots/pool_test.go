@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// clock returns a later second on every call.
+// clock returns a clock that advances by a second on each call.
 func clock() func() time.Time {
 	var n atomic.Int64
 	return func() time.Time { return at(n.Add(1) - 1) }
@@ -25,10 +25,10 @@ func clock() func() time.Time {
 
 func at(second int64) time.Time { return time.Unix(second, 0).UTC() }
 
-// TestStates walks a slot through every event in every state.
+// TestStates applies each event in each state of a slot.
 func TestStates(t *testing.T) {
 	type step struct {
-		do    string // lease, examine, release, lift, or a cause to hold or (with -) to lift
+		do    string // lease, examine, release, lift, or the cause of a hold, with - to lift it
 		state string
 		hold  Hold
 	}
@@ -111,7 +111,7 @@ func TestStates(t *testing.T) {
 					t.Fatal(err)
 				}
 				if s.state != want.State {
-					want.Since = at(int64(i + 1)) // every step asks the clock once
+					want.Since = at(int64(i + 1)) // each step reads the clock once
 				}
 				want.State, want.Cause, want.Reason = s.state, s.hold.Cause, s.hold.Reason
 				if diff := cmp.Diff([]api.SlotStatus{want}, pool.Snapshot()); diff != "" {
@@ -142,7 +142,7 @@ func TestUnknownSlot(t *testing.T) {
 	}
 }
 
-// TestLongestIdle: slots take turns.
+// TestLongestIdle: slots are used in turn.
 func TestLongestIdle(t *testing.T) {
 	pool := NewPool(parseSlots(t, "1@0 2@0 3@0"), clock())
 	var got []string
@@ -177,8 +177,7 @@ func mustLease(t *testing.T, pool *Pool) *Lease {
 	return l
 }
 
-// TestInOrder: those who wait are served in the order in which they came, and
-// one who gives up does not hold up the others.
+// TestInOrder: waiters are served in order, and a waiter that gives up does not block the others.
 func TestInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0"), time.Now)
@@ -201,7 +200,7 @@ func TestInOrder(t *testing.T) {
 				served <- fmt.Sprint(i)
 				l.Release()
 			}()
-			synctest.Wait() // it has its place in the line before the next one comes
+			synctest.Wait() // it is queued before the next one comes
 		}
 		giveUp(gaveUp)
 		synctest.Wait()
@@ -222,7 +221,7 @@ func TestInOrder(t *testing.T) {
 	})
 }
 
-// TestWaitsWhileDrained: a pool out of use keeps its line, and an undrain serves it.
+// TestWaitsWhileDrained: a pool out of use keeps its queue, and an undrain serves it.
 func TestWaitsWhileDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0"), time.Now)
@@ -250,8 +249,7 @@ func TestWaitsWhileDrained(t *testing.T) {
 	})
 }
 
-// TestServedAndCancelled: a waiter that is served and gives up in the same moment
-// passes the slot on.
+// TestServedAndCancelled: a waiter that is cancelled while it is served passes the slot on.
 func TestServedAndCancelled(t *testing.T) {
 	pool := NewPool(parseSlots(t, "1@0"), clock())
 	holder := mustLease(t, pool)
@@ -282,8 +280,8 @@ func TestLeaseOfTheCancelled(t *testing.T) {
 	}
 }
 
-// TestConcurrent: many who lease, one who drains and undrains; nobody ever
-// shares a slot, and in the end every slot is free.
+// TestConcurrent: many callers lease while one drains and undrains. A slot never has two holders, and all slots
+// are free at the end.
 func TestConcurrent(t *testing.T) {
 	pool := NewPool(parseSlots(t, "1@0 2@0 3@0"), time.Now)
 	var holders [4]atomic.Int32
@@ -336,7 +334,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestStatesAreListed: metrics need every state that Status shows.
+// TestStatesAreListed: metrics need all states that Status can show.
 func TestStatesAreListed(t *testing.T) {
 	shown := map[string]bool{}
 	for _, leased := range []bool{false, true} {

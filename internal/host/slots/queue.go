@@ -6,32 +6,31 @@ import (
 	"time"
 )
 
-// Wish is a requirement on the slot of a run.
+// Wish is a requirement on the slot for a run.
 type Wish struct {
-	Quiet     bool // no neighbour of the slot is busy, now and while it is held
-	OtherCore bool // not the slot that the caller has
+	Quiet     bool // no neighbour of the slot is busy while it is held
+	OtherCore bool // a slot other than the caller's
 }
 
 // waiter is a caller in a queue.
 type waiter struct {
-	look   bool                    // takes nothing
-	only   *place                  // of an examination: its slot
-	end    context.CancelCauseFunc // of an examination: ends its work
-	from   *Lease                  // of a borrower: its own lease
-	wishes []Wish                  // acceptable slots, the best first
-	served chan *Lease             // buffered, so that serving never blocks
+	look   bool                    // waits without leasing
+	only   *place                  // for an examination: its slot
+	end    context.CancelCauseFunc // for an examination: cancels its work
+	from   *Lease                  // for a borrower: its own lease
+	wishes []Wish                  // acceptable slots, best first
+	served chan *Lease             // buffered, so that serve never blocks
 }
 
-// Borrow waits for a slot for one run of the job that has l. Until then l rests: a
-// slot whose holder waits here is not busy, so two borrowers that wait for each
-// other's quiet both get it, one after the other. After patience any slot that is
-// free will do, in the last resort l's own; so it fails only with the cause of ctx.
-// While it waits for quiet, the neighbours of l are not leased again.
+// Borrow waits for a slot for one run of the job that holds l. Until then l rests: its slot is not busy, so
+// that two borrowers that each need the other's slot to be quiet get it one after the other. After patience,
+// Borrow accepts any free slot, in the worst case that of l, so it fails only with the cause of ctx. While it
+// waits for quiet, the neighbours of l are not leased.
 //
 // The loan ends with its Release, and l must not be used before Resume.
 func (l *Lease) Borrow(ctx context.Context, w Wish, patience time.Duration) (*Lease, error) {
 	if w.OtherCore && !l.pool.othersInUse(l.place) {
-		w.OtherCore = false // there is no other slot to wait for
+		w.OtherCore = false // there is no other slot
 	}
 	t := l.pool.enqueue(&waiter{from: l, wishes: []Wish{w}})
 	timer := time.AfterFunc(patience, func() {
@@ -41,28 +40,27 @@ func (l *Lease) Borrow(ctx context.Context, w Wish, patience time.Duration) (*Le
 	return l.pool.await(ctx, t)
 }
 
-// Resume waits, after a loan, until l's own slot may be busy again: a neighbour
-// may have got the quiet that the loan left there.
+// Resume waits after a loan until l's slot may be busy again, because a neighbour may now need it to be quiet.
 func (l *Lease) Resume(ctx context.Context) error {
 	own, err := l.pool.await(ctx, l.pool.enqueue(&waiter{from: l, wishes: []Wish{{}}}))
 	if err != nil {
 		return err
 	}
-	// Not by Release, after which a borrower rests.
+	// Not in Release: after that a borrower still rests.
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	own.done = true
 	return nil
 }
 
-// silence changes the count of the neighbours of a slot that is held in quiet.
+// silence adds n to the counts of the neighbours of s, which is held in quiet.
 func (p *Pool) silence(s *place, n int) {
 	for _, o := range p.neighbours(s) {
 		o.silenced += n
 	}
 }
 
-// neighbours are the other slots that interfere with s.
+// neighbours returns the other slots that interfere with s.
 func (p *Pool) neighbours(s *place) []*place {
 	var all []*place
 	for _, o := range p.places {
@@ -79,7 +77,7 @@ func (p *Pool) othersInUse(s *place) bool {
 	return slices.ContainsFunc(p.places, func(o *place) bool { return o != s && o.inUse() })
 }
 
-// enqueue adds a waiter to the end of its queue; it may be served at once.
+// enqueue appends a waiter to its queue. The waiter may be served at once.
 func (p *Pool) enqueue(t *waiter) *waiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +94,7 @@ func (p *Pool) enqueue(t *waiter) *waiter {
 	return t
 }
 
-// content lowers the requirements of a waiter.
+// content relaxes the requirements of a waiter.
 func (p *Pool) content(t *waiter, wishes []Wish) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +102,7 @@ func (p *Pool) content(t *waiter, wishes []Wish) {
 	p.serve()
 }
 
-// leave removes a waiter. If it was served a moment before, the next waiter gets
-// the lease.
+// leave removes a waiter. If it has just been served, the next waiter gets the lease.
 func (p *Pool) leave(t *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,10 +122,9 @@ func (p *Pool) leave(t *waiter) {
 	p.serve()
 }
 
-// serve gives slots to waiters in order, examinations last. It is called with the
-// pool locked after every change that can free a slot or add a waiter. A waiter
-// that cannot be served does not block those behind it, except for quiet: they do
-// not get its idle neighbours, or it would wait forever.
+// serve assigns slots to waiters in order, examinations last. It is called with the pool locked after each
+// change that can free a slot or add a waiter. A waiter that cannot be served does not block those behind it.
+// If it waits for quiet, however, its idle neighbours are kept free, because otherwise it could wait forever.
 func (p *Pool) serve() {
 	var kept []*place
 	grant := func(t *waiter) bool {
@@ -145,8 +141,7 @@ func (p *Pool) serve() {
 	p.interrupt()
 }
 
-// interrupt ends the examinations that waiters wait for. One job may end several of
-// them.
+// interrupt cancels the examinations that block waiters. One job may cancel several of them.
 func (p *Pool) interrupt() {
 	for _, s := range p.places {
 		if s.end != nil && slices.ContainsFunc(p.waiting, func(t *waiter) bool { return p.wants(t, s) }) {
@@ -155,7 +150,7 @@ func (p *Pool) interrupt() {
 	}
 }
 
-// wants reports whether a waiter would be served if the examination of s ended.
+// wants reports whether t would be served if the examination of s ended.
 func (p *Pool) wants(t *waiter, s *place) bool {
 	if t.from == nil {
 		return s.inUse()
@@ -164,7 +159,7 @@ func (p *Pool) wants(t *waiter, s *place) bool {
 	return w.OtherCore && s.inUse() || w.Quiet && slices.Contains(p.neighbours(t.from.place), s)
 }
 
-// grant serves a waiter with the best of its wishes that can be met.
+// grant serves a waiter with its best wish that can be met.
 func (p *Pool) grant(t *waiter, kept []*place) bool {
 	for _, w := range t.wishes {
 		if s := p.choose(t, w, kept); s != nil {
@@ -175,8 +170,8 @@ func (p *Pool) grant(t *waiter, kept []*place) bool {
 	return false
 }
 
-// choose takes the slot that was idle longest, and one that is being examined only
-// if there is no other. That spreads work and heat over the slots.
+// choose returns the slot that was idle longest, which spreads work and heat. It returns a slot that is being
+// examined only if there is no other.
 func (p *Pool) choose(t *waiter, w Wish, kept []*place) *place {
 	var best *place
 	for _, s := range p.places {
@@ -206,8 +201,8 @@ func (p *Pool) fits(t *waiter, w Wish, s *place, kept []*place) bool {
 	return !w.Quiet || !slices.ContainsFunc(p.neighbours(s), (*place).works)
 }
 
-// give makes the lease. A loan of the borrower's own slot only makes it busy again,
-// in quiet if that was the wish.
+// give creates the lease. A loan of the borrower's own slot only makes the slot busy again, in quiet if the
+// wish asks for it.
 func (p *Pool) give(t *waiter, s *place, w Wish) *Lease {
 	switch {
 	case t.look:

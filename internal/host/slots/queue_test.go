@@ -17,14 +17,14 @@ import (
 
 const patience = time.Second
 
-// loan is how a Borrow ended, and when.
+// loan is the result of a Borrow and its time.
 type loan struct {
 	lease *Lease
 	err   error
 	after time.Duration
 }
 
-// borrow asks in the background and returns when the pool has heard it.
+// borrow calls Borrow in the background and returns when the request is queued.
 func borrow(ctx context.Context, l *Lease, w Wish) <-chan loan {
 	got, start := make(chan loan, 1), time.Now()
 	go func() {
@@ -35,7 +35,7 @@ func borrow(ctx context.Context, l *Lease, w Wish) <-chan loan {
 	return got
 }
 
-// lease takes a certain slot that is idle.
+// lease leases the given slot, which must be idle.
 func lease(t *testing.T, pool *Pool, cpus string) *Lease {
 	t.Helper()
 	l, err := pool.await(t.Context(), pool.enqueue(&waiter{only: pool.find(set(t, cpus)), wishes: []Wish{{}}}))
@@ -45,11 +45,11 @@ func lease(t *testing.T, pool *Pool, cpus string) *Lease {
 	return l
 }
 
-// granted describes a loan in the tables below.
+// granted is the expected loan in the tables below.
 type granted struct {
 	CPUs   string
 	Quiet  bool
-	Waited bool // until patience was over
+	Waited bool // until patience had passed
 }
 
 func tell(t *testing.T, l loan) granted {
@@ -64,8 +64,8 @@ func TestBorrow(t *testing.T) {
 	both := Wish{Quiet: true, OtherCore: true}
 	for name, tt := range map[string]struct {
 		slots string
-		busy  []string // by others; 1 asks
-		out   []string // drained
+		busy  []string // slots of others; slot 1 borrows
+		out   []string // drained slots
 		wish  Wish
 		want  granted
 	}{
@@ -137,8 +137,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestQuietKeepsQuiet: while a slot is held in quiet none of its neighbours is leased,
-// neither for a job nor to be examined, and others are.
+// TestQuietKeepsQuiet: while a slot is held in quiet, its neighbours are not leased for jobs or examinations,
+// but other slots are.
 func TestQuietKeepsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0 2@0 3@1"), time.Now)
@@ -178,8 +178,8 @@ func TestQuietKeepsQuiet(t *testing.T) {
 	})
 }
 
-// TestWishIsNotPassedBy: neighbours of a borrower that waits for quiet are not
-// leased to those who come later, until patience is over.
+// TestWishIsNotPassedBy: while a borrower waits for quiet, its slot's neighbours are not leased to later
+// callers, until its patience has passed.
 func TestWishIsNotPassedBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0 2@0 3@0"), time.Now)
@@ -197,15 +197,15 @@ func TestWishIsNotPassedBy(t *testing.T) {
 	})
 }
 
-// TestTwoWishes: each has what the other asks for. Both rest while they wait,
-// so both get their quiet in turns; the second resumes only after the first.
+// TestTwoWishes: two borrowers each hold what the other needs. Both rest while they wait, so they get quiet in
+// turn; the second resumes after the first.
 func TestTwoWishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0 2@0"), time.Now)
 		one, two := lease(t, pool, "1"), lease(t, pool, "2")
 		wish := Wish{Quiet: true, OtherCore: true}
 		first := borrow(t.Context(), one, wish)
-		time.Sleep(patience / 2) // its patience ends first
+		time.Sleep(patience / 2) // its patience passes first
 		second := borrow(t.Context(), two, wish)
 		got := <-first
 		if diff := cmp.Diff(granted{"1", true, true}, tell(t, got)); diff != "" {
@@ -234,7 +234,7 @@ func TestTwoWishes(t *testing.T) {
 	})
 }
 
-// TestBorrowerGivesUp: the next waiter gets what it had asked for.
+// TestBorrowerGivesUp: if a borrower is cancelled, the next waiter gets the slot.
 func TestBorrowerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0 2@0 3@0"), time.Now)
@@ -254,7 +254,7 @@ func TestBorrowerGivesUp(t *testing.T) {
 	})
 }
 
-// TestExaminerComesLast: jobs go first, in any order of arrival.
+// TestExaminerComesLast: jobs have priority over examinations, in any order of arrival.
 func TestExaminerComesLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0"), time.Now)
@@ -271,8 +271,8 @@ func TestExaminerComesLast(t *testing.T) {
 	})
 }
 
-// TestBorrowConcurrently: jobs that borrow, examiners and drains at once. No
-// slot is shared, no neighbour of a quiet one is busy, and everything ends.
+// TestBorrowConcurrently: concurrent jobs that borrow, examinations and drains. A slot never has two holders,
+// no neighbour of a quiet slot is busy, and all calls return.
 func TestBorrowConcurrently(t *testing.T) {
 	pool := NewPool(parseSlots(t, "1@0 2@0 3@0 4@1"), time.Now)
 	var workers, quiet [5]atomic.Int32
@@ -337,7 +337,7 @@ func TestBorrowConcurrently(t *testing.T) {
 	}
 }
 
-// A slot whose holder is back from a loan is busy: its neighbours do not get quiet at once.
+// After a loan the slot of the borrower is busy, so its neighbours do not get quiet at once.
 func TestQuietAfterResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0 2@0"), time.Now)
@@ -358,7 +358,7 @@ func TestQuietAfterResume(t *testing.T) {
 	})
 }
 
-// TestBusyAfterBorrowing: once a borrower has given up, or another holder has the slot that rested, the slot is busy,
+// TestBusyAfterBorrowing: if the borrower gives up or another holder gets the resting slot, the slot is busy,
 // and its neighbours wait for quiet.
 func TestBusyAfterBorrowing(t *testing.T) {
 	for name, occupy := range map[string]func(*testing.T, *Pool, *Lease){

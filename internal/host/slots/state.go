@@ -9,54 +9,53 @@ import (
 	"judged/internal/api"
 )
 
-// The states of a slot, as operators see them.
+// The states of a slot.
 const (
 	Idle        = "idle"
 	Busy        = "busy"        // leased
-	Draining    = "draining"    // leased; will not be leased again when it comes back
-	Drained     = "drained"     // out of use because the operator drained it, or the host is unfit
-	Quarantined = "quarantined" // out of use because its CPUs are slower or noisier than they should be
+	Draining    = "draining"    // leased, and out of use after its release
+	Drained     = "drained"     // out of use because it was drained by the operator, or the host is not ready
+	Quarantined = "quarantined" // out of use because its CPUs are slower or noisier than expected
 )
 
-// States lists all states.
+// States returns all states.
 func States() []string { return []string{Idle, Busy, Draining, Drained, Quarantined} }
 
-// Causes lists all causes, the one first that Status shows of several.
+// Causes returns all causes. If a slot has several, Status shows the first of them.
 func Causes() []api.HoldCause {
 	return []api.HoldCause{api.HoldQuarantine, api.HoldOperator, api.HoldUnfitHost}
 }
 
-// Hold is what keeps a slot out of use until it is lifted.
+// Hold keeps a slot out of use until it is lifted.
 type Hold struct {
 	Cause  api.HoldCause
 	Reason string // for people
 }
 
-// place is one slot in its present state.
+// place is a slot and its current state.
 type place struct {
 	slot  Slot
-	holds map[api.HoldCause]string // reasons
-	since time.Time                // of the state that Status shows
+	holds map[api.HoldCause]string // reasons by cause
+	since time.Time                // start of the state that Status shows
 
 	leased  bool
-	outside bool                    // leased while out of use, for an examination: not shown as leased
-	end     context.CancelCauseFunc // of the examination that has it; nil if none has
+	outside bool                    // leased for an examination while out of use; not shown as leased
+	end     context.CancelCauseFunc // cancels the examination that has the slot; nil if none has
 
-	resting  bool // leased, but its holder waits in the queue or runs elsewhere
-	silenced int  // runs of neighbours that need quiet
+	resting  bool // leased, but the holder waits in the queue or uses another slot
+	silenced int  // number of neighbours' runs that need quiet
 }
 
-// works reports whether a program may be running on it.
+// works reports whether a program may be running on the slot.
 func (p *place) works() bool { return p.leased && !p.resting }
 
-// inUse reports whether jobs get the slot.
+// inUse reports whether jobs can get the slot.
 func (p *place) inUse() bool { return len(p.holds) == 0 }
 
-// idle reports whether a job can have the slot now.
+// idle reports whether a job can get the slot now.
 func (p *place) idle() bool { return p.inUse() && !p.leased }
 
-// before reports whether p is the better choice of two that fit: it is not being
-// examined, or it was idle for longer.
+// before reports whether p is a better choice than o: it is not being examined, or was idle for longer.
 func (p *place) before(o *place) bool {
 	if (p.end == nil) != (o.end == nil) {
 		return p.end == nil
@@ -64,7 +63,7 @@ func (p *place) before(o *place) bool {
 	return p.since.Before(o.since)
 }
 
-// state is what Status shows.
+// state returns the state that Status shows.
 func (p *place) state() string {
 	_, quarantined := p.holds[api.HoldQuarantine]
 	switch {
@@ -80,7 +79,7 @@ func (p *place) state() string {
 	return Drained
 }
 
-// hold is the one that Status shows; the zero value without holds.
+// hold returns the hold that Status shows, or the zero Hold.
 func (p *place) hold() Hold {
 	for _, c := range Causes() {
 		if reason, ok := p.holds[c]; ok {
@@ -90,7 +89,7 @@ func (p *place) hold() Hold {
 	return Hold{}
 }
 
-// change makes a change and notes the time if the state that Status shows changed.
+// change calls how, and updates the time if the state that Status shows changes.
 func (p *place) change(now time.Time, how func()) {
 	before := p.state()
 	how()
@@ -110,7 +109,7 @@ func (p *place) release() {
 	p.leased, p.outside, p.end = false, false, nil
 }
 
-// lift removes the holds of these causes.
+// lift removes the holds with the given causes.
 func (p *place) lift(causes []api.HoldCause) {
 	maps.DeleteFunc(p.holds, func(c api.HoldCause, _ string) bool { return slices.Contains(causes, c) })
 }

@@ -11,7 +11,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// FuzzModel: the name of a processor is one trimmed line.
+// FuzzModel: the name of a processor is one line without surrounding white space.
 func FuzzModel(f *testing.F) {
 	f.Add("model name\t: x\n: :\n")
 	f.Add("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n")
@@ -23,8 +23,8 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// FuzzRead reads a host of which some files hold anything. What comes out fits
-// together, and an error names the file.
+// FuzzRead reads a host with arbitrary content in some files. The result is consistent, and errors name the
+// file.
 func FuzzRead(f *testing.F) {
 	f.Add("0-3", "0-1", "0", "0", "0-3", "10", "cgroup2 /cg cgroup2 rw 0 0", "isolated")
 	f.Add("0", "(null)", "x", "-1", "7", "10 a", "", "root")
@@ -33,7 +33,7 @@ func FuzzRead(f *testing.F) {
 	root := f.TempDir()
 	f.Fuzz(func(t *testing.T, online, siblings, socket, nodes, cpulist, distance, mounts, partition string) {
 		if strings.Count(online, "-") > 0 && len(online) > 5 {
-			return // thousands of CPUs take too long to be worth it
+			return // thousands of CPUs would take too long
 		}
 		for path, text := range map[string]string{
 			cpuDir + "/online": online, cpuDir + "/cpu0/topology/thread_siblings_list": siblings,
@@ -68,7 +68,7 @@ func put(t *testing.T, file, text string) {
 	}
 }
 
-// fitTogether is what every topology holds to.
+// fitTogether checks invariants of a topology.
 func fitTogether(t *testing.T, top Topology) {
 	t.Helper()
 	if len(top.CPUs) != len(top.Online) || len(top.Nodes) == 0 || !top.Isolated.IsSubsetOf(top.Online) {

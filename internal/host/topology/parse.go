@@ -4,8 +4,8 @@ import (
 	"judged/internal/host/proc"
 )
 
-// model is the name of the processor in /proc/cpuinfo: "model name" on x86, "cpu" on POWER, "Model" and "cpu model" on
-// others; ARM has numbers only.
+// model returns the name of the processor in /proc/cpuinfo: "model name" on x86, "cpu" on POWER, "Model" or
+// "cpu model" on others. ARM has only numbers.
 func model(cpuinfo string) string {
 	for _, key := range []string{"model name", "cpu", "Model", "cpu model"} {
 		if name := proc.CPUInfo(cpuinfo, key); name != "" {

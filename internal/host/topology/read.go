@@ -20,8 +20,8 @@ const (
 	nodeDir = "/sys/devices/system/node"
 )
 
-// Read looks at the host once. What the kernel does not tell stays at its documented unknown value;
-// an error means that the list of online CPUs is missing or that a file is there but makes no sense.
+// Read reads the topology of the host. Values that the kernel does not provide are set to their documented
+// unknown value. Read returns an error if the list of online CPUs is missing or a file is malformed.
 func Read(h hostfs.FS) (Topology, error) {
 	r := reader{fs: h}
 	t := Topology{
@@ -48,8 +48,8 @@ func Read(h hostfs.FS) (Topology, error) {
 	return t, nil
 }
 
-// reader keeps the first error, so that the lists above read as lists. A file that is missing or
-// that may not be read is no error: it yields the zero value.
+// reader keeps the first error, which keeps the code above short. A file that is missing or unreadable is not
+// an error: it yields the zero value.
 type reader struct {
 	fs  hostfs.FS
 	err error
@@ -69,8 +69,8 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// cpus reads a list of CPUs. "(null)" is what nohz_full says when the kernel could but was not
-// asked to: printk's rendering of a mask that was never allocated.
+// cpus reads a list of CPUs. nohz_full contains "(null)" if the kernel supports it but it was not enabled: this
+// is how printk formats a mask that was never allocated.
 func (r *reader) cpus(p string) cpuset.Set {
 	s := r.word(p)
 	if s == "(null)" {
@@ -84,7 +84,7 @@ func (r *reader) cpus(p string) cpuset.Set {
 	return set
 }
 
-// number reads one decimal number, or returns the default if the file is missing.
+// number reads a decimal number, or returns unknown if the file is missing.
 func (r *reader) number(p string, unknown int) int {
 	s := r.word(p)
 	if s == "" {
@@ -98,7 +98,7 @@ func (r *reader) number(p string, unknown int) int {
 	return n
 }
 
-// cacheSize reads "512K": the kernel writes no other unit (cacheinfo.c, size_show).
+// cacheSize parses "512K". The kernel uses no other unit (cacheinfo.c, size_show).
 func (r *reader) cacheSize(p string) units.Bytes {
 	s := r.word(p)
 	if s == "" {
@@ -117,8 +117,8 @@ func (r *reader) cpu(id int, nodes []Node) CPU {
 	siblings := r.cpus(dir + "/topology/thread_siblings_list").Union(cpuset.New(id))
 	return CPU{
 		ID: id,
-		// core_id is unique only inside one socket (and on some firmware only inside one die), so
-		// the core is named after its lowest sibling instead.
+		// core_id is unique only within a socket, and with some firmware only within a die. The core is
+		// therefore identified by its lowest sibling.
 		Core:     siblings[0],
 		Package:  r.number(dir+"/topology/physical_package_id", -1),
 		Node:     nodeOf(id, nodes),
@@ -139,7 +139,7 @@ func nodeOf(id int, nodes []Node) int {
 	return nodes[0].ID
 }
 
-// nodes reads the NUMA nodes; a kernel built without NUMA is one node 0 with everything.
+// nodes reads the NUMA nodes. A kernel built without NUMA has a single node 0.
 func (r *reader) nodes(online cpuset.Set) []Node {
 	var nodes []Node
 	for _, id := range r.cpus(nodeDir + "/online") {
@@ -170,12 +170,11 @@ func (r *reader) distances(p string) []int {
 	return ds
 }
 
-// partitions finds valid cpuset partitions. cpuset.cpus.isolated in the root cgroup sums up the
-// isolated ones since Linux 6.8; before that each cgroup must be asked. Two levels are looked at:
-// a partition must hang on a chain of partitions from the root, so deeper ones have a parent that
-// is found here, with the CPUs of both.
+// partitions finds valid cpuset partitions. Since Linux 6.8 cpuset.cpus.isolated in the root cgroup lists the
+// CPUs of all isolated partitions; before that each cgroup must be read. Two levels are enough: all ancestors
+// of a partition are partitions, so a deeper one has a parent that is found here, with the CPUs of both.
 func (r *reader) partitions() ([]Partition, cpuset.Set) {
-	// The first mount wins: a later one on another path is a bind mount of a part of it.
+	// Use the first mount. A later one at another path is a bind mount of a part of it.
 	mount, _ := proc.FindMount(proc.Mounts(r.word("/proc/mounts")), "cgroup2", "")
 	if mount == "" {
 		return nil, nil
@@ -188,8 +187,8 @@ func (r *reader) partitions() ([]Partition, cpuset.Set) {
 			r.fail(err)
 		}
 		for _, f := range files {
-			// "member", "isolated invalid (Cpu list in cpuset.cpus not exclusive)" and the like
-			// are no partitions: only the bare words are.
+			// Only the bare words are valid partitions, not "member" or "isolated invalid (Cpu list in
+			// cpuset.cpus not exclusive)".
 			kind := r.word(f)
 			if kind != "root" && kind != "isolated" {
 				continue

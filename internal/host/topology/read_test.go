@@ -29,7 +29,7 @@ func host(t *testing.T, files map[string]string) hostfs.FS {
 	return hostfs.New(root)
 }
 
-// base is the least that a kernel shows: two CPUs, no SMT, caches or NUMA files.
+// base returns the minimum that a kernel provides: two CPUs, no SMT, cache or NUMA files.
 func base(more map[string]string) map[string]string {
 	files := map[string]string{
 		"sys/devices/system/cpu/online":  "0-1\n",
@@ -203,7 +203,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// Whatever the live machine is, its parts must fit together.
+// The topology of the live machine must be consistent.
 func TestLive(t *testing.T) {
 	top, err := Read(hostfs.New("/"))
 	if err != nil {
@@ -226,7 +226,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// The recorded machines of testdata/hosts must all be readable.
+// All recorded machines in testdata/hosts must be readable.
 func TestRecordedHosts(t *testing.T) {
 	files, err := filepath.Glob("../../../testdata/hosts/*.txtar")
 	if err != nil || len(files) == 0 {

@@ -7,52 +7,53 @@ import (
 	"judged/internal/base/units"
 )
 
-// Topology is the machine at one moment. Everything in it is sorted by id.
+// Topology is the hardware and isolation of a machine at one time. All lists are sorted by ID.
 type Topology struct {
-	CPUs  []CPU  // the online ones
-	Nodes []Node // the online ones; at least one
+	CPUs  []CPU  // online CPUs
+	Nodes []Node // online nodes; at least one
 
 	Online  cpuset.Set
 	Present cpuset.Set // plugged in, online or not
-	Offline cpuset.Set // present or possible, but not running
+	Offline cpuset.Set // present or possible, but offline
 
-	// Isolated is what the scheduler does not balance onto: the online CPUs of BootIsolated and
+	// Isolated is the set of CPUs without load balancing: the online CPUs of BootIsolated and
 	// PartitionIsolated.
 	Isolated cpuset.Set
-	// BootIsolated is isolcpus= of the kernel command line. It may still list CPUs that went
-	// offline later.
+	// BootIsolated is the set in isolcpus= on the kernel command line. It can contain CPUs that are offline
+	// now.
 	BootIsolated cpuset.Set
-	// PartitionIsolated is the union of all valid cgroup v2 partitions of type isolated. Kernels
-	// below 6.8 do not show it in one file; there it is collected from Partitions.
+	// PartitionIsolated is the union of all valid cgroup v2 partitions of type isolated. Kernels before 6.8 do
+	// not provide it in one file, so it is computed from Partitions.
 	PartitionIsolated cpuset.Set
-	// NohzFull are the CPUs whose tick stops while one task runs. Empty where the kernel cannot.
+	// NohzFull is the set of CPUs whose tick stops while a single task runs. It is empty if the kernel does not
+	// support this.
 	NohzFull cpuset.Set
-	// Partitions are the valid cgroup v2 partitions on the first two levels below the root.
+	// Partitions lists the valid cgroup v2 partitions on the first two levels below the root.
 	Partitions []Partition
 
 	Model  string // name of the processor; "" if unknown
-	Kernel string // release, as uname -r
+	Kernel string // release, as in uname -r
 }
 
 // CPU is one logical CPU.
 type CPU struct {
 	ID       int
-	Core     int         // lowest online sibling: names the physical core uniquely on the whole machine
-	Package  int         // socket; -1 if the kernel knows none
+	Core     int         // lowest online sibling, which identifies the physical core on the machine
+	Package  int         // socket; -1 if unknown
 	Node     int         // NUMA node
-	Siblings cpuset.Set  // online threads of the same core, itself included
-	L3       cpuset.Set  // CPUs that share its last-level cache; empty if unknown
-	L2Size   units.Bytes // 0 if unknown, as L3Size
-	L3Size   units.Bytes // of the whole cache, as far as L3 shares it
-	Capacity int         // 1024 is the strongest CPU of the machine; 0 if unknown
+	Siblings cpuset.Set  // online threads of the same core, including this one
+	L3       cpuset.Set  // CPUs that share the last-level cache; empty if unknown
+	L2Size   units.Bytes // 0 if unknown, like L3Size
+	L3Size   units.Bytes // size of the whole cache that L3 shares
+	Capacity int         // 1024 for the fastest CPU of the machine; 0 if unknown
 }
 
-// Node is one NUMA node. A node of memory alone has no CPUs.
+// Node is a NUMA node. A memory-only node has no CPUs.
 type Node struct {
 	ID        int
 	CPUs      cpuset.Set
 	MemTotal  units.Bytes // 0 if unknown
-	Distances []int       // to every online node in order of their ids; 10 is local
+	Distances []int       // to all online nodes in the order of their IDs; 10 is local
 }
 
 // Partition is one valid cgroup v2 cpuset partition.
@@ -62,15 +63,15 @@ type Partition struct {
 	CPUs cpuset.Set
 }
 
-// Ways in which CPUs are kept free, as IsolationKind returns them.
+// Values of IsolationKind.
 const (
 	IsolationNone      = "none"
 	IsolationBoot      = "isolcpus"
 	IsolationPartition = "partition"
 )
 
-// IsolationKind is how the machine isolates CPUs: "none", "isolcpus" or "partition". Where both are
-// in force it is "isolcpus", the one that cannot be undone without a boot.
+// IsolationKind returns how the machine isolates CPUs: "none", "isolcpus" or "partition". If both are used it
+// returns "isolcpus", because that can be undone only by a reboot.
 func (t Topology) IsolationKind() string {
 	switch {
 	case t.BootIsolated.Overlaps(t.Online):
@@ -82,7 +83,7 @@ func (t Topology) IsolationKind() string {
 	}
 }
 
-// CPU returns the online CPU of that id.
+// CPU returns the online CPU with the given ID.
 func (t Topology) CPU(id int) (CPU, bool) {
 	for _, c := range t.CPUs {
 		if c.ID == id {
@@ -92,7 +93,7 @@ func (t Topology) CPU(id int) (CPU, bool) {
 	return CPU{}, false
 }
 
-// Node returns the node of that id.
+// Node returns the node with the given ID.
 func (t Topology) Node(id int) (Node, bool) {
 	for _, n := range t.Nodes {
 		if n.ID == id {
@@ -102,7 +103,7 @@ func (t Topology) Node(id int) (Node, bool) {
 	return Node{}, false
 }
 
-// NodesOf returns the ids of the nodes on which the CPUs lie, in order. Offline CPUs lie nowhere.
+// NodesOf returns the IDs of the nodes of cpus in order. Offline CPUs have no node.
 func (t Topology) NodesOf(cpus cpuset.Set) []int {
 	var ids []int
 	for _, n := range t.Nodes {
@@ -113,10 +114,9 @@ func (t Topology) NodesOf(cpus cpuset.Set) []int {
 	return ids
 }
 
-// MemoryNode is where memory for a program on a node's CPUs is to come from: that
-// node, or where it has no memory (a socket without modules), which the kernel then
-// refuses to bind to, the nearest one that has. A kernel that shows no memory at
-// all leaves it at that.
+// MemoryNode returns the node from which a program on a node's CPUs gets its memory. This is the node itself
+// or, if the node has no memory, the nearest one that has: the kernel cannot bind memory to a node without any.
+// If no node is known to have memory, it returns id.
 func (t Topology) MemoryNode(id int) int {
 	own, ok := t.Node(id)
 	if !ok || own.MemTotal > 0 {

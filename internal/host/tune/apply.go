@@ -9,15 +9,16 @@ import (
 	"syscall"
 )
 
-// tuner is one Apply, Status or Restore.
+// tuner is the state of one Apply, Status or Restore.
 type tuner struct {
 	o      Options
 	writer writer
 	store  store
 }
 
-// Apply sets what differs from the catalogue and reports on each value. Values that the kernel refuses are in the
-// report and no error; an error means that it had to stop. What was set until then is in the journal.
+// Apply sets the values that differ from the catalogue and reports on each. Values that the kernel rejects are
+// in the report and are not an error. An error means that Apply had to stop; the journal then contains the
+// values set so far.
 func Apply(ctx context.Context, o Options) (Report, error) {
 	t, unlock, err := begin(o)
 	if err != nil {
@@ -27,7 +28,7 @@ func Apply(ctx context.Context, o Options) (Report, error) {
 	return r, errors.Join(err, unlock())
 }
 
-// begin takes the lock of the journal.
+// begin locks the journal.
 func begin(o Options) (*tuner, func() error, error) {
 	f := file{o.Journal}
 	held, err := f.lock()
@@ -71,7 +72,7 @@ func (t *tuner) apply(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// applyKnob journals all values of a knob at once and then writes them one by one.
+// applyKnob adds all values of a knob to the journal at once and then writes them one by one.
 func (t *tuner) applyKnob(k knob, v *view, j *journal) (Setting, error) {
 	p := k.propose(v)
 	s := k.describe(p)
@@ -85,7 +86,7 @@ func (t *tuner) applyKnob(k knob, v *view, j *journal) (Setting, error) {
 			return s, err
 		}
 		s.Values = t.applyChanges(k, p.changes, j)
-		if err := t.save(j); err != nil { // what was refused, or changed to another value
+		if err := t.save(j); err != nil { // save rejected and changed values
 			return s, err
 		}
 	}
@@ -129,7 +130,7 @@ func (t *tuner) applyChange(c change, j *journal) Value {
 	return c.value(Failed, cause(err))
 }
 
-// refusal is a cause that names the kernel where it is an error number.
+// refusal formats err. An errno is prefixed to say that the kernel refused.
 func refusal(err error) string {
 	if _, ok := errors.AsType[syscall.Errno](err); ok {
 		return "the kernel refuses: " + cause(err)
@@ -137,7 +138,7 @@ func refusal(err error) string {
 	return cause(err)
 }
 
-// load reads the journal of this boot. One of another boot is void, as its values are.
+// load reads the journal of this boot. A journal of another boot is ignored, because its values were reset.
 func (t *tuner) load(v *view) (j *journal, note string, err error) {
 	boot, err := t.o.FS.Read("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -162,7 +163,7 @@ func (t *tuner) load(v *view) (j *journal, note string, err error) {
 	return j, "", nil
 }
 
-// save brings the journal to disk, or removes it when nothing is left in it.
+// save writes the journal to disk, or removes it if it is empty.
 func (t *tuner) save(j *journal) error {
 	j.compact()
 	if len(j.Entries) == 0 {

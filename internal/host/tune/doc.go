@@ -1,13 +1,14 @@
-// Package tune makes a host fit to judge and puts it back. What it sets, and to which values, is in the catalogue
-// (package settings); plan, apply, status, restore and the check of a journal all follow the catalogue.
+// Package tune sets a host up for judging and restores it. What it sets, and to which values, is in the
+// catalogue (package settings), which plan, apply, status, restore and the check of a journal all use.
 //
-// A value is set in this order: read, journal (write, fsync, rename, fsync of the folder), write, read back. So
-// whenever the process is killed, the journal names every value that may differ from the old one, and Restore puts it
-// back: in reverse order, never to a guess, and never over a change that somebody made since.
+// A value is set in this order: read, journal (write, fsync, rename, fsync of the folder), write, read back. If
+// the process is killed at any time, the journal contains all values that may have changed, and Restore
+// restores them in reverse order. It never guesses a value and never overwrites a later change by somebody
+// else.
 //
-// Belongs here: the plan for one host, the journal, applying, comparing and restoring, and the settings that are more
-// than values in files: affinities of threads, the partition, swap.
+// Belongs here: the plan for one host, the journal, applying, comparing and restoring, and the settings that
+// are not just values in files: affinities of threads, the partition, swap.
 //
-// Does not belong here: judging whether the host is fit (doctor), what only the kernel command line can do (boot), and
+// Does not belong here: evaluating the host (doctor), what only the kernel command line can set (boot), and
 // settings of single runs (sandbox).
 package tune

@@ -10,10 +10,10 @@ import (
 	"judged/internal/host/proc"
 )
 
-// A thread that is started while tune is in force inherits the CPUs of its parent: a child of a shell, or a service
-// of a systemd, that tune moved. The journal does not name it. Restore lists it, and does not touch it.
+// A thread that starts while tune is applied inherits the CPUs of its parent, for example of a shell or systemd
+// that tune has moved. The journal does not contain it. Restore lists such threads but does not change them.
 
-// keptThread had its CPUs before tune gave the same ones to any thread.
+// keptThread is a thread that had its CPUs before tune set the same ones for any thread.
 type keptThread struct {
 	Path  string `json:"path"`
 	Start string `json:"start"`
@@ -21,11 +21,11 @@ type keptThread struct {
 
 func (k keptThread) place() place { return place{affinity, k.Path, k.Start} }
 
-// movesThreads reports whether the entry is a thread that tune moved; those of the partition are moved by the kernel.
+// movesThreads reports whether the entry is a thread that tune moved. The kernel moves those of the partition.
 func (e entry) movesThreads() bool { return e.Kind == affinity && !e.witness() }
 
-// keep notes the threads that already have the CPUs that these changes give. A thread with CPUs that an earlier apply
-// gave may have inherited them.
+// keep records the threads that already have the CPUs that changes would set. Threads with CPUs of an earlier
+// apply may have inherited them.
 func (j *journal) keep(all []proc.Thread, changes []change) {
 	given, changed := map[string]bool{}, map[place]bool{}
 	for _, c := range changes {
@@ -45,9 +45,9 @@ func (j *journal) keep(all []proc.Thread, changes []change) {
 	}
 }
 
-// inheritors finds threads that have their CPUs from tune although the journal does not name them.
+// inheritors finds threads that inherited their CPUs from threads moved by tune and are not in the journal.
 type inheritors struct {
-	moved map[place]entry // the journal before anything was restored
+	moved map[place]entry // the journal before Restore
 	kept  map[place]bool
 }
 
@@ -64,8 +64,8 @@ func (j *journal) inheritors(only []string) *inheritors {
 	return n
 }
 
-// trace gives changes of inheritors the old values that they would have without tune, where those are known, when
-// tune is applied again for other CPUs.
+// trace sets the old values of inheritors in changes to those that they would have without tune, if known. It
+// is needed when tune is applied again for other CPUs.
 func (n *inheritors) trace(all []proc.Thread, changes []change) {
 	olds := map[place]string{}
 	for _, c := range n.find(all) {
@@ -78,8 +78,8 @@ func (n *inheritors) trace(all []proc.Thread, changes []change) {
 	}
 }
 
-// listInheritors adds to a report the threads that still have CPUs of tune from an ancestor. Restore leaves them alone:
-// nobody can know whether one of them was given its CPUs by somebody else.
+// listInheritors adds to a report the threads that inherited CPUs set by tune. Restore does not change them,
+// because somebody else may have set the CPUs of one of them.
 func (t *tuner) listInheritors(ctx context.Context, n *inheritors, byKnob map[string][]Value) error {
 	if len(n.moved) == 0 {
 		return nil
@@ -96,8 +96,8 @@ func (t *tuner) listInheritors(ctx context.Context, n *inheritors, byKnob map[st
 	return nil
 }
 
-// find finds threads that have the CPUs that tune gave to an ancestor of theirs, with the CPUs that the ancestor had
-// before.
+// find finds threads with the same CPUs as tune set for one of their ancestors, and returns the ancestor's
+// previous CPUs.
 func (n *inheritors) find(all []proc.Thread) []change {
 	processes := map[int]proc.Thread{}
 	for _, t := range all {
@@ -128,11 +128,11 @@ func (n *inheritors) gave(mask string) bool {
 	return false
 }
 
-// origin is the nearest ancestor that tune gave the same CPUs, the thread's own process first; nil without one, or where a
-// nearer one had them before tune.
+// origin returns the nearest ancestor for which tune set the same CPUs, starting with the thread's own process.
+// It returns nil without such an ancestor, or if a nearer one had these CPUs before tune.
 func (n *inheritors) origin(t proc.Thread, processes map[int]proc.Thread) *entry {
 	mask, pid := t.Allowed.String(), t.PID
-	// A pid that is reused during the scan could close a circle.
+	// The loop is bounded, because a pid reused during the scan could create a cycle.
 	for range processes {
 		ancestor, ok := processes[pid]
 		if !ok {

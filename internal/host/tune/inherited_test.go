@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// start puts a thread on the host, which was started after all that are there.
+// start adds a thread to the host that started after all others.
 func (k *kernel) start(dir string, parent, flags int, cpus, name string) {
 	k.put(dir+"/stat", fmt.Sprintf("%s (%s) S %d 0 0 0 -1 %d 0 0 0 0 0 0 0 0 20 0 1 0 5000 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "+
 		"0 17 1 0 0", path.Base(dir), name, parent, flags))
@@ -32,16 +32,16 @@ func pidOf(t *testing.T, k *kernel, name string) int {
 	return 0
 }
 
-// TestInheritors starts threads while tune is in force, in every relation to those that it moved.
+// TestInheritors starts threads while tune is applied, in each relation to the threads that it moved.
 func TestInheritors(t *testing.T) {
 	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks", "kthreads"}}
-	const given = "0-6,8-11" // systemd has these by itself
+	const given = "0-6,8-11" // systemd has these independently of tune
 	irqbalance, stress := pidOf(t, k, "irqbalance"), pidOf(t, k, "stress")
 	apply(t, k, o)
 	k.start("/proc/5000", irqbalance, userFlags, given, "child")
 	k.start("/proc/5001", 5000, userFlags, given, "grandchild")
 	stat := fmt.Sprintf("/proc/%d/stat", irqbalance)
-	k.put(stat, strings.Replace(k.get(stat), " 20 0 1 ", " 20 0 2 ", 1)) // threads
+	k.put(stat, strings.Replace(k.get(stat), " 20 0 1 ", " 20 0 2 ", 1)) // number of threads
 	k.start(fmt.Sprintf("/proc/%d/task/5002", irqbalance), 1, userFlags, given, "thread")
 	k.start("/proc/5003", 1, userFlags, given, "of systemd")
 	k.start("/proc/5004", stress, userFlags, given, "of stress")
@@ -79,8 +79,9 @@ func TestInheritors(t *testing.T) {
 	}
 }
 
-// TestRestoreLeavesOthers: a thread that tune never set keeps its CPUs, though they are those that tune gave to others; and
-// one that tune set keeps those that somebody has given it since, though it is a descendant of one that tune set, too.
+// TestRestoreLeavesOthers: a thread that tune never set keeps its CPUs, even if tune set the same CPUs for
+// others. A thread that tune set keeps CPUs that were set later by somebody else, even if tune also set one of
+// its ancestors.
 func TestRestoreLeavesOthers(t *testing.T) {
 	const given = "0-6,8-11"
 	for _, only := range [][]string{{"kthreads"}, {"user-tasks"}, {"user-tasks", "kthreads"}} {
@@ -90,7 +91,7 @@ func TestRestoreLeavesOthers(t *testing.T) {
 		k.start("/proc/5001", parent, userFlags, "0-11", "moved")
 		k.start("/proc/5002", 2, kernelFlags, "3", "kthread before")
 		apply(t, k, o)
-		for _, dir := range []string{"/proc/5000", "/proc/5002"} { // somebody's taskset
+		for _, dir := range []string{"/proc/5000", "/proc/5002"} { // set by somebody with taskset
 			k.put(dir+"/status", "Cpus_allowed_list:\t"+given)
 		}
 		k.put("/proc/5001/status", "Cpus_allowed_list:\t5")
@@ -108,7 +109,8 @@ func TestRestoreLeavesOthers(t *testing.T) {
 	}
 }
 
-// TestRestoreKnowsThreadsByTheirStart: another thread with the number of one that tune set is not that one.
+// TestRestoreKnowsThreadsByTheirStart: a thread that reuses the ID of a thread set by tune is not confused with
+// it.
 func TestRestoreKnowsThreadsByTheirStart(t *testing.T) {
 	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks"}}
 	k.start("/proc/5001", 1, userFlags, "0-11", "first")
@@ -121,7 +123,7 @@ func TestRestoreKnowsThreadsByTheirStart(t *testing.T) {
 	}
 }
 
-// TestInheritorsOfTwoApplies: a thread that was started with the CPUs of one apply is moved by the next.
+// TestInheritorsOfTwoApplies: a thread that inherited CPUs of the first apply is moved by the second.
 func TestInheritorsOfTwoApplies(t *testing.T) {
 	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks"}}
 	irqbalance := pidOf(t, k, "irqbalance")

@@ -14,31 +14,31 @@ import (
 	"judged/internal/host/settings"
 )
 
-// journalVersion is that of its JSON. A journal lives no longer than a boot, so an older one can only be of a judged
-// that was replaced since.
+// journalVersion is the version of the journal's JSON. A journal is valid for one boot only, so an older
+// version can only come from a judged that was replaced since the boot.
 const journalVersion = 1
 
-// journal is what may differ from how the host was, in the order in which it was changed.
+// journal lists the values that may have changed, in the order of the changes.
 type journal struct {
 	Version int     `json:"version"`
-	BootID  string  `json:"boot_id"` // of the kernel that these values are in
-	CPUs    string  `json:"cpus"`    // reserved in the last apply
+	BootID  string  `json:"boot_id"` // boot to which the values belong
+	CPUs    string  `json:"cpus"`    // CPUs reserved by the last apply
 	Entries []entry `json:"entries"`
-	// Kept are threads that had their CPUs before tune.
+	// Kept lists threads that had their CPUs before tune.
 	Kept []keptThread `json:"kept,omitempty"`
 
-	index map[place]int // of Entries; nil: not yet built
+	index map[place]int // indexes of Entries; nil until built
 }
 
-// entry is one value: the old one, and those that tune may have written.
+// entry is a value: the old one, and those that tune may have written.
 type entry struct {
 	Setting string        `json:"setting"`
 	Kind    settings.Kind `json:"kind"`
 	Path    string        `json:"path"`
-	Start   string        `json:"start,omitempty"` // of a thread, see proc.Stat
+	Start   string        `json:"start,omitempty"` // for a thread, see proc.Stat
 	Old     string        `json:"old"`
-	// Ours are all values that tune has written or was about to write, and what the kernel turned them into; the last
-	// is the wanted one. Any other value is somebody else's.
+	// Ours lists all values that tune has written or was about to write, and what the kernel changed them to.
+	// The last one is the wanted value. Any other value was set by somebody else.
 	Ours []string `json:"ours"`
 
 	dropped bool
@@ -54,10 +54,10 @@ func (e entry) place() place { return place{e.Kind, e.Path, e.Start} }
 
 func (e entry) wanted() string { return e.Ours[len(e.Ours)-1] }
 
-// owns reports whether a value is one that tune may take back.
+// owns reports whether tune may have written a value, and so may replace it.
 func (e entry) owns(now string) bool { return slices.Contains(e.Ours, now) }
 
-// at finds an entry; or nil.
+// at returns the entry for a place, or nil.
 func (j *journal) at(p place) *entry {
 	if j.index == nil {
 		j.index = map[place]int{}
@@ -71,8 +71,8 @@ func (j *journal) at(p place) *entry {
 	return nil
 }
 
-// add notes what is about to be written. The old value of an entry that exists already is kept: it is the one from
-// before tune.
+// add records a value before it is written. An existing entry keeps its old value, which is the one before
+// tune.
 func (j *journal) add(c change) {
 	e := j.at(c.place())
 	if e == nil {
@@ -89,21 +89,21 @@ func (j *journal) add(c change) {
 	}
 }
 
-// learn notes what the kernel turned a written value into.
+// learn records the value that the kernel stored for a written value.
 func (e *entry) learn(now string) {
 	if now != e.Old && !e.owns(now) {
 		e.Ours = slices.Insert(slices.Clone(e.Ours), 0, now)
 	}
 }
 
-// drop forgets an entry. compact removes it later, because a host has thousands of threads.
+// drop marks an entry as removed. compact removes such entries later, because a host has thousands of threads.
 func (j *journal) drop(p place) {
 	if e := j.at(p); e != nil {
 		e.dropped = true
 	}
 }
 
-// partitioned reports whether the partition still has to be removed.
+// partitioned reports whether the partition must still be removed.
 func (j *journal) partitioned() bool {
 	return slices.ContainsFunc(j.Entries, func(e entry) bool { return e.Kind == partition && !e.dropped })
 }
@@ -117,14 +117,14 @@ func (j *journal) compact() {
 }
 
 const (
-	maxJournalBytes = 64 << 20 // of a host with 200 000 threads
-	maxValueBytes   = 4 << 10  // a mask of 8192 CPUs has 2304
+	maxJournalBytes = 64 << 20 // for a host with 200 000 threads
+	maxValueBytes   = 4 << 10  // a mask of 8192 CPUs has 2304 bytes
 )
 
 var bootIDForm = regexp.MustCompile(`^[0-9a-f-]{1,64}$`)
 
-// parseJournal reads a journal without trusting it: anybody who could write the file must not make judged write, as
-// root, anything but the values of the catalogue.
+// parseJournal parses and validates an untrusted journal: a user who can write the file must not make judged
+// write, as root, values outside the catalogue.
 func parseJournal(text []byte, v *view) (journal, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -163,8 +163,7 @@ func parseJournal(text []byte, v *view) (journal, error) {
 	return j, nil
 }
 
-// check compares an entry with the catalogue: it must be a place that a knob names, and hold values that such a place
-// can have.
+// check compares an entry with the catalogue: a knob must name its place, and its values must be valid there.
 func (e entry) check(v *view, all []knob) error {
 	i := slices.IndexFunc(all, func(k knob) bool { return k.ID == e.Setting })
 	switch {
@@ -185,7 +184,7 @@ func (e entry) check(v *view, all []knob) error {
 	return nil
 }
 
-// names reports whether an entry's place belongs to the knob.
+// names reports whether the knob includes the entry's place.
 func (k knob) names(v *view, e entry) bool {
 	if k.valid != nil {
 		return k.valid(v, e)

@@ -95,7 +95,7 @@ func TestJournalIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestHostileJournalStopsEverything: nothing is read past the first lie, and nothing is written.
+// TestHostileJournalStopsEverything: at the first invalid entry, nothing more is read and nothing is written.
 func TestHostileJournalStopsEverything(t *testing.T) {
 	k := host(t, "intel-bare-turbo-ht")
 	k.journal = []byte(oneEntry(goodEntry + "," +
@@ -128,7 +128,7 @@ func TestFileOfTheJournal(t *testing.T) {
 	if _, err := f.Load(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("load of none: %v", err)
 	}
-	// A half-written temporary file of a process that was killed does no harm.
+	// A partial temporary file of a killed process is ignored.
 	if err := os.WriteFile(f.path+".new", []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -179,8 +179,8 @@ func TestFileOfTheJournal(t *testing.T) {
 	}
 }
 
-// FuzzJournal holds that no journal names anything but a place of the table, that what is accepted is
-// accepted again as it is written, and that nothing panics.
+// FuzzJournal checks that an accepted journal contains only places of the catalogue and is accepted again when
+// written, and that parsing never panics.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte(oneEntry(goodEntry)))
 	f.Add(
@@ -220,7 +220,7 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// Values that tune wrote earlier stay its own, and the last one is wanted.
+// Values that tune wrote earlier remain its own, and the last one is the wanted value.
 func TestJournalKeepsEarlierValues(t *testing.T) {
 	var j journal
 	for _, value := range []string{"1", "2", "3", "1"} {

@@ -23,22 +23,22 @@ const (
 	cpuDir = "/sys/devices/system/cpu"
 )
 
-// kernel is a host in memory that answers writes as Linux does. It is both the writer and the store of a
-// tuner, and can stop at any operation as if the process had been killed there.
+// kernel is an in-memory host that responds to writes as Linux does. It is both the writer and the store of a
+// tuner, and can stop at any operation to simulate a killed process.
 type kernel struct {
 	tree    fstest.MapFS
 	journal []byte
-	refuse  map[string]error // path -> what a write to it gets
-	invalid string           // the reason for which no partition is valid
+	refuse  map[string]error // path -> error of a write to it
+	invalid string           // why no partition is valid
 	rounds  map[string]string
-	// dropOffline: SetAffinity leaves offline CPUs out, as the kernel does below a cpuset.
+	// dropOffline makes SetAffinity remove offline CPUs, as the kernel does for tasks in a cpuset.
 	dropOffline bool
 	swaps       swapSpace
 
-	ops, killAt int // operations so far; 0: never
+	ops, killAt int // number of operations so far; 0: never
 }
 
-// killed is what the test catches in place of a SIGKILL.
+// killed is the panic value that simulates SIGKILL.
 type killed struct{}
 
 func (k *kernel) step() {
@@ -47,7 +47,7 @@ func (k *kernel) step() {
 	}
 }
 
-// host reads one of testdata/hosts.
+// host reads a host from testdata/hosts.
 func host(t *testing.T, name string) *kernel {
 	t.Helper()
 	tree, _, err := testkit.Host("../../../testdata/hosts/" + name)
@@ -64,7 +64,8 @@ func host(t *testing.T, name string) *kernel {
 	return k
 }
 
-// unified gives the host a cgroup v2 with cpuset that is not handed down, and threads that are bound.
+// unified adds to the host cgroup v2 with the cpuset controller, not enabled for child groups, and threads that
+// are bound to CPUs.
 func unified(t *testing.T, name string) *kernel {
 	k := host(t, name)
 	online, err := k.fs().Read(cpuDir + "/online")
@@ -84,7 +85,7 @@ func unified(t *testing.T, name string) *kernel {
 	return k
 }
 
-// threads panics on an error, which no tree of these tests has.
+// threads panics on errors, which do not occur in these tests.
 func (k *kernel) threads() []proc.Thread {
 	all, err := proc.Threads(context.Background(), k.fs())
 	if err != nil {
@@ -107,7 +108,7 @@ func (k *kernel) get(p string) string {
 	return strings.TrimSpace(string(f.Data))
 }
 
-// contents are all files, for comparing.
+// contents returns all files, for comparison.
 func (k *kernel) contents() map[string]string {
 	all := map[string]string{}
 	for name, f := range k.tree {
@@ -165,7 +166,7 @@ func (k *kernel) Write(p, value string) error {
 	return nil
 }
 
-// plug takes CPUs away and brings them back.
+// plug takes CPUs offline and brings them back online.
 func (k *kernel) plug(p, value string) {
 	online, _ := cpuset.Parse(k.get(cpuDir + "/online"))
 	present, _ := cpuset.Parse(k.get(cpuDir + "/present"))
@@ -198,7 +199,7 @@ func (k *kernel) handDown(old, value string) string {
 	return strings.Join(words, " ")
 }
 
-// partition writes over every affinity, as kernels below 6.2 do.
+// partition overwrites all affinities, as kernels before 6.2 do.
 func (k *kernel) partition(group, kind string) string {
 	if kind == "member" {
 		if k.get(group+"/cpuset.cpus.partition") != "member" {
@@ -215,7 +216,7 @@ func (k *kernel) partition(group, kind string) string {
 	return kind
 }
 
-// all is what 6.1 sets affinities to; CPUs that are offline get lost.
+// all returns the CPUs to which Linux 6.1 sets affinities. Offline CPUs are lost.
 func (k *kernel) all() cpuset.Set {
 	online, _ := cpuset.Parse(k.get(cpuDir + "/online"))
 	return online

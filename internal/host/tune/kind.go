@@ -11,13 +11,13 @@ import (
 	"judged/internal/host/settings"
 )
 
-// The kinds of places that are no plain file.
+// The kinds of places that are not plain files.
 const (
-	// whether cpuset is enabled for child groups: "+cpuset" or "-cpuset", as it is written
+	// whether cpuset is enabled for child groups: "+cpuset" or "-cpuset", in the syntax of a write
 	controller settings.Kind = "controller"
 	partition  settings.Kind = "partition" // a group that is created, with its type and CPUs; "" if missing
-	affinity   settings.Kind = "affinity"  // the CPUs of a thread, set by a system call
-	// of swap: "on, priority 5", "on" where the kernel chose it, or "off"; set by system calls
+	affinity   settings.Kind = "affinity"  // the CPUs of a thread, set with a system call
+	// a swap area: "on, priority 5", "on" if the kernel chose the priority, or "off"; set with system calls
 	area settings.Kind = "area"
 )
 
@@ -26,7 +26,7 @@ func kinds() []settings.Kind {
 		area}
 }
 
-// value is what the kernel reads at the place of an entry.
+// value reads the current value at the place of an entry.
 func value(h hostfs.FS, e entry) (string, error) {
 	switch e.Kind {
 	case affinity:
@@ -53,7 +53,7 @@ func value(h hostfs.FS, e entry) (string, error) {
 	return meaning, nil
 }
 
-// checkValue reports whether a value can have been read at a place of the kind.
+// checkValue reports whether a value can have been read from a place of the kind.
 func checkValue(k settings.Kind, value string) error {
 	if len(value) > maxValueBytes || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return fmt.Errorf("%.40q is too long or holds unprintable characters", value)
@@ -82,7 +82,7 @@ func checkValue(k settings.Kind, value string) error {
 	return nil
 }
 
-// cause is an error without the path, which the report shows next to it.
+// cause returns an error without its path, which the report shows separately.
 func cause(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()

@@ -6,27 +6,25 @@ import (
 	"judged/internal/host/settings"
 )
 
-// knob is a setting of the catalogue with what only tune knows of it.
+// knob is a setting of the catalogue and the data that only tune needs.
 type knob struct {
 	settings.Setting
-	// changesCPUs: it takes CPUs away, so the host has to be examined again.
+	// changesCPUs means that the setting takes CPUs offline, so that the host must be examined again.
 	changesCPUs bool
-	// inOrder: if a value cannot be changed, those after it are kept as well.
+	// inOrder means that if a value cannot be changed, the following values are not changed either.
 	inOrder bool
-	// find is for what no pattern names: threads, groups, swap areas.
+	// find finds places that have no pattern: threads, groups, swap areas.
 	find func(*view) proposal
-	// valid says whether a place that find may have named could be one of this knob; it guards against a journal that
-	// somebody else wrote.
+	// valid reports whether find could have returned a place. It protects against a forged journal.
 	valid func(*view, entry) bool
 }
 
-// IDs are the ids of all settings in the order in which they are applied; restoring goes backwards.
+// IDs returns the IDs of all settings in the order in which they are applied. Restoring uses the reverse order.
 //
-// Threads are the first to be changed and the last to be restored, because much of the rest makes the kernel rewrite
-// affinities (a CPU that goes offline, a partition that is created or removed): only what was read before is the old
-// value, and only what is written after the rest is restored stays. Then SMT, because it takes CPUs and their files
-// away. Hints precede the governor, since a driver refuses them while its governor is performance, also when they are
-// restored. The partition is last.
+// Threads are changed first and restored last, because other settings make the kernel rewrite affinities, when
+// a CPU goes offline or a partition is created or removed. The old affinities must be read before, and restored
+// after all that. SMT is next, because it removes CPUs and their files. Hints come before the governor, because
+// a driver rejects them while its governor is performance, also when they are restored. The partition is last.
 func IDs() []string {
 	return []string{"user-tasks", "kthreads", "smt-off", "smt-sibling-free", "pref-hints", "governor", "turbo-off",
 		"freq-pinned", "cstates",
@@ -35,7 +33,7 @@ func IDs() []string {
 		"clocksource", "thp", "tmpfs-node", "numa-balancing", "ksm", "compaction", "aslr", "swap", "sched-isolated"}
 }
 
-// knobs are the settings in the order of IDs.
+// knobs returns the settings in the order of IDs.
 func knobs() []knob {
 	all := settings.All()
 	var list []knob
@@ -47,7 +45,8 @@ func knobs() []knob {
 		case "smt-off", "smt-sibling-free":
 			k.changesCPUs = true
 		case "swap":
-			// The area that fills last goes first: whatever stays on then fills before what is restored.
+			// Disable the area with the lowest priority first: areas that stay on are then used before those
+			// that are restored.
 			k.find, k.valid, k.inOrder = (*view).disableSwap, validArea, true
 		case "sched-isolated":
 			k.find, k.valid = (*view).makePartition, validPartition

@@ -14,9 +14,9 @@ import (
 	"judged/internal/host/proc"
 )
 
-// groupName is that of the group that tune creates below the root of cgroup v2: a partition of the reserved CPUs, in
-// which judged creates the groups of its runs (package cgroup knows the name). All other groups, and so all other
-// tasks, keep the rest of the CPUs.
+// groupName is the name of the group that tune creates below the root of cgroup v2: a partition of the reserved
+// CPUs, in which judged creates the groups of its runs (package cgroup uses the same name). All other groups,
+// and so all other tasks, use the other CPUs.
 const groupName = "judged"
 
 func validPartition(v *view, e entry) bool {
@@ -24,7 +24,7 @@ func validPartition(v *view, e entry) bool {
 		e.Kind == controller && e.Path == path.Join(v.mount, "cgroup.subtree_control")) || validThread(v, e)
 }
 
-// cpusetMount is where cgroup v2 is mounted, if the cpuset controller is in it.
+// cpusetMount returns the mount point of cgroup v2 if it has the cpuset controller.
 func cpusetMount(h hostfs.FS) string {
 	mounts, err := h.Read("/proc/mounts")
 	if err != nil {
@@ -79,16 +79,18 @@ func (v *view) makePartition() proposal {
 	if enable.Old != "+cpuset" {
 		p.changes = append(p.changes, change{entry: enable, from: enable.Old})
 	}
-	// Its value at each step of its creation, the wanted one last: killed at any step, tune still owns it.
+	// The values at each step of the creation, the wanted one last. If tune is killed at any step, it still
+	// owns the value.
 	steps := []string{"member", "member " + reserved.String(), wanted + " invalid " + reserved.String(), to}
 	p.changes = append(p.changes, change{entry: entry{Setting: "sched-isolated", Kind: partition, Path: group,
 		Ours: steps}})
 	return p
 }
 
-// witnesses are the affinities that the kernel overwrites: creating the partition sets those of all movable threads to
-// all CPUs but its own, and removing it to all; before Linux 6.2 for good. Some kernels count online CPUs only, others
-// all possible ones. The old values are noted, to be restored after the partition.
+// witnesses returns the affinities that the kernel overwrites. Creating the partition sets the affinities of
+// all movable threads to all CPUs outside it, and removing the partition sets them to all CPUs; before Linux
+// 6.2 this is permanent. Some kernels use only online CPUs, others all possible ones. The old values are
+// recorded and restored after the partition.
 func (v *view) witnesses(reserved cpuset.Set) ([]change, error) {
 	possible := v.possible()
 	ours := []string{possible.String(), possible.Minus(reserved).String(), v.Topology.Online.String(),
@@ -105,7 +107,7 @@ func (v *view) witnesses(reserved cpuset.Set) ([]change, error) {
 	return all, err
 }
 
-// possible are the CPUs that the kernel is prepared for, the present ones if it does not say.
+// possible returns the possible CPUs, or the present ones if the kernel does not list them.
 func (v *view) possible() cpuset.Set {
 	set, err := cpuset.Parse(v.Optional("/sys/devices/system/cpu/possible"))
 	if err != nil || len(set) == 0 {
@@ -122,8 +124,8 @@ func (v *view) bootIsolated() proposal {
 	return proposal{right: 1, skip: "isolcpus=" + v.Topology.BootIsolated.String() + " isolates them since boot"}
 }
 
-// readPartition is "" where the group does not exist, and else its type and CPUs, with the word invalid between them
-// where the kernel does not keep it: the write that creates an invalid one succeeds.
+// readPartition returns "" if the group does not exist, otherwise its type and CPUs. Between them it puts the
+// word invalid if the partition is invalid: the write that creates an invalid partition succeeds.
 func readPartition(h hostfs.FS, group string) (string, error) {
 	kind, err := h.Read(path.Join(group, "cpuset.cpus.partition"))
 	if errors.Is(err, fs.ErrNotExist) && !h.Exists(group) {
@@ -137,12 +139,12 @@ func readPartition(h hostfs.FS, group string) (string, error) {
 		return "", err
 	}
 	if kind, _, _ = strings.Cut(kind, " ("); kind == "" {
-		kind = "member" // a group without cpuset
+		kind = "member" // a group without the cpuset controller
 	}
 	return strings.TrimSpace(kind + " " + cpus), nil
 }
 
-// whyInvalid is the kernel's own reason.
+// whyInvalid returns the kernel's reason.
 func whyInvalid(h hostfs.FS, group string) string {
 	text, err := h.Read(path.Join(group, "cpuset.cpus.partition"))
 	if err != nil {
@@ -151,8 +153,8 @@ func whyInvalid(h hostfs.FS, group string) string {
 	return text
 }
 
-// dissolve makes the group an ordinary one and removes it. The write is needed: a removed partition changes affinities
-// later, and would overwrite those that are restored by then.
+// dissolve changes the group to an ordinary one and removes it. The write is needed because removing a
+// partition changes affinities later, which would overwrite those restored in the meantime.
 func (t *tuner) dissolve(group string) error {
 	stat, err := t.o.FS.Read(path.Join(group, "cgroup.stat"))
 	if err == nil && !strings.Contains("\n"+stat+"\n", "\nnr_descendants 0\n") {
@@ -165,8 +167,8 @@ func (t *tuner) dissolve(group string) error {
 	return t.writer.RemoveGroup(group)
 }
 
-// setPartition creates the group, or with "" removes it. The kernel refuses to create one in two ways: by an error, and
-// by a partition that reads invalid; either removes the group again.
+// setPartition creates the group, or removes it if to is "". The kernel rejects a partition either with an
+// error or by marking it invalid. In both cases the group is removed again.
 func (t *tuner) setPartition(group, to string) error {
 	if to == "" {
 		return t.dissolve(group)

@@ -12,28 +12,28 @@ import (
 	"judged/internal/host/settings"
 )
 
-// Options say which host, for which CPUs, and where the journal is.
+// Options selects the host, the CPUs, and the journal.
 type Options struct {
 	FS      hostfs.FS
-	Journal string     // file; "" for a captured host, which has none
-	CPUs    cpuset.Set // the reserved CPUs; empty: the isolated ones, else the last one
-	Width   int        // CPUs of one slot; 0 is 1
-	Only    []string   // ids of settings; empty is all
-	// Quiet leaves out what would interrupt a CPU that may be judging, and threads, of which there are thousands: the
-	// daemon compares every minute.
+	Journal string     // path; "" for a captured host, which has none
+	CPUs    cpuset.Set // the reserved CPUs; if empty, the isolated CPUs or else the last one
+	Width   int        // number of CPUs per slot; 0 means 1
+	Only    []string   // IDs of settings; empty means all
+	// Quiet skips files whose reading interrupts a CPU that may be in use, and threads, of which there are
+	// thousands, because the daemon compares values every minute.
 	Quiet bool
 }
 
-// UsageError says that a request makes no sense on this machine; nothing was done.
+// UsageError means that the request is invalid for this machine; nothing was done.
 type UsageError = settings.UsageError
 
-// view is the host as a knob sees it.
+// view is the host as read for one knob.
 type view struct {
 	settings.Host
-	mount string // of cgroup v2 with cpuset, or ""
+	mount string // mount point of cgroup v2 with cpuset, or ""
 }
 
-// examine reads the host again each time: applying one knob changes what the next one sees.
+// examine reads the host again on each call, because applying a knob affects the next one.
 func examine(ctx context.Context, o Options) (*view, error) {
 	h, err := settings.Examine(o.FS, o.CPUs, o.Width)
 	if err != nil {
@@ -45,26 +45,26 @@ func examine(ctx context.Context, o Options) (*view, error) {
 	return &view{Host: h, mount: cpusetMount(o.FS)}, ctx.Err()
 }
 
-// change is a value that a knob wants to be another.
+// change is a value to be changed.
 type change struct {
 	entry
 	from      string
-	name      string // of a thread
-	mayRefuse bool   // a refusal of the kernel is no failure
-	// witness: tune does not write it, the kernel does as a consequence of what tune writes.
+	name      string // for a thread
+	mayRefuse bool   // rejection by the kernel is not a failure
+	// witness means that tune does not write the value; the kernel changes it as a side effect.
 	witness bool
 }
 
-// proposal is what a knob wants on one host.
+// proposal lists the changes that a knob needs on a host.
 type proposal struct {
 	changes []change
-	stays   []Value       // what cannot be changed, each with its reason
-	right   int           // values that are as wanted
-	threads []proc.Thread // all of the host, where threads are moved
-	skip    string        // why there is nothing at all
+	stays   []Value       // values that cannot be changed, with reasons
+	right   int           // number of values that need no change
+	threads []proc.Thread // all threads of the host, if threads are moved
+	skip    string        // why the whole setting does not apply
 }
 
-// propose returns what a knob wants.
+// propose returns the changes that the knob needs.
 func (k knob) propose(v *view) proposal {
 	if k.find != nil {
 		return k.find(v)
@@ -102,7 +102,7 @@ func (p *proposal) add(v *view, setting string, wanted settings.Value) {
 	}
 }
 
-// selectKnobs returns the knobs with the given ids; all if there are none.
+// selectKnobs returns the knobs with the given IDs, or all knobs if there are none.
 func selectKnobs(only []string) ([]knob, error) {
 	for _, id := range only {
 		s, known := settings.Get(id)
@@ -121,8 +121,8 @@ func selectKnobs(only []string) ([]knob, error) {
 	return slices.DeleteFunc(knobs(), func(k knob) bool { return len(only) > 0 && !slices.Contains(only, k.ID) }), nil
 }
 
-// Plan says what Apply would change. It changes nothing and needs no journal. It is a forecast: applying one knob can
-// change what the next one finds.
+// Plan reports what Apply would change. It changes nothing and needs no journal. Applying a knob can affect the
+// next one, so Apply can differ from the plan.
 func Plan(ctx context.Context, o Options) (Report, error) {
 	selected, err := selectKnobs(o.Only)
 	if err != nil {

@@ -1,52 +1,52 @@
 package tune
 
-// State is the outcome for one value.
+// State is the state of one value.
 type State string
 
 // The states.
 const (
 	Change   State = "change"   // plan: apply would set it
-	Set      State = "set"      // apply: it was set; status: it is in force
+	Set      State = "set"      // apply: it was set; status: it still is
 	Stays    State = "stays"    // it cannot be changed; the reason says why
-	Failed   State = "failed"   // the kernel refused it, or changed it
+	Failed   State = "failed"   // the kernel rejected it, or stored another value
 	Old      State = "old"      // status: it has its old value
-	Drifted  State = "drifted"  // status: somebody changed it since
+	Drifted  State = "drifted"  // status: somebody has changed it since
 	Restored State = "restored" // restore: it has its old value again
-	Left     State = "left"     // restore: somebody changed it since, and that was not touched
-	// Inherited is, at restore, a thread that has CPUs of tune from an ancestor; it was not touched.
+	Left     State = "left"     // restore: somebody has changed it since, so it was not restored
+	// Inherited is reported by restore for a thread that inherited CPUs set by tune and was not changed.
 	Inherited State = "inherited"
-	Gone      State = "gone" // the thread or device has gone
+	Gone      State = "gone" // the thread or device no longer exists
 )
 
-// schema is the version of the JSON of a Report.
+// schema is the version of a Report's JSON.
 const schema = 1
 
 // Report is the result of plan, apply, status or restore.
 type Report struct {
 	Schema       int       `json:"schema"`
-	Action       string    `json:"action"`       // plan, apply, status, restore
+	Action       string    `json:"action"`       // plan, apply, status or restore
 	Done         bool      `json:"done"`         // nothing failed, drifted or was left
-	CPUs         string    `json:"cpus"`         // the reserved ones
-	Housekeeping string    `json:"housekeeping"` // the other online ones; "" in status and restore
-	Note         string    `json:"note"`         // about the whole; often ""
+	CPUs         string    `json:"cpus"`         // the reserved CPUs
+	Housekeeping string    `json:"housekeeping"` // the other online CPUs; "" in status and restore
+	Note         string    `json:"note"`         // about the whole report; often ""
 	Settings     []Setting `json:"settings"`     // never null
 }
 
 // Setting is one setting on this host.
 type Setting struct {
-	ID     string  `json:"id"` // of the check of doctor
+	ID     string  `json:"id"` // the same as that of the doctor's check
 	Title  string  `json:"title"`
 	Why    string  `json:"why"`
 	Risk   string  `json:"risk"`
-	Skip   string  `json:"skip"`   // why there is nothing to set; "" where there is
-	Right  int     `json:"right"`  // values that were already as wanted
+	Skip   string  `json:"skip"`   // why the setting does not apply; "" if it does
+	Right  int     `json:"right"`  // number of values that needed no change
 	Values []Value `json:"values"` // never null
 }
 
 // Value is one file or thread.
 type Value struct {
 	Path   string `json:"path"`
-	Name   string `json:"name"` // of a thread
+	Name   string `json:"name"` // for a thread
 	State  State  `json:"state"`
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -77,8 +77,8 @@ func (c change) value(s State, reason string) Value {
 	return Value{Path: c.Path, Name: c.name, State: s, From: c.from, To: c.wanted(), Reason: reason}
 }
 
-// InForce reports for each setting of a status whether all its values are in force. Threads and
-// devices that are gone do not count.
+// InForce returns, for each setting of a status, whether all its values are in force. Threads and devices that
+// no longer exist are ignored.
 func (r Report) InForce() map[string]bool {
 	force := map[string]bool{}
 	for _, s := range r.Settings {

@@ -10,9 +10,9 @@ import (
 	"judged/internal/host/settings"
 )
 
-// Restore puts back what the journal names, the last first, and nothing else. A value that somebody changed since, and
-// threads that were started meanwhile and inherited their CPUs, are reported and not touched. What the kernel refuses
-// stays in the journal, to be tried again.
+// Restore restores the values in the journal in reverse order. It reports but does not change values that
+// somebody has changed since, and threads that inherited their CPUs. Values that the kernel rejects stay in the
+// journal for a later attempt.
 func Restore(ctx context.Context, o Options) (Report, error) {
 	t, unlock, err := begin(o)
 	if err != nil {
@@ -22,8 +22,7 @@ func Restore(ctx context.Context, o Options) (Report, error) {
 	return r, errors.Join(err, unlock())
 }
 
-// Status compares what the journal names with the host. It changes nothing, not even a journal that
-// is of another boot.
+// Status compares the journal with the host. It changes nothing, not even a journal of another boot.
 func Status(ctx context.Context, o Options) (Report, error) {
 	return (&tuner{o: o, store: file{o.Journal}}).status(ctx)
 }
@@ -92,14 +91,14 @@ func (t *tuner) restoreEntry(e entry, j *journal) Value {
 	return v
 }
 
-// sameOnline compares affinities without CPUs that are offline: the kernel leaves those out of a list that is written.
+// sameOnline compares two affinities without offline CPUs, which the kernel removes when an affinity is set.
 func (t *tuner) sameOnline(a, b string) bool {
 	one, err1 := t.online(a)
 	two, err2 := t.online(b)
 	return errors.Join(err1, err2) == nil && slices.Equal(one, two)
 }
 
-// online are the CPUs of a list that are online.
+// online returns the online CPUs of a list.
 func (t *tuner) online(list string) (cpuset.Set, error) {
 	text, err := t.o.FS.Read("/sys/devices/system/cpu/online")
 	if err != nil {
@@ -112,7 +111,8 @@ func (t *tuner) online(list string) (cpuset.Set, error) {
 
 func quoted(s string) string { return `"` + s + `"` }
 
-// open reads the journal for a report. A missing one, or that of another boot, is an empty one and a note.
+// open reads the journal for a report. If it is missing or belongs to another boot, open returns an empty
+// journal and adds a note.
 func (t *tuner) open(ctx context.Context, action string) (Report, *journal, error) {
 	r := Report{Schema: schema, Action: action, Done: true, Settings: []Setting{}}
 	if _, err := selectKnobs(t.o.Only); err != nil {
@@ -130,7 +130,7 @@ func (t *tuner) open(ctx context.Context, action string) (Report, *journal, erro
 	return r, j, ctx.Err()
 }
 
-// gather adds settings in the order of IDs.
+// gather appends settings in the order of IDs.
 func (r *Report) gather(byKnob map[string][]Value) {
 	for _, k := range knobs() {
 		if values := byKnob[k.ID]; len(values) > 0 {
@@ -158,15 +158,15 @@ func (t *tuner) status(ctx context.Context) (Report, error) {
 		byKnob[e.Setting] = append(byKnob[e.Setting], t.compare(e, reserved))
 	}
 	r.gather(byKnob)
-	// Done means in force: without any value, nothing is.
+	// Done means that values are in force, so it is false if there are none.
 	r.Done = r.Done && len(j.Entries) > 0
 	return r, nil
 }
 
-// witness entries are affinities that tune did not write.
+// witness reports whether the entry is an affinity that tune did not write.
 func (e entry) witness() bool { return e.Kind == affinity && e.Setting == "sched-isolated" }
 
-// loud entries are too expensive to be read every minute.
+// loud reports whether an entry is too expensive to be read every minute.
 func (e entry) loud(all []knob) bool {
 	if e.Kind == affinity {
 		return true
@@ -194,7 +194,8 @@ func (t *tuner) compare(e entry, reserved cpuset.Set) Value {
 	return v
 }
 
-// offCPUs: kernels before 6.2 widen affinities when a partition is made, but never onto its CPUs.
+// offCPUs reports whether an affinity contains no reserved CPU. Kernels before 6.2 widen affinities when a
+// partition is created, but never by its CPUs.
 func offCPUs(now string, reserved cpuset.Set) bool {
 	set, err := cpuset.Parse(now)
 	return err == nil && !set.Overlaps(reserved)

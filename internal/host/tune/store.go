@@ -12,17 +12,18 @@ import (
 	"judged/internal/base/linux"
 )
 
-// store keeps a journal. Save returns once it is durable, and a crash during it leaves the previous one.
+// store stores a journal. Save returns when the journal is durable. After a crash during Save the previous
+// journal remains.
 type store interface {
 	Load() ([]byte, error) // fs.ErrNotExist if there is no journal
 	Save(text []byte) error
 	Drop() error
 }
 
-// file is the store of the live host. /run is in memory and does not survive a boot, and neither do the values.
+// file is the store of the live host. /run is in memory, so the file is lost on reboot, like the values.
 type file struct{ path string }
 
-// lock keeps a second judged tune out for as long as the file is open, however this process ends.
+// lock keeps a second judged tune from running while the file is open, even if this process is killed.
 func (f file) lock() (io.Closer, error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 		return nil, &UsageError{Reason: fmt.Sprintf("make folder of journal: %v; set tune.journal to a place that judged "+
@@ -39,7 +40,7 @@ func (f file) lock() (io.Closer, error) {
 	return held, nil
 }
 
-// Load refuses a file that other users may write to: its values are written as root.
+// Load rejects a file that other users can write, because its values are written as root.
 func (f file) Load() ([]byte, error) {
 	in, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -62,7 +63,7 @@ func (f file) Load() ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, maxJournalBytes))
 }
 
-// Save writes a temporary file, syncs it, renames and syncs the folder.
+// Save writes and syncs a temporary file, renames it, and syncs the folder.
 func (f file) Save(text []byte) error {
 	temporary := f.path + ".new"
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +83,6 @@ func (f file) Save(text []byte) error {
 	return linux.SyncDir(filepath.Dir(f.path))
 }
 
-// Drop removes the journal.
 func (f file) Drop() error {
 	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

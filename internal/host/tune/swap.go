@@ -23,8 +23,8 @@ func validArea(_ *view, e entry) bool {
 		e.wanted() == areaOff
 }
 
-// The values of an area. The kernel assigns priorities below 0, and does so again whenever an area is enabled: of those
-// only being on is compared.
+// The values of a swap area. The kernel assigns negative priorities, and assigns a new one when an area is
+// enabled; for these, only the state is compared.
 const (
 	areaOff      = "off"
 	areaOn       = "on"
@@ -38,10 +38,10 @@ func areaValue(a proc.Swap) string {
 	return areaPriority + strconv.Itoa(a.Priority)
 }
 
-// maxPriority is the largest that fits into the flags of swapon(2).
+// maxPriority is the largest priority that fits in the flags of swapon(2).
 const maxPriority = 1<<15 - 1
 
-// parseArea parses a value; a priority below 0 is the kernel's choice.
+// parseArea parses a value. A negative priority means that the kernel chooses it.
 func parseArea(value string) (on bool, priority int, err error) {
 	switch value {
 	case areaOff:
@@ -56,7 +56,7 @@ func parseArea(value string) (on bool, priority int, err error) {
 	return false, -1, fmt.Errorf("invalid state %q of a swap area", value)
 }
 
-// readArea is "off" for whatever is not listed.
+// readArea returns "off" for a file that is not listed.
 func readArea(h hostfs.FS, file string) (string, error) {
 	areas, err := readAreas(h)
 	if err != nil {
@@ -78,7 +78,7 @@ func readAreas(h hostfs.FS) ([]proc.Swap, error) {
 	return proc.Swaps(text)
 }
 
-// disableSwap wants every area off, or, if memory would not suffice, none.
+// disableSwap disables all swap areas, or none if memory would not suffice.
 func (v *view) disableSwap() proposal {
 	areas, err := readAreas(v.FS)
 	switch {
@@ -91,7 +91,7 @@ func (v *view) disableSwap() proposal {
 	}
 	var p proposal
 	short := v.shortOfMemory(areas)
-	// Restoring goes backwards, so the first to be enabled is the last here.
+	// The reverse order, because restoring starts with the last one.
 	for _, a := range slices.Backward(ranked(areas)) {
 		reason := short
 		if !utf8.ValidString(a.Path) {
@@ -107,8 +107,9 @@ func (v *view) disableSwap() proposal {
 	return p
 }
 
-// ranked are the areas in an order in which enabling them gives each its rank again: as they are listed, but those
-// whose priority the kernel chose in the order of priorities, since it assigns a lower one each time.
+// ranked returns the areas in an order in which enabling them restores their ranks. Areas with kernel-assigned
+// priorities are sorted by priority, because the kernel assigns a lower priority to each further area. The
+// others stay in the order listed.
 func ranked(areas []proc.Swap) []proc.Swap {
 	var chosen []proc.Swap
 	for _, a := range areas {
@@ -126,11 +127,11 @@ func ranked(areas []proc.Swap) []proc.Swap {
 	return all
 }
 
-// spareShare of all memory has to remain free with everything swapped in: with less, the kernel would kill programs to
-// make room, and this one first.
+// spareShare is the divisor of total memory that must remain free after all areas are read back. With less, the
+// kernel would kill processes, this one first.
 const spareShare = 10
 
-// shortOfMemory says why what is swapped out does not fit into memory; "" if it does.
+// shortOfMemory returns why the swapped-out data does not fit in memory; "" if it does.
 func (v *view) shortOfMemory(areas []proc.Swap) string {
 	var used units.Bytes
 	for _, a := range areas {
@@ -153,7 +154,6 @@ func (v *view) shortOfMemory(areas []proc.Swap) string {
 	return ""
 }
 
-// setArea enables or disables an area.
 func (t *tuner) setArea(file, to string) error {
 	on, priority, err := parseArea(to)
 	switch {

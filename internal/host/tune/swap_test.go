@@ -19,10 +19,11 @@ import (
 
 const swapsHead = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 
-// oddName has what is escaped.
+// oddName contains characters that the kernel escapes.
 const oddName = "/var/lib/swap files/a\\b\tc"
 
-// manyAreas have ranks of the kernel that do not follow their numbers, and two of one priority.
+// manyAreas has kernel-assigned ranks that differ from the order of the numbers, and two areas with the same
+// priority.
 const manyAreas = swapsHead + `/dev/sda2                               partition	8388604		0		-3
 /dev/zram0                              partition	4194300		0		100
 /var/lib/swap\040files/a\134b\011c           file		1048572		0		-2
@@ -30,7 +31,7 @@ const manyAreas = swapsHead + `/dev/sda2                               partition
 /dev/sdc1                               partition	20971516	0		5
 /swapfile                               file		1048572		0		-4`
 
-// areasInOrder are listed as they were switched on, and so are the same to the byte after restore.
+// areasInOrder is listed in the order in which the areas were enabled, so it is identical after restore.
 const areasInOrder = swapsHead + `/dev/sda2                               partition	8388604		0		-2
 /dev/zram0                              partition	4194300		0		100
 /var/lib/swap\040files/a\134b\011c           file		1048572		0		-3
@@ -42,7 +43,7 @@ func swapping(t *testing.T, swaps string) *kernel {
 	return k
 }
 
-// ranks are the areas that are on, in the order in which they fill.
+// ranks returns the enabled areas in the order in which they are used.
 func (k *kernel) ranks(t *testing.T) []string {
 	t.Helper()
 	areas, err := readAreas(k.fs())
@@ -94,8 +95,7 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// TestSwapOfSomebodyElse has areas that were switched on since, one with another priority, and one that
-// is gone.
+// TestSwapOfSomebodyElse: areas enabled since then, one with another priority, and one that no longer exists.
 func TestAreaValues(t *testing.T) {
 	for value, want := range map[string]struct {
 		on       bool
@@ -116,7 +116,7 @@ func TestAreaValues(t *testing.T) {
 			t.Errorf("%q: %t, %v, want an error", value, on, err)
 		}
 	}
-	// Those of the kernel are in the order of their ranks, the others where they were.
+	// Areas with kernel-assigned priorities are sorted by rank, the others keep their positions.
 	got := ranked([]proc.Swap{{Path: "c", Priority: -4}, {Path: "zero", Priority: 0}, {Path: "a", Priority: -2}})
 	want := []proc.Swap{{Path: "a", Priority: -2}, {Path: "zero", Priority: 0}, {Path: "c", Priority: -4}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -154,8 +154,8 @@ func TestSwapOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestSwapOffThatFails: what is refused stays, and so does what fills before it, since it would come back
-// below it.
+// TestSwapOffThatFails: if an area cannot be disabled, areas with higher priority stay on too, because they
+// would get a lower rank when restored.
 func TestSwapOffThatFails(t *testing.T) {
 	const behind = "stays an earlier one cannot be changed"
 	for name, tc := range map[string]struct {
@@ -292,8 +292,7 @@ func TestAreasAreRootsAlone(t *testing.T) {
 	}
 }
 
-// TestHostileAreaIsNotSwitchedOn: what a journal names is looked at before the kernel hears of it, on a
-// machine that nothing of this may touch.
+// TestHostileAreaIsNotSwitchedOn: an area named by a journal is checked before any system call.
 func TestHostileAreaIsNotSwitchedOn(t *testing.T) {
 	dir := t.TempDir()
 	hands := live{hostfs.New("/")}

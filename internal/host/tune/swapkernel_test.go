@@ -13,16 +13,16 @@ import (
 	"judged/internal/host/proc"
 )
 
-// swapSpace is what mm/swapfile.c remembers and /proc/swaps does not show.
+// swapSpace is state of mm/swapfile.c that /proc/swaps does not show.
 type swapSpace struct {
-	// paths as the file has them, by the number of the area, which is the order there; "" is free
+	// paths in the format of the file, by area number, which determines their order; "" is free
 	numbers []string
-	before  map[string]string // such a path -> its line up to the size
+	before  map[string]string // path -> its line without the size and what follows
 }
 
 var swapLine = regexp.MustCompile(`^((\S+)\s+\S+\s+\d+\s+)(\d+)\s+(-?\d+)$`)
 
-// areas are those of the tree, which a test may have written.
+// areas returns the areas in the file tree, which a test may have written.
 func (k *kernel) areas() map[string]proc.Swap {
 	on := map[string]proc.Swap{}
 	for line := range strings.Lines(k.get(swapsFile)) {
@@ -44,7 +44,7 @@ func (k *kernel) areas() map[string]proc.Swap {
 	return on
 }
 
-// take gives an area the first number that is free.
+// take assigns the first free number to an area.
 func (s *swapSpace) take(name string) {
 	if i := slices.Index(s.numbers, ""); i >= 0 {
 		s.numbers[i] = name
@@ -68,7 +68,7 @@ var (
 	unescapes = strings.NewReplacer(`\134`, `\`, `\040`, " ", `\011`, "\t", `\012`, "\n")
 )
 
-// SwapOff moves what the kernel ranked below up.
+// SwapOff raises the ranks of the areas below.
 func (k *kernel) SwapOff(file string) error {
 	k.step()
 	on, name := k.areas(), escapes.Replace(file)

@@ -11,11 +11,11 @@ import (
 	"judged/internal/base/text"
 )
 
-// textWidth is how many columns the report for people takes at most.
+// textWidth is the maximum width of the text report in columns.
 const textWidth = 100
 
-// WriteText writes the report for people: what changes, from what to what, why and at what risk; then what cannot be
-// changed and why; then what needs no change.
+// WriteText writes the report as text: changes with old and new values, reasons and risks; then values that
+// cannot be changed, with the reasons; then values that need no change.
 func (r Report) WriteText(w io.Writer) error {
 	t := table{bufio.NewWriter(w)}
 	t.line(0, r.headline())
@@ -68,17 +68,17 @@ func (r Report) headline() string {
 	return head
 }
 
-// table writes lines; bufio keeps the first error until Flush.
+// table writes lines. bufio keeps the first error until Flush.
 type table struct{ w *bufio.Writer }
 
-// shown are the values of a setting that share their state, both values and the reason.
+// shown is a group of values of a setting with the same state, values and reason.
 type shown struct {
 	state            State
 	from, to, reason string
 	names            []string
 }
 
-// group keeps the order in which kinds appear.
+// group groups values in the order of first appearance.
 func group(values []Value, of func(Value) bool) []shown {
 	var all []shown
 	for _, v := range values {
@@ -167,7 +167,7 @@ func (t table) rest(settings []Setting) {
 	}
 }
 
-// listed names a few and counts the rest. Of files that differ in a number alone one is enough.
+// listed names a few items and counts the rest. Of files whose names differ only in a number it names one.
 func listed(names []string) string {
 	names = counted(names)
 	most := 6
@@ -187,7 +187,7 @@ func listed(names []string) string {
 	return strings.Join(names[:most], ", ") + rest
 }
 
-// counted writes equal names once: threads of one process have the same.
+// counted counts equal names, because threads of one process have the same name.
 func counted(names []string) []string {
 	count, once := map[string]int{}, []string{}
 	for _, n := range names {
@@ -203,11 +203,12 @@ func counted(names []string) []string {
 	return once
 }
 
-// line writes text at a column, wrapped and with unprintable characters replaced: names of processes are not ours.
+// line writes text starting at a column. It wraps the text and replaces unprintable characters, because names
+// of processes are untrusted.
 func (t table) line(column int, s string) {
 	hang := 0
 	if column == 4 {
-		hang = 10 // below the text behind a label
+		hang = 10 // indent below the text after a label
 	}
 	for _, part := range text.Wrap(s, textWidth-column, hang) {
 		fmt.Fprintln(t.w, strings.TrimRight(strings.Repeat(" ", column)+part, " "))

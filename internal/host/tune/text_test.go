@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestText holds the plan of each machine for people: somebody reads the difference.
+// TestText compares the text plan of each machine with a golden file.
 func TestText(t *testing.T) {
 	for name, machine := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestTextIsHarmless(t *testing.T) {
 	}
 }
 
-// TestTextOfApply: what needs no change is in the text of apply as in that of a plan, and nowhere else.
+// TestTextOfApply: values that need no change appear in the texts of apply and plan only.
 func TestTextOfApply(t *testing.T) {
 	for action, want := range map[string]string{
 		"apply":   "values: nothing to do\n\nalready as wanted: thp\n",

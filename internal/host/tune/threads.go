@@ -21,7 +21,7 @@ func validThread(_ *view, e entry) bool {
 	return e.Kind == affinity && threadPath.MatchString(e.Path) && digits.MatchString(e.Start)
 }
 
-// moveThreads wants every thread off the reserved CPUs, except judged's own and its descendants.
+// moveThreads moves all threads off the reserved CPUs, except judged and its descendants.
 func (v *view) moveThreads(setting string, kernel bool) proposal {
 	var p proposal
 	var err error
@@ -50,7 +50,7 @@ func (v *view) moveThreads(setting string, kernel bool) proposal {
 	return p
 }
 
-// whyFixed says why a thread cannot be moved; "" if it can.
+// whyFixed returns why a thread cannot be moved; "" if it can.
 func whyFixed(t proc.Thread) string {
 	base, number, slash := strings.Cut(t.Name, "/")
 	switch {
@@ -68,7 +68,7 @@ func whyFixed(t proc.Thread) string {
 	return ""
 }
 
-// readAffinity reports a thread as missing when another one has its number.
+// readAffinity reports a thread as missing if another thread reuses its ID.
 func readAffinity(h hostfs.FS, e entry) (string, error) {
 	t, err := proc.ReadThread(h, e.Path)
 	switch {

@@ -17,8 +17,7 @@ import (
 	"judged/internal/host/settings"
 )
 
-// machines are the captured hosts with the CPUs that are reserved on them. The unified ones have
-// cgroup v2 in addition.
+// machines returns the captured hosts and the CPUs reserved on them. The unified ones also have cgroup v2.
 func machines(t *testing.T) map[string]func() (*kernel, Options) {
 	all := map[string]func() (*kernel, Options){}
 	for name, cpus := range map[string]string{
@@ -127,7 +126,7 @@ func TestApplyAndRestore(t *testing.T) {
 	}
 }
 
-// until runs a step and reports whether it was killed on its way.
+// until runs a step and reports whether it was killed at operation op.
 func until(k *kernel, op int, step func() error) (dead bool, err error) {
 	k.ops, k.killAt = 0, op
 	defer func() {
@@ -142,8 +141,8 @@ func until(k *kernel, op int, step func() error) (dead bool, err error) {
 	return false, step()
 }
 
-// TestKilledAtEveryStep kills apply before each of its operations, and restore likewise:
-// the next restore brings every byte back.
+// TestKilledAtEveryStep kills apply, and then restore, before each operation: the next restore restores every
+// byte.
 func TestKilledAtEveryStep(t *testing.T) {
 	for name, machine := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +173,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				}
 				check("apply", ops)
 			}
-			// Killed, applied again and only then restored: the first old values count.
+			// Killed, applied again and then restored: the first old values are restored.
 			for op := 1; op < ops; op += 1 + ops/40 {
 				if _, err := until(k, op, func() error {
 					_,
@@ -224,7 +223,7 @@ func TestSomebodyElsesChangeIsLeft(t *testing.T) {
 	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "8")}
 	apply(t, k, o)
 	k.put(statFile, "30")
-	k.put(thpFile, "[always] madvise never") // put back by hand
+	k.put(thpFile, "[always] madvise never") // restored by hand
 	want := []Value{{Path: statFile, State: Drifted, From: "1", To: "10", Reason: `it reads "30"`}}
 	s := status(t, k, o)
 	if diff := cmp.Diff(want, values(s, "housekeeping-timers")[:1]); diff != "" || s.Done {
@@ -267,7 +266,7 @@ func TestRefusals(t *testing.T) {
 	if bytes.Contains(k.journal, []byte(thpFile)) || bytes.Contains(k.journal, []byte(irqFile)) {
 		t.Errorf("what was refused is in the journal: %s", k.journal)
 	}
-	// A value that cannot be put back stays in the journal until it can.
+	// A value that cannot be restored stays in the journal.
 	k.refuse[statFile] = syscall.EBUSY
 	if r := restore(t, k, o); r.Done || !bytes.Contains(k.journal, []byte(statFile)) {
 		t.Errorf("restore of what is refused: done %v, journal %s", r.Done, k.journal)
@@ -281,7 +280,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRounded: what the kernel makes of a value is ours as well, and is put back.
+// TestRounded: a value that the kernel rounded is still owned by tune and is restored.
 func TestRounded(t *testing.T) {
 	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "8")}
 	const limit = cpuDir + "/cpu8/cpufreq/scaling_max_freq"
@@ -328,7 +327,7 @@ func TestInvalidPartition(t *testing.T) {
 	if r.Done || values(r, "sched-isolated")[0].State != Failed {
 		t.Errorf("restore of a partition in use: %+v", values(r, "sched-isolated"))
 	}
-	// Its removal would overwrite affinities that are restored before.
+	// Removing the partition would overwrite affinities that were already restored.
 	for _, v := range slices.Concat(values(r, "sched-isolated"), values(r, "kthreads"), values(r, "user-tasks")) {
 		if strings.HasPrefix(v.Path, "/proc/") && v.State != Failed {
 			t.Errorf("%s is %s while the partition exists", v.Path, v.State)
@@ -374,7 +373,7 @@ func TestThreads(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"user-tasks": 5, "kthreads": 23}, right); diff != "" {
 		t.Errorf("threads that need no change (-want +got):\n%s", diff)
 	}
-	// A reused number is another thread, and a thread that has ended is gone.
+	// A thread with a reused ID is another thread, and a thread that has exited is gone.
 	k.put("/proc/702/stat", strings.Replace(k.get("/proc/702/stat"), " 24 ", " 99 ", 1))
 	delete(k.tree, "proc/703/stat")
 	delete(before, "proc/703/stat")
@@ -439,7 +438,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestQuiet: what the daemon looks at every minute neither wakes a CPU nor lists threads.
+// TestQuiet: the daemon's check every minute neither wakes a CPU nor lists threads.
 func TestQuiet(t *testing.T) {
 	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "8")}
 	apply(t, k, o)
@@ -455,7 +454,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// marked are the checks that can be fixed at run time (column "tune" of the table of checks says A).
+// marked lists the checks that can be fixed at run time (A in the column "tune" of the table of checks).
 const marked = `cgroup-ready smt-off smt-sibling-free slot-mems resctrl sched-isolated partition-valid width-vs-isolation rcu-offload rlimit-cpu
 fair-server irq-affinity irqbalance net-rps-xps wq-unbound kthreads user-tasks daemon-placement watchdogs housekeeping-timers
 cpu-throttle-config autogroup rt-throttle turbo-off governor freq-pinned pref-hints cstates uncore-freq clocksource thp numa-balancing
@@ -474,7 +473,7 @@ func TestEveryMarkedCheckIsCovered(t *testing.T) {
 	}
 }
 
-// TestEverySettingHasAPlace: a setting of the catalogue with a risk is one that tune sets, and has its place in the
+// TestEverySettingHasAPlace: a setting with a risk in the catalogue is set by tune and has a position in the
 // order.
 func TestEverySettingHasAPlace(t *testing.T) {
 	var want []string
@@ -506,7 +505,7 @@ func TestJournalHasWhatIsSet(t *testing.T) {
 	}
 }
 
-// TestRestoreWithOfflineCPU: an affinity is restored although a CPU of the old one is offline now.
+// TestRestoreWithOfflineCPU: an affinity is restored although one of its CPUs is offline now.
 func TestRestoreWithOfflineCPU(t *testing.T) {
 	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks"}}
 	apply(t, k, o)
@@ -517,7 +516,8 @@ func TestRestoreWithOfflineCPU(t *testing.T) {
 	}
 }
 
-// TestRestoreAfterRounding: what the kernel turned the old value into is ours, so that the next restore tries again.
+// TestRestoreAfterRounding: if the kernel rounds the old value, tune owns the result, so that the next restore
+// tries again.
 func TestRestoreAfterRounding(t *testing.T) {
 	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "8"), Only: []string{"housekeeping-timers"}}
 	before := k.contents()
@@ -534,7 +534,7 @@ func TestRestoreAfterRounding(t *testing.T) {
 	}
 }
 
-// TestRestoreOfOtherCPUs: a thread that the kernel puts on other CPUs than before is not restored.
+// TestRestoreOfOtherCPUs: a thread counts as not restored if the kernel gives it other CPUs than before.
 func TestRestoreOfOtherCPUs(t *testing.T) {
 	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks"}}
 	moved := values(apply(t, k, o), "user-tasks")[0]
@@ -558,8 +558,8 @@ func TestStatusOfNothing(t *testing.T) {
 	}
 }
 
-// TestPartitionOfAnother: reserved CPUs in a partition of another program stay there; a controller that is enabled for
-// child groups already is no change.
+// TestPartitionOfAnother: reserved CPUs in another program's partition stay there, and a controller that is
+// already enabled for child groups is not a change.
 func TestPartitionOfAnother(t *testing.T) {
 	const other, control = "/sys/fs/cgroup/other", "/sys/fs/cgroup/cgroup.subtree_control"
 	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "6"), Only: []string{"sched-isolated"}}

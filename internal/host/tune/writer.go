@@ -14,17 +14,17 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// writer changes the host; hostfs.FS reads it.
+// writer changes the host. hostfs.FS reads it.
 type writer interface {
 	Write(path, value string) error
 	SetAffinity(thread string, cpus cpuset.Set) error
-	MakeGroup(path string) error            // no error if it exists
-	RemoveGroup(path string) error          // no error if it does not exist
-	SwapOn(file string, priority int) error // below 0: the kernel's choice
-	SwapOff(file string) error              // fs.ErrNotExist if it is not on
+	MakeGroup(path string) error            // returns nil if it exists
+	RemoveGroup(path string) error          // returns nil if it does not exist
+	SwapOn(file string, priority int) error // negative: the kernel chooses
+	SwapOff(file string) error              // returns fs.ErrNotExist if it is not enabled
 }
 
-// live changes this machine.
+// live changes the live machine.
 type live struct{ hostfs.FS }
 
 func (l live) SetAffinity(thread string, cpus cpuset.Set) error {
@@ -42,7 +42,7 @@ func (l live) MakeGroup(group string) error {
 	return nil
 }
 
-// RemoveGroup removes an empty group; the kernel refuses one with tasks in it (EBUSY).
+// RemoveGroup removes an empty group. The kernel rejects a group with tasks (EBUSY).
 func (l live) RemoveGroup(group string) error {
 	if err := os.Remove(l.Path(group)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -58,7 +58,7 @@ func (l live) SwapOn(file string, priority int) error {
 	return errors.Join(linux.SwapOn(f, priority), f.Close())
 }
 
-// SwapOff takes only what SwapOn would take back.
+// SwapOff accepts only areas that SwapOn can enable again.
 func (l live) SwapOff(file string) error {
 	f, err := openArea(l.Path(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,8 +74,8 @@ func (l live) SwapOff(file string) error {
 	return errors.Join(err, f.Close())
 }
 
-// openArea opens what a swap area lies on, so that a later change of its name does not matter. Pages of the kernel and
-// of every program go there, so only root may have access, regardless of who wrote the journal.
+// openArea opens the file or device of a swap area, so that a later rename has no effect. Memory of the kernel
+// and of all programs is written there, so only root may have access, even if the journal is trusted.
 func openArea(file string) (*os.File, error) {
 	f, err := linux.OpenPath(file)
 	if err != nil {
@@ -91,10 +91,11 @@ func openArea(file string) (*os.File, error) {
 	return f, nil
 }
 
-// loopMajor is the number of loop devices (Documentation/admin-guide/devices.txt).
+// loopMajor is the major number of loop devices (Documentation/admin-guide/devices.txt).
 const loopMajor = 7
 
-// checkRootOnly refuses what swapon(8) only warns about: a device has a group that may read every disk.
+// checkRootOnly returns an error where swapon(8) only warns, for example about a device whose group can read
+// all disks.
 func checkRootOnly(info fs.FileInfo) error {
 	open := fs.FileMode(0o077)
 	switch info.Mode().Type() {
@@ -116,7 +117,7 @@ func checkRootOnly(info fs.FileInfo) error {
 	return nil
 }
 
-// set writes one value and reads back what the kernel turned it into.
+// set writes a value and returns the value that the kernel stored.
 func (t *tuner) set(e entry, to string) (now string, err error) {
 	switch e.Kind {
 	case affinity:

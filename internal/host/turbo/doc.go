@@ -1,8 +1,7 @@
-// Package turbo reports whether the processor may run above its nominal frequency. It is asked again
-// before every lease, so it reads a handful of files and nothing else.
+// Package turbo reports whether the processor may exceed its nominal frequency. It is called before each lease,
+// so it reads only a few files.
 //
-// Belongs here: the switches of intel_pstate, acpi-cpufreq and amd_pstate and what they mean
-// together.
+// Belongs here: the switches of intel_pstate, acpi-cpufreq and amd_pstate and their combined meaning.
 //
-// Does not belong here: turning it off (tune), and whether that makes the host unfit (doctor).
+// Does not belong here: switching turbo off (tune), and whether turbo makes the host unfit (doctor).
 package turbo

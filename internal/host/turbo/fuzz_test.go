@@ -10,8 +10,8 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// FuzzRead reads switches that hold anything. Off is said only where every
-// switch says so; a switch that says on is never overheard.
+// FuzzRead reads switches with arbitrary content. The result is Off only if all switches are off, and never if
+// one is on.
 func FuzzRead(f *testing.F) {
 	f.Add("1", "0", "0", "0 1", "flags\t: hypervisor")
 	f.Add("0\n", "", "1", "", "")

@@ -13,21 +13,21 @@ import (
 	"judged/internal/host/virt"
 )
 
-// Value is the answer as reports and metrics write it.
+// Value is the state of turbo as written in reports and metrics.
 type Value string
 
-// The three answers. Unknown is not a soft Off: nobody could be asked.
+// The states. Unknown must not be treated as Off.
 const (
 	On      Value = "on"
 	Off     Value = "off"
 	Unknown Value = "unknown"
 )
 
-// State is what the switches say together.
+// State is the combined state of all switches.
 type State struct {
 	Value  Value
-	Source string // the path that decided; or ""
-	Reason string // one clause for people
+	Source string // path of the deciding switch, or ""
+	Reason string // one clause for display
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 	amdStatus   = "/sys/devices/system/cpu/amd_pstate/status"
 )
 
-// reading is one switch: whether it says off, and for which CPUs it speaks (all if global).
+// reading is the state of one switch: whether it is off, and the CPUs that it applies to (all if global).
 type reading struct {
 	path   string
 	off    bool
@@ -46,9 +46,9 @@ type reading struct {
 	cpus   cpuset.Set
 }
 
-// Read asks every switch that covers one of the CPUs (all CPUs if the set is empty). Off needs
-// every one of them to say off and every CPU to be covered: a policy's own switch can allow
-// what the global one would forbid, and the other way round, depending on driver and version.
+// Read reads all switches that apply to any of the CPUs (to all CPUs if the set is empty). The result is Off
+// only if all of them are off and each CPU is covered: depending on driver and version, the switch of a policy
+// can override the global switch or the reverse.
 func Read(h hostfs.FS, cpus cpuset.Set) State {
 	readings := collect(h, cpus)
 	var decided reading
@@ -85,7 +85,7 @@ func Read(h hostfs.FS, cpus cpuset.Set) State {
 
 func collect(h hostfs.FS, cpus cpuset.Set) []reading {
 	var all []reading
-	// intel_pstate answers EAGAIN while another driver is in charge; then it is not a source.
+	// intel_pstate returns EAGAIN while another driver is active; it is not a source then.
 	if r, ok := read(h, noTurbo, "1"); ok && !errors.Is(r.err, syscall.EAGAIN) {
 		r.global = true
 		all = append(all, r)
@@ -94,11 +94,11 @@ func collect(h hostfs.FS, cpus cpuset.Set) []reading {
 		r.global = true
 		all = append(all, r)
 	}
-	// An unreadable pattern cannot happen: it is a constant.
+	// The pattern is constant and valid.
 	policies, _ := h.Glob(cpufreqDir + "/policy[0-9]*/boost")
 	for _, p := range policies {
 		covers, known := policyCPUs(h, strings.TrimSuffix(p, "/boost"))
-		// A policy that does not say for whom it speaks is heard: it may say on.
+		// A policy with unknown CPUs is included, because its switch may be on.
 		if known && len(cpus) > 0 && !covers.Overlaps(cpus) {
 			continue
 		}
@@ -110,7 +110,7 @@ func collect(h hostfs.FS, cpus cpuset.Set) []reading {
 	return all
 }
 
-// read reads one switch; a missing one does not exist as a source.
+// read reads one switch. It returns false if the switch does not exist.
 func read(h hostfs.FS, path, off string) (reading, bool) {
 	s, err := h.Read(path)
 	switch {
@@ -122,8 +122,7 @@ func read(h hostfs.FS, path, off string) (reading, bool) {
 	return reading{path: path, off: s == off, err: err}, true
 }
 
-// policyCPUs reads related_cpus, which is a list with spaces ("0 1 2"), unlike the other lists of
-// sysfs.
+// policyCPUs reads related_cpus. Its list is separated by spaces ("0 1 2"), unlike other lists in sysfs.
 func policyCPUs(h hostfs.FS, dir string) (covers cpuset.Set, known bool) {
 	s, err := h.Read(dir + "/related_cpus")
 	if err != nil {

@@ -22,7 +22,7 @@ func host(t testing.TB, files map[string]string) hostfs.FS {
 			t.Fatal(err)
 		}
 		if content == "DIR" {
-			// A directory where a file should be: reading it fails, even for root.
+			// Reading a directory fails, even for root.
 			if err := os.Mkdir(path, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +95,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Before every lease: must stay in the order of microseconds.
+// Read is called before each lease and must take only microseconds.
 func BenchmarkReadLive(b *testing.B) {
 	h := hostfs.New("/")
 	for b.Loop() {

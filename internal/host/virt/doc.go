@@ -1,7 +1,6 @@
-// Package virt decides whether the kernel runs on a hypervisor, and names it. Every other package that needs to
-// know asks here.
+// Package virt detects the hypervisor on which the kernel runs. All other packages use this one.
 //
-// Belongs here: the witnesses (processor flag, DMI, device tree, Xen, WSL) and their order, for amd64 and arm64.
+// Belongs here: the sources (processor flag, DMI, device tree, Xen, WSL) and their order, for amd64 and arm64.
 //
-// Does not belong here: containers (doctor and boot decide about those) and what follows from the answer.
+// Does not belong here: containers (see doctor and boot), and the consequences of the result.
 package virt

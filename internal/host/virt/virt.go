@@ -8,7 +8,7 @@ import (
 	"judged/internal/host/proc"
 )
 
-// The files that are read. Each is optional.
+// The files that are read. All are optional.
 const (
 	cpuinfo     = "/proc/cpuinfo"
 	version     = "/proc/version"
@@ -19,19 +19,20 @@ const (
 	treeMachine = "/proc/device-tree/compatible"
 )
 
-// Paths lists the files that decide, for a report that names what it read.
+// Paths returns the files that Hypervisor reads, for reports.
 func Paths() []string {
 	return []string{cpuinfo, version, xenType, dmiVendor, dmiProduct, treeVirt, treeMachine}
 }
 
-// WSL is the name of Windows' own hypervisor where Windows starts the kernel, and no boot loader does.
+// WSL is the name of the hypervisor of the Windows Subsystem for Linux. There, Windows and not a boot loader
+// starts the kernel.
 const WSL = "WSL"
 
-// Unnamed is the name of a hypervisor that sets the processor's flag and says nothing else, such as Firecracker.
+// Unnamed is the name of a hypervisor that is detected only by the processor flag, such as Firecracker.
 const Unnamed = "unnamed"
 
-// Hypervisor returns the name of the hypervisor under this kernel, or "" on bare metal. The first domain of Xen counts
-// as a guest: Xen schedules its CPUs too.
+// Hypervisor returns the name of the hypervisor, or "" on bare metal. The first domain of Xen counts as a
+// guest, because Xen also schedules its CPUs.
 func Hypervisor(h hostfs.FS) string {
 	read := func(path string) string {
 		text, err := h.Read(path)
@@ -61,18 +62,18 @@ func Hypervisor(h hostfs.FS) string {
 	return ""
 }
 
-// dummyMachine is what QEMU, kvmtool, crosvm and Firecracker call their arm64 machine in its device tree. It has no
-// node for the hypervisor there.
+// dummyMachine is the machine name of QEMU, kvmtool, crosvm and Firecracker in the device tree on arm64, where
+// the tree has no node for the hypervisor.
 const dummyMachine = "linux,dummy-virt"
 
-// first returns the first entry of a device tree's list of strings, the most specific one.
+// first returns the first, most specific string of a list in a device tree.
 func first(list string) string {
 	name, _, _ := strings.Cut(list, "\x00")
 	return name
 }
 
-// onlyVirtual reports whether DMI names a vendor or product that exists as a virtual machine only, so that it decides
-// even where the hypervisor hides the flag.
+// onlyVirtual reports whether DMI names a vendor or product that exists only as a virtual machine. This is
+// sufficient even if the hypervisor hides the flag.
 func onlyVirtual(vendor, product string) bool {
 	for _, name := range []string{"QEMU", "KVM", "VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs",
 		"Parallels", "BHYVE", "OpenStack",
@@ -81,12 +82,12 @@ func onlyVirtual(vendor, product string) bool {
 			return true
 		}
 	}
-	// Other machines of this vendor are tablets.
+	// Other machines of this vendor are physical, such as tablets.
 	return vendor == "Microsoft Corporation" && product == "Virtual Machine"
 }
 
-// cloudGuest reports whether DMI names a guest of a cloud that rents out bare metal too. On x86 the flag decides
-// between the two, on arm64 the name of the instance type: c7g.metal and m7g.metal-24xl are bare.
+// cloudGuest reports whether DMI names a guest of a cloud that also rents out bare metal. On x86 the flag
+// distinguishes the two, on arm64 the name of the instance type: c7g.metal and m7g.metal-24xl are bare metal.
 func cloudGuest(vendor, product string) bool {
 	switch {
 	case vendor == "Amazon EC2":

@@ -8,7 +8,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// x86 is /proc/cpuinfo with some flags.
+// x86 returns a /proc/cpuinfo with the given flags.
 func x86(flags string) string {
 	return "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu tsc msr " + flags + "\nbugs\t\t: spectre_v1\n"
 }
@@ -21,7 +21,7 @@ const (
 func TestHypervisor(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		files map[string]string // "" is a file without content
+		files map[string]string // "" means an empty file
 		want  string
 	}{
 		{"Intel", map[string]string{cpuinfo: x86("vmx"), dmiVendor: "Dell Inc.", dmiProduct: "PowerEdge R650"}, ""},
