@@ -76,7 +76,7 @@ func BenchmarkSameAgain(b *testing.B) {
 	}
 }
 
-// cpuTime is the CPU time that this process, judged-init and all runs have used.
+// cpuTime returns the CPU time used so far by this process, judged-init and all runs.
 func (l *lab) cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var all time.Duration

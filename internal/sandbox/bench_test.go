@@ -16,13 +16,13 @@ import (
 	"judged/internal/testkit"
 )
 
-// quantile is the nearest-rank quantile, in microseconds.
+// quantile returns the nearest-rank quantile in microseconds.
 func quantile(xs []time.Duration, q float64) float64 {
 	s := slices.Sorted(slices.Values(xs))
 	return float64(s[int(q*float64(len(s)-1))]) / 1e3
 }
 
-// empty is the smallest static program: it has no C library, so that only the kernel's work is measured.
+// empty returns the smallest static program. It has no C library, so that only the kernel's work is measured.
 func empty(t testing.TB) string {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func (l *lab) occupy(b *testing.B, spin string) {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() {
-			_ = other.Process.Kill() // it runs for ever
+			_ = other.Process.Kill() // it never exits by itself
 			_ = other.Wait()         // killed
 		})
 		if err := linux.SetAffinity(other.Process.Pid, []int{cpu}); err != nil {

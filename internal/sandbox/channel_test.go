@@ -19,13 +19,13 @@ import (
 	"judged/internal/testkit"
 )
 
-// known is something that differs between runs of one program, and why.
+// known is a difference between runs of one program, and its reason.
 type known struct {
 	key, value *regexp.Regexp
 	why        string
 }
 
-// knownDifferences are all of them. deploy/SECURITY.md describes those that do not concern the run itself.
+// knownDifferences lists all of them. deploy/SECURITY.md describes those that do not concern the run itself.
 var knownDifferences = []known{
 	{whole(`/proc/P/(task/\d+/)?(stat:(10|1[2-7]|22|42)|schedstat:.*|io:.*|arch_status:.*|status:.*_ctxt_switches)`),
 		nil, "the run's own use"},
@@ -70,7 +70,7 @@ func TestChannels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := worker{l: l, program: program, input: input}
 			p.next = p.prepare(t)
-			p.run(t, "look") // from now on everything is cached
+			p.run(t, "look") // from now on all files are cached
 			seen := []map[string]string{p.run(t, "look"), p.run(t, "look")}
 			p.run(t, "change")
 			seen = append(seen, p.run(t, "look"))
@@ -93,7 +93,7 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// changed is what two runs see differently, except for known differences.
+// changed returns what two runs see differently, except for known differences.
 func changed(before, after map[string]string) map[string][2]string {
 	all := map[string][2]string{}
 	for _, seen := range []map[string]string{before, after} {
@@ -113,7 +113,7 @@ func isKnown(key, before, after string) bool {
 	})
 }
 
-// worker runs one program again and again as judged does: during a run it prepares the next sandbox.
+// worker runs one program repeatedly, as judged does: during a run it prepares the next sandbox.
 type worker struct {
 	l       *lab
 	program string
@@ -127,7 +127,7 @@ func (p *worker) prepare(t *testing.T) *Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// From now on, what is older than the run has an earlier time stamp.
+	// Everything older than the run has an earlier time stamp from now on.
 	begin := clockOfFiles(t)
 	testkit.WaitFor(t, time.Minute, "the clock of files to advance", func() bool { return clockOfFiles(t) > begin })
 	return s
@@ -161,7 +161,7 @@ func (p *worker) run(t *testing.T, role string) map[string]string {
 	return parseSeen(t, outputOf(t, s), begin)
 }
 
-// hold changes everything that can be changed from another slot, and keeps it so until it is stopped.
+// hold changes everything that can be changed from another slot, and keeps the changes until stop is called.
 func (p *worker) hold(t *testing.T, slot Resources) (stop func()) {
 	t.Helper()
 	s, err := p.l.Prepare(slot)
@@ -217,7 +217,7 @@ func parseSeen(t *testing.T, text string, begin int64) map[string]string {
 	return m
 }
 
-// clockOfFiles is the clock of time stamps of files.
+// clockOfFiles returns the clock used for time stamps of files.
 func clockOfFiles(t *testing.T) int64 {
 	t.Helper()
 	var now unix.Timespec
@@ -240,7 +240,7 @@ func outputOf(t *testing.T, s *Sandbox) string {
 	return string(b)
 }
 
-// someInputs are an input that is copied, and one that is used in place, as those that are too large are.
+// someInputs returns an input that is copied and one that is used in place, as very large ones are.
 func someInputs(t *testing.T, slot Resources) (copied, named *Input) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "input")
@@ -275,7 +275,7 @@ func network(t *testing.T) *os.File {
 	return n
 }
 
-// otherSlot is another slot, on the first CPU.
+// otherSlot returns another slot, on the first CPU.
 func (l *lab) otherSlot(t *testing.T) Resources {
 	t.Helper()
 	slot := l.slot

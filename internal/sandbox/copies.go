@@ -19,19 +19,20 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// Copies holds files of the host in memory for runs: programs with their files, and inputs. Each file is copied once
-// per slot, to the slot's NUMA node, and the runs on that slot use the copy one after the other. Two concurrent runs
-// that see the same file can communicate through it, and a run that gets another copy than the run before it learns
-// that the first copy is in use. A second concurrent run on a slot therefore gets its own copy.
+// Copies holds files of the host in memory for runs: programs with their files, and inputs. Each file is copied
+// once per slot, to the slot's NUMA node, and the runs on that slot use the copy one after the other. Two
+// concurrent runs that see the same file can communicate through it, and a run that gets another copy than the
+// run before it learns that the first copy is in use. A second concurrent run on a slot therefore gets its own
+// copy.
 //
-// All copies are in a ramfs, belong to root, and are charged to judged. A run sees a read-only mount of the folder
-// with its files, and its input as a descriptor without a name. Reading leaves no trace in a ramfs (DetachedRamfs);
-// the times of a copy are set again before each run.
+// All copies are in a ramfs, belong to root, and are charged to judged. A run sees a read-only mount of the
+// folder with its files, and its input as an unnamed descriptor. Reading leaves no trace in a ramfs
+// (DetachedRamfs); the times of a copy are reset before each run.
 //
-// Unused copies are kept up to a bound; the least recently used is evicted first.
+// Unused copies are kept up to a limit; the least recently used is evicted first.
 type Copies struct {
 	folders *os.File // a ramfs that is mounted in the mount store
-	root    *os.Root // the same
+	root    *os.Root // the root of folders
 	inputs  *os.File // a ramfs that is not mounted: /proc/self/fd/0 shows only a number
 	mounts  *mountStore
 	limit   units.Bytes // for all copies; those in use may exceed it
@@ -39,20 +40,20 @@ type Copies struct {
 	mu    sync.Mutex // guards the rest
 	idle  *list.List // of *copied, the least recently used first
 	byKey map[string][]*list.Element
-	bytes units.Bytes // of all copies
+	bytes units.Bytes // total size of all copies
 }
 
-// copied is the copy of one input, or of the files of one program.
+// copied is a copy of one input, or of the files of one program.
 type copied struct {
-	key    string // equal for equal content; a copy with "" is used once
+	key    string // equal for equal content; a copy with the key "" is not reused
 	bytes  units.Bytes
-	input  *os.File // has no name
-	folder string   // of the files
-	// programs are what the files say about how they are executed, in the order of the files.
+	input  *os.File // unnamed file
+	folder string   // folder of the files
+	// programs describes how the files are executed, in the order of the files.
 	programs []runtimes.Program
 }
 
-// Copies take at most the smaller of maxCopiesBytes and a share of the host's memory.
+// Copies use at most the smaller of maxCopiesBytes and a share of the host's memory.
 const (
 	maxCopiesBytes units.Bytes = 4 << 30
 	copiesShare                = 16
@@ -88,7 +89,7 @@ func (c *Copies) close() error {
 	return errors.Join(c.remove(gone...), c.root.Close(), c.folders.Close(), c.inputs.Close())
 }
 
-// take returns a copy for one run: an idle one with that key, or a new one that fill fills.
+// take returns a copy for one run: an idle one with that key, or a new one filled by fill.
 func (c *Copies) take(key string, size units.Bytes, fill func(*copied) error) (*copied, error) {
 	if k := c.find(key); k != nil {
 		return k, nil
@@ -105,7 +106,7 @@ func (c *Copies) take(key string, size units.Bytes, fill func(*copied) error) (*
 	return k, nil
 }
 
-// find takes an idle copy, or returns nil.
+// find returns an idle copy, or nil.
 func (c *Copies) find(key string) *copied {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,7 +173,8 @@ func (c *Copies) remove(gone ...*copied) error {
 	return errors.Join(errs...)
 }
 
-// identity is equal for a regular file as long as it does not change. It is "" for a file that cannot be recognized.
+// identity returns a key that stays equal while a regular file is unchanged. It returns "" for a file that
+// cannot be identified.
 func identity(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.Mode().IsRegular() {

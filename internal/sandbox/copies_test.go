@@ -12,7 +12,7 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// TestCopiesAreBounded allows two and a half copies.
+// TestCopiesAreBounded sets a limit of two and a half copies.
 func TestCopiesAreBounded(t *testing.T) {
 	l := newLab(t, nil)
 	c := l.copies
@@ -127,7 +127,7 @@ func TestChangedFileIsCopiedAgain(t *testing.T) {
 	l := newLab(t, nil)
 	path := filepath.Join(t.TempDir(), "file")
 	for _, text := range []string{"one", "two"} {
-		// A new file with the old name: its time alone could be the same.
+		// Replace the file by one with the same name: the time alone could be the same.
 		if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -19,16 +19,16 @@ type counters struct {
 	usage      linux.Usage
 }
 
-// parkedCounters are the counters of the parked child before it starts the program.
+// parkedCounters returns the counters of the parked child before it executes the program.
 func (s *Sandbox) parkedCounters() counters {
 	c := s.endedCounters()
 	c.usage = s.parked
-	// After its report it went to sleep.
+	// The child sleeps after its report.
 	c.usage.VoluntarySwitches++
 	return c
 }
 
-// endedCounters reads what only /proc shows, also for a zombie.
+// endedCounters reads counters that only /proc provides, also for a zombie.
 func (s *Sandbox) endedCounters() counters {
 	c := counters{runDelay: -1, migrations: -1}
 	proc := "/proc/" + strconv.Itoa(s.solution.pid)
@@ -45,7 +45,7 @@ func (s *Sandbox) endedCounters() counters {
 	return c
 }
 
-// fill sets the differences between the end and the start. A counter that is missing in one of them stays nil.
+// fill sets the differences between end and start. A counter that is missing in one of them stays nil.
 func (r *Result) fill(end, start counters) {
 	r.Migrations = since(end.migrations, start.migrations)
 	if d := since(end.runDelay, start.runDelay); d != nil {
@@ -93,39 +93,40 @@ func parseCount(s string) int64 {
 	return n
 }
 
-// waits is for how long a run was ready while others had its CPUs. What its threads and processes wait for each other
-// is their own, and no part of it.
+// waits measures for how long a run was runnable while others had its CPUs. The time that its threads and
+// processes wait for each other is not included.
 //
-// The kernel measures that as the pressure of the run's group. Where it does not, the watch counts at random moments
-// how many threads are ready: on CPUs without others they would have used that much, and what they did not use others
-// did. Adding up the delays of all threads (/proc/TID/schedstat) is no way: it contains what they waited for each
-// other, and what a thread or a child has waited is lost when it ends.
+// The kernel measures this as the pressure of the run's group. If it does not, the watch counts the runnable
+// threads at random times: on CPUs without other tasks they would have used that much CPU time, and the part
+// that they did not use was used by others. The sum of the delays of all threads (/proc/TID/schedstat) would be
+// wrong: it includes what threads waited for each other, and the delay of a thread or child is lost when it
+// ends.
 type waits struct {
 	s       *Sandbox
 	base    *time.Duration // pressure at the start of the run; nil if the kernel does not measure it
-	asked   time.Duration  // when the threads were last counted
-	next    time.Duration  // when they are counted next
-	ready   time.Duration  // CPU time that the run could have used until asked
-	running int            // threads that had or could have had a CPU, when last asked
-	// total is what waited returned last; other goroutines read it.
+	asked   time.Duration  // time of the last count
+	next    time.Duration  // time of the next count
+	ready   time.Duration  // CPU time that the run could have used until the last count
+	running int            // threads that had or could have had a CPU at the last count
+	// total is the last result of waited. Other goroutines read it.
 	total atomic.Int64
 }
 
-// Threads are counted that often. The moments are random, so that no program can be ready at those only.
+// Threads are counted at this interval. It is random, so that no program can be ready only at these times.
 const leastLook, mostLook = 5 * time.Millisecond, 15 * time.Millisecond
 
-// start begins with a run, whose group has had that much pressure before.
+// start starts measuring a run, whose group already has the pressure base.
 func (w *waits) start(s *Sandbox, base *time.Duration) {
 	w.s, w.base = s, base
 	w.plan(0)
 }
 
-// end is the time of a run that has ended, with the pressure of its group.
+// end returns the result for a run that has ended, given the pressure of its group.
 func (w *waits) end(now, used time.Duration, pressure *time.Duration) *time.Duration {
 	if w.base != nil {
 		return w.since(pressure)
 	}
-	w.next = now + 1 // the threads are gone
+	w.next = now + 1 // the threads no longer exist
 	return w.waited(now, used)
 }
 
@@ -134,7 +135,7 @@ func (w *waits) counts() bool { return w.s != nil && w.base == nil }
 
 func (w *waits) plan(now time.Duration) { w.next = now + leastLook + rand.N(mostLook-leastLook) }
 
-// waited is the time so far, of a run that has used some CPU time.
+// waited returns the time so far for a run that has used the given CPU time.
 func (w *waits) waited(now, used time.Duration) *time.Duration {
 	if w.base != nil {
 		return w.since(w.s.group.Waited())
@@ -150,8 +151,8 @@ func (w *waits) waited(now, used time.Duration) *time.Duration {
 	return &d
 }
 
-// since is how much the pressure has grown. That is an average over the CPUs of the slot: one thread that waits next to
-// another that runs is half of its wait on two CPUs.
+// since returns how much the pressure has grown. Pressure is averaged over the CPUs of the slot: if one thread
+// waits while another one runs, two CPUs have half of its wait.
 func (w *waits) since(pressure *time.Duration) *time.Duration {
 	d := difference(pressure, w.base)
 	if d != nil {
@@ -178,8 +179,8 @@ func (s *Sandbox) readyThreads() int {
 	return n
 }
 
-// Delay is how long the run has waited so far while others had its CPUs; 0 before Run. It may be called while Run is in
-// progress, and says nothing after that.
+// Delay returns how long the run has waited so far while others had its CPUs; 0 before Run. It may be called
+// only while Run is in progress.
 func (s *Sandbox) Delay() time.Duration {
 	w := s.waits.Load()
 	if w == nil {
@@ -194,8 +195,8 @@ func (s *Sandbox) Delay() time.Duration {
 	return 0
 }
 
-// WaitingExplains is for Spec.Explained of programs that are no contestant's: the time in which others had the CPU is
-// not theirs.
+// WaitingExplains is a Spec.Explained for programs other than a contestant's. It excludes the time during which
+// others had the CPU.
 func WaitingExplains(p Progress) Allowance {
 	if p.Waited == nil {
 		return Allowance{}

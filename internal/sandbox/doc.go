@@ -1,8 +1,8 @@
-// Package sandbox runs one program once: Prepare a sandbox before it is needed, Load it with a program, Run it, Close
-// it. No part of a sandbox is used twice.
+// Package sandbox runs a single program: Prepare a sandbox in advance, Load it with a program, Run it, Close
+// it. No part of a sandbox is reused.
 //
-// Package initproc shows the processes and the messages between them. This package decides when a run is stopped and
-// what is read from it; package measure decides what that means.
+// Package initproc describes the processes and their messages. This package decides when a run is stopped and
+// what is read from it; package measure interprets the results.
 //
-// An error means that judged could not do its work. What the program did is in the Result.
+// An error means that judged failed. The outcome of the program is in the Result.
 package sandbox

@@ -6,7 +6,7 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// TestLacksToContinue: a script that ends because the host lacks what it executes is not at fault.
+// TestLacksToContinue: a script that ends because the host lacks a program it executes is not at fault.
 func TestLacksToContinue(t *testing.T) {
 	for _, tt := range []struct {
 		code     int

@@ -13,8 +13,8 @@ import (
 
 func family(t *testing.T) File { return File{Name: "family", Path: built(t, "family"), Exec: true} }
 
-// TestProcessesBound expects that a run can have exactly as many concurrent processes and threads as its limit,
-// including the first one: what judged needs besides them, such as process 1, does not count.
+// TestProcessesBound checks that a run can have exactly as many concurrent processes and threads as its limit,
+// including the first one. Processes of judged, such as process 1, do not count.
 func TestProcessesBound(t *testing.T) {
 	l := newLab(t, nil)
 	program := family(t)
@@ -34,7 +34,7 @@ func TestProcessesBound(t *testing.T) {
 	}
 }
 
-// TestOrphansFreeTheirPlace has process 1 reap many more orphans than may live at once.
+// TestOrphansFreeTheirPlace makes process 1 reap many more orphans than may exist at once.
 func TestOrphansFreeTheirPlace(t *testing.T) {
 	l := newLab(t, nil)
 	spec := Spec{Args: []string{"./family", "orphans"}, Files: []File{family(t)}, Limits: limits()}
@@ -48,7 +48,7 @@ func TestOrphansFreeTheirPlace(t *testing.T) {
 func TestAllAreCounted(t *testing.T) {
 	l := newLab(t, nil)
 	program := family(t)
-	// Long compared with the time to create them, even where everything is slow.
+	// Long compared with the time to create them, even on slow hosts.
 	const n, each = 5, 400 * time.Millisecond
 	for _, kind := range []string{"waited", "ignored", "orphan", "killed", "vfork", "thread"} {
 		t.Run(kind, func(t *testing.T) {

@@ -15,9 +15,10 @@ import (
 
 var failEvery = flag.Int("fail-every", 487, "TestSetUpFails makes every n-th system call fail")
 
-// TestSetUpFails makes every n-th system call (all with -fail-every=1) that prepares and loads a sandbox fail: of judged,
-// judged-init, process 1 and the parked child, and of the threads that hold mounts. A program of another slot runs
-// meanwhile; it is not touched, nothing of the failed sandbox is left, and the next one works.
+// TestSetUpFails makes each n-th system call (all with -fail-every=1) that prepares and loads a sandbox fail:
+// calls of judged, judged-init, process 1 and the parked child, and of the threads that hold mounts. Meanwhile
+// a program runs in another slot. It must be unaffected, the failed sandbox must be removed completely, and the
+// next one must work.
 func TestSetUpFails(t *testing.T) {
 	faults := testkit.NewFaults(t)
 	users := ownUsers()
@@ -88,7 +89,8 @@ func TestSetUpFails(t *testing.T) {
 	}
 }
 
-// watchThreads has faults watch the threads of the launcher, and judged-init, which inherits that from its thread.
+// watchThreads makes faults watch the threads of the launcher and judged-init, which inherits the filter from
+// its thread.
 func (l *lab) watchThreads(t *testing.T, faults *testkit.Faults) {
 	t.Helper()
 	watched := make(chan error)
@@ -102,8 +104,8 @@ func (l *lab) watchThreads(t *testing.T, faults *testkit.Faults) {
 	}
 }
 
-// setUpFails prepares and loads a sandbox while one call fails, and then another one. It reports whether there were as
-// many calls.
+// setUpFails prepares and loads a sandbox while one call fails, and then another one. It returns false if there
+// are fewer calls.
 func (l *lab) setUpFails(t *testing.T, faults *testkit.Faults, slot Resources, spec Spec, n int) bool {
 	t.Helper()
 	slot.Trees = l.NewTrees(slot)

@@ -15,23 +15,23 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Memory that is allocated before a run for its first output, so that the run is billed neither for the pages nor for
-// making them. The amount is the same for every run: if it depended on the answer, so would a program's CPU time.
-// More would make every run slower.
+// Memory allocated before a run for its first output, so that neither the pages nor the work of allocating them
+// are billed to the run. The amount is the same for each run: if it depended on the answer, so would the
+// program's CPU time. More would make each run slower.
 const (
 	stdoutPreallocated = 64 << 10
 	stderrPreallocated = 16 << 10
 )
 
-// Output is what a run writes to one of its streams: a file in memory that is not read while the program runs, so
-// that reading is neither billed to the program nor disturbs it.
+// Output is a stream that a run writes: a file in memory that is not read while the program runs, so that
+// reading is neither billed to the program nor disturbs it.
 type Output struct {
 	read         *os.File
 	write        *os.File
 	preallocated units.Bytes // pages charged to judged
 }
 
-// newOutput makes a stream with its first pages on the slot's node and charged to judged.
+// newOutput creates a stream with its first pages on the slot's node and charged to judged.
 func newOutput(name string, preallocated units.Bytes, slot Resources) (*Output, error) {
 	read, err := linux.Memfd(name)
 	if err != nil {
@@ -73,7 +73,7 @@ func onNode(slot Resources, f func() error) error {
 	return errors.Join(f(), linux.UnbindMemory())
 }
 
-// Size is the number of bytes written.
+// Size returns the number of bytes written.
 func (o *Output) Size() (units.Bytes, error) {
 	info, err := o.read.Stat()
 	if err != nil {
@@ -82,13 +82,13 @@ func (o *Output) Size() (units.Bytes, error) {
 	return units.Bytes(info.Size()), nil
 }
 
-// Reader reads the stream from its start.
+// Reader returns a reader from the start of the stream.
 func (o *Output) Reader() (io.Reader, error) {
 	info, err := o.read.Stat()
 	if err != nil {
 		return nil, err
 	}
-	// A LimitedReader shows io.Copy that a small buffer is enough.
+	// With a LimitedReader io.Copy allocates a small buffer.
 	return io.LimitReader(io.NewSectionReader(o.read, 0, info.Size()), info.Size()), nil
 }
 
@@ -109,21 +109,22 @@ func (o *Output) Close() error {
 	return o.read.Close()
 }
 
-// Input is an input for runs on one node, one after the other. A run cannot leave anything in it for the next one.
+// Input is an input for consecutive runs on one node. A run cannot leave anything in it for the next one.
 type Input struct {
 	copies *Copies
 	copied *copied
-	named  *os.File // the file itself, when it is not copied
+	named  *os.File // the file itself, if it is not copied
 }
 
-// maxCopiedInput bounds what NewInput copies. Larger inputs stay in the page cache, on any node, and keep their
-// names.
+// maxCopiedInput is the largest input that NewInput copies. Larger inputs stay in the page cache, on any node,
+// and keep their names.
 const maxCopiedInput = 1 << 30
 
-// NewInput makes the content of a file the stdin of runs. It is a copy in memory, so that no run waits for the disk
-// or is charged for the page cache. The copy has no name: /proc/self/fd/0 would show the name of a file, and so which
-// test this is. On a host with several NUMA nodes the copy is on the slot's node; the page cache stays on the node
-// that read a file first and does not follow cpuset.mems. Close it when no run uses it any more.
+// NewInput makes the content of a file available as the stdin of runs. It copies the file to memory, so that no
+// run waits for the disk or is charged for the page cache. The copy has no name, because /proc/self/fd/0 would
+// show it, and so which test this is. On a host with several NUMA nodes the copy is on the slot's node; the
+// page cache stays on the node that read a file first and does not follow cpuset.mems. The caller closes the
+// Input after the last run.
 func NewInput(path string, slot Resources) (*Input, error) {
 	f, err := linux.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -140,7 +141,8 @@ func NewInput(path string, slot Resources) (*Input, error) {
 	return newCopiedInput(f, info, identity(info), slot)
 }
 
-// NewSingleInput is NewInput for an open file that no further test will use, of at most what an output may have.
+// NewSingleInput is like NewInput for an open file that is used for one test only and is at most as large as an
+// output.
 func NewSingleInput(f *os.File, slot Resources) (*Input, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -175,8 +177,9 @@ func newNamedInput(f *os.File) (*Input, error) {
 	return &Input{named: mount}, nil
 }
 
-// Open returns a descriptor with its own offset: runs do not share a position. A nil input is empty, and each run
-// gets its own: /dev/null is the host's, and its times can be set through a descriptor.
+// Open returns a descriptor with its own offset, so that runs do not share a position. A nil Input is empty,
+// and each run gets its own empty file: /dev/null belongs to the host, and its times can be set through a
+// descriptor.
 func (in *Input) Open() (*os.File, error) {
 	switch {
 	case in == nil:
@@ -203,8 +206,8 @@ func reopen(f *os.File) (*os.File, error) {
 	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY)
 }
 
-// View is like Open, for a jury program, which may read an input while a contestant's program has it open: the
-// contestant's program cannot see that, not even in the times.
+// View is like Open, for a checker or interactor that reads an input while a contestant's program has it open.
+// The contestant's program cannot detect this, not even by the times.
 func (in *Input) View() (*os.File, error) {
 	if in == nil || in.named != nil {
 		return in.Open()
@@ -220,11 +223,12 @@ func (in *Input) Close() error {
 	return in.copies.release(in.copied)
 }
 
-// A named input or output is a link in the working directory to a descriptor of the program, and so the same memory
-// as stdin or stdout, with the same accounting. A program may also replace the link by a file, which it does when it
-// renames one to that name, or deletes the name first.
+// A named input or output is a link in the working directory to a descriptor of the program. It is therefore
+// the same memory as stdin or stdout, with the same accounting. A program may also replace the link by a file:
+// by renaming a file to that name, or by deleting the link first.
 
-// nameStreams opens what spec names, and adds it to spec.Open. The caller closes the input, which may be nil.
+// nameStreams opens the named streams of spec and adds them to spec.Open. The caller closes the input, which
+// may be nil.
 func (s *Sandbox) nameStreams(spec *Spec) (input *os.File, err error) {
 	spec.Open = slices.Clone(spec.Open)
 	if spec.InputFile != "" {
@@ -237,7 +241,7 @@ func (s *Sandbox) nameStreams(spec *Spec) (input *os.File, err error) {
 	if spec.OutputFile == "" {
 		return input, nil
 	}
-	// To open a file for writing usually truncates it: pages of judged's would be lost.
+	// Opening a file for writing usually truncates it, which would free pages charged to judged.
 	if s.answer, err = newOutput("answer", 0, s.slot); err == nil {
 		err = s.answer.read.Chmod(0o666) // the run's user opens it
 	}
@@ -250,9 +254,9 @@ func (s *Sandbox) nameStreams(spec *Spec) (input *os.File, err error) {
 	return input, nil
 }
 
-// namePipes lets the run open its ends of pipes again by name, as /dev/stdin and /dev/stdout, and only in the direction
-// that it has. The program at the other end, which does the same with its own group or owns the pipe, has the other
-// direction; it is the only one of the others that has a name for the pipe.
+// namePipes lets the run reopen its ends of pipes by name, as /dev/stdin and /dev/stdout, and only in the
+// direction that it has. The program at the other end has the other direction: it does the same with its own
+// group, or owns the pipe. No other program has a name for the pipe.
 func (s *Sandbox) namePipes(spec Spec) error {
 	for _, end := range []struct {
 		file *os.File
@@ -266,7 +270,7 @@ func (s *Sandbox) namePipes(spec Spec) error {
 			return err
 		}
 		if info.Mode()&os.ModeNamedPipe == 0 {
-			continue // an input, which everybody may read
+			continue // an input, which everyone may read
 		}
 		if err := errors.Join(end.file.Chown(-1, s.uid), end.file.Chmod(end.mode)); err != nil {
 			return err
@@ -277,7 +281,7 @@ func (s *Sandbox) namePipes(spec Spec) error {
 
 func workFile(name string) string { return initproc.Work + "/" + name }
 
-// findAnswer takes the file that the program has put in the place of the link, if it did.
+// findAnswer opens the file with which the program has replaced the link, if any.
 func (s *Sandbox) findAnswer() error {
 	if s.answer == nil {
 		return nil
@@ -291,14 +295,13 @@ func (s *Sandbox) findAnswer() error {
 	return err
 }
 
-// outputs are all that the program writes to and that counts as output.
+// outputs returns all streams that count as output of the program.
 func (s *Sandbox) outputs() []*Output {
 	all := []*Output{s.stdout, s.stderr, s.answer}
 	return slices.DeleteFunc(all, func(o *Output) bool { return o == nil })
 }
 
-// Answer is what the program wrote to the named output file, or to its standard output without one. It is valid until
-// Close.
+// Answer returns the named output file, or else stdout. It is valid until Close.
 func (s *Sandbox) Answer() *Output {
 	if s.answer != nil {
 		return s.answer
@@ -306,7 +309,7 @@ func (s *Sandbox) Answer() *Output {
 	return s.stdout
 }
 
-// makeFIFOs makes the named pipes of a run. Nobody else can open them, and the run cannot remove them.
+// makeFIFOs creates the named pipes of a run. Nobody else can open them, and the run cannot remove them.
 func (s *Sandbox) makeFIFOs(names []string) error {
 	for _, name := range names {
 		if err := linux.MakeFIFO(s.box, name, 0o600, s.uid); err != nil {
@@ -339,8 +342,8 @@ func (s *Sandbox) fifo(name string) string {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", s.box.Fd(), name)
 }
 
-// isPipeWait reports whether a function of the kernel, as in /proc/PID/wchan, waits for the other end of a pipe or for
-// descriptors. A file "0" is that of a kernel that does not show it.
+// isPipeWait reports whether a kernel function, as in /proc/PID/wchan, waits for the other end of a pipe or
+// polls descriptors. A kernel that does not show the function writes "0".
 func isPipeWait(wchan string) bool {
 	for _, part := range []string{"pipe", "poll", "select", "wait_for_partner"} {
 		if strings.Contains(wchan, part) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCounters checks that a counter is found after any text, such as the name of a program, and that nothing else is
-// taken for one.
+// FuzzCounters checks that a counter is found after any text, such as the name of a program, and that other
+// text is not parsed as a counter.
 func FuzzCounters(f *testing.F) {
 	for _, s := range []string{"Name:\ta\nState: R", "voluntary_ctxt_switches", "voluntary_ctxt_switches:\tx",
 		" voluntary_ctxt_switches : 7", "nonvoluntary_ctxt_switches: 5", ":", "\n"} {

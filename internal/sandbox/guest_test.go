@@ -7,14 +7,15 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// TestRunInGuest is TestRun with cgroup v2, on an isolated core without a tick, on the second of two NUMA nodes.
+// TestRunInGuest runs TestRun with cgroup v2, on an isolated core without a tick, on the second of two NUMA
+// nodes.
 func TestRunInGuest(t *testing.T) {
-	t.Parallel() // one emulator keeps one CPU busy
+	t.Parallel() // an emulator uses only one CPU
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	runInGuest(t, guest.Config{Append: isolation + " tsc=reliable"}, testkit.CompileC(t, "testdata/act.c", true))
 }
 
-// TestRunInArm64Guest is the same on the other architecture, with different system call numbers, structures and fork.
+// TestRunInArm64Guest runs TestRun on arm64, which has different system call numbers, structures and fork.
 func TestRunInArm64Guest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
@@ -43,8 +44,8 @@ func TestLeaksInGuest(t *testing.T) {
 		"^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents|Unprotected)$")
 }
 
-// TestLimitsInGuest checks that cgroup v2 kills what cgroup.kill alone does not reach, and counts memory without
-// output.
+// TestLimitsInGuest checks that with cgroup v2 processes are killed that cgroup.kill alone does not reach, and
+// that memory is counted without output.
 func TestLimitsInGuest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
@@ -56,7 +57,7 @@ func TestLimitsInGuest(t *testing.T) {
 		"judged/internal/sandbox", "^Test(Leaderless|LeaderlessWithoutNamespaces|OutputIsNotMemory)$")
 }
 
-// TestChannelsInGuest is TestChannels on another kernel, with cgroup v2.
+// TestChannelsInGuest runs TestChannels on another kernel, with cgroup v2.
 func TestChannelsInGuest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
@@ -68,7 +69,7 @@ func TestChannelsInGuest(t *testing.T) {
 	}, "judged/internal/sandbox", "^TestChannels$/^input$")
 }
 
-// TestWaitsInGuest: the kernel measures the same on cgroup v2.
+// TestWaitsInGuest: with cgroup v2 the kernel measures the same.
 func TestWaitsInGuest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)

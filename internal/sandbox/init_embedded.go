@@ -9,5 +9,5 @@ import _ "embed"
 //go:embed judged-init
 var initBinary []byte
 
-// InitProgram returns the program that becomes pid 1 of every sandbox.
+// InitProgram returns judged-init.
 func InitProgram() ([]byte, error) { return initBinary, nil }

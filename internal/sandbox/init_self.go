@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// InitProgram returns the running program itself, whose main function calls package initproc. It starts more slowly,
-// which is not on the critical path, and is enough for go test and go run. A new namespace has no dynamic loader, so
-// the program must be static.
+// InitProgram returns the running program itself, whose main function calls package initproc. It starts more
+// slowly than judged-init, but not on the critical path, and is sufficient for go test and go run. A new
+// namespace has no dynamic loader, so the program must be static.
 func InitProgram() ([]byte, error) {
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {

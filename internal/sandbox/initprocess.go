@@ -29,8 +29,8 @@ func (l *Launcher) startInit() error {
 	}
 	defer null.Close()
 	attr := &os.ProcAttr{
-		// Every fork copies its memory map, so that stays small. Reading its CPU quota (containermaxprocs) would keep
-		// cgroup files open.
+		// Each fork copies its memory map, so it must stay small. Reading its CPU quota (containermaxprocs)
+		// would keep cgroup files open.
 		Env: []string{"GOMAXPROCS=1", "GOGC=20", "GODEBUG=containermaxprocs=0"},
 		// If the runtime crashes, its message goes to the log.
 		Files: []*os.File{null, null, os.Stderr, theirs, l.lifeline.read, l.pidHandoff.file},
@@ -40,7 +40,7 @@ func (l *Launcher) startInit() error {
 	l.thread <- func() {
 		defer close(done)
 		if len(l.options.CPUs) > 0 {
-			// Of this thread; judged-init inherits it.
+			// Affinity of this thread, which judged-init inherits.
 			if err = linux.SetAffinity(0, l.options.CPUs); err != nil {
 				err = fmt.Errorf("move to CPUs %s: %w", l.options.CPUs, err)
 				return
@@ -75,7 +75,7 @@ func unprotect(pid int) error {
 // half a MiB in the first hundred requests.
 const slimEvery = 128
 
-// slim excludes judged-init's memory from its forks: it would be copied for every run.
+// slim excludes judged-init's memory from its forks, which would otherwise copy it for each run.
 func (l *Launcher) slim() error {
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", l.process.Pid))
 	if err != nil {
@@ -90,7 +90,7 @@ func (l *Launcher) slim() error {
 	return err
 }
 
-// initArgs are the arguments of judged-init: its name, and the layers to leave out.
+// initArgs returns the arguments of judged-init: its name, and the layers to omit.
 func (l *Launcher) initArgs() []string {
 	if l.options.Without == 0 {
 		return []string{initproc.Name}
@@ -109,12 +109,12 @@ func (l *Launcher) stopInit() {
 	_, _ = l.process.Wait()
 }
 
-// initTimeout bounds the wait for judged-init's answer, which normally takes less than a millisecond.
+// initTimeout limits the wait for judged-init's answer, which normally takes less than a millisecond.
 const initTimeout = 30 * time.Second
 
-// request asks judged-init to fork and returns the pid. If judged-init has exited, for example because it was killed
-// for memory, it is restarted: for this request if it did not receive it, otherwise for the next one. With an error the
-// pid is that of a process that has to be reaped, or 0.
+// request makes judged-init fork and returns the pid. If judged-init has exited, for example because it was
+// killed for lack of memory, it is restarted: for this request if it did not receive it, otherwise for the next
+// one. With an error the pid is that of a process that must be reaped, or 0.
 func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +135,7 @@ func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	if err == nil {
 		return pid, nil
 	}
-	// A failed request may have left it between two namespaces, where later requests of all slots would fail.
+	// A failed request may have left it in the wrong namespaces, where later requests of all slots would fail.
 	l.stopInit()
 	if pid == 0 {
 		pid = int(l.pidHandoff.pid.Load()) // judged-init did not report it
@@ -165,9 +165,9 @@ func (l *Launcher) exchange(msg []byte, fds []int) ([]byte, error) {
 	return buf[:n], err
 }
 
-// pidHandoff lets judged find a child that judged-init forked but did not report because it died first. The kernel
-// itself writes the pid into memory that both share, before the child runs. Only judged can reap the child, so until
-// then the pid is the child's.
+// pidHandoff lets judged find a child that judged-init forked but did not report because it was killed. The
+// kernel itself writes the pid into memory that both share, before the child runs. Only judged can reap the
+// child, so the pid cannot be reused until then.
 type pidHandoff struct {
 	file *os.File
 	pid  *atomic.Int32 // of the last child forked for the current request, or 0
@@ -188,8 +188,8 @@ func (n *pidHandoff) close() {
 	_ = linux.UnmapWord(n.pid) // it is mapped
 }
 
-// NewOrder reports in which order the programs of loaded sandboxes end, by their indices, and that the other ends of
-// pipes are closed, by the indices after those. The caller closes it.
+// NewOrder reports the order in which the programs of loaded sandboxes exit, by their indices, and the other
+// ends of pipes are closed, by the indices after those. The caller closes it.
 func NewOrder(programs []*Sandbox, pipes ...*os.File) (*linux.Order, error) {
 	var files []*os.File
 	for _, p := range programs {
@@ -198,9 +198,9 @@ func NewOrder(programs []*Sandbox, pipes ...*os.File) (*linux.Order, error) {
 	return linux.NewOrder(append(files, pipes...)...)
 }
 
-// WaitsForOthers reports whether the run waits for others to write or read: none of its threads is runnable, and one
-// sleeps in the kernel's code for pipes or for polling. A run that sleeps for another reason, or computes, keeps the
-// others waiting. It may be called while Run is in progress.
+// WaitsForOthers reports whether the run waits for other programs to write or read: none of its threads is
+// runnable, and one sleeps in the kernel's code for pipes or polling. A run that sleeps for another reason or
+// computes makes the others wait. It may be called while Run is in progress.
 func (s *Sandbox) WaitsForOthers() bool {
 	threads, err := s.group.Threads()
 	if err != nil {
@@ -217,8 +217,8 @@ func (s *Sandbox) WaitsForOthers() bool {
 	return waits
 }
 
-// written is the number of bytes that the first process and the children it waited for have written to anything,
-// pipes too; 0 if unknown (a kernel without CONFIG_TASK_IO_ACCOUNTING).
+// written returns the number of bytes that the first process and the children it waited for have written
+// anywhere, including pipes; 0 if unknown (a kernel without CONFIG_TASK_IO_ACCOUNTING).
 func (s *Sandbox) written() int64 {
 	return max(0, keyed(read("/proc/"+strconv.Itoa(s.solution.pid)+"/io"), "wchar"))
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestSlim: memory that judged-init's runtime maps over time is not copied for every run for long.
+// TestSlim: memory that judged-init's runtime maps over time is soon excluded from forks.
 func TestSlim(t *testing.T) {
 	l := newLab(t, nil)
 	for range 4 * slimEvery {
@@ -27,8 +27,8 @@ func TestSlim(t *testing.T) {
 	}
 }
 
-// copiedKiB sums how much of a process's private memory a fork copies, and how much it does not (dc, do not copy on
-// fork).
+// copiedKiB returns how much of a process's private memory a fork copies, and how much it does not (dc, do not
+// copy on fork).
 func copiedKiB(t *testing.T, smaps string) (kept, copied int) {
 	t.Helper()
 	anonymous := 0
@@ -52,8 +52,8 @@ func copiedKiB(t *testing.T, smaps string) (kept, copied int) {
 	return kept, copied
 }
 
-// TestUnprotected: the protection of judged from the OOM killer does not extend to runs. Only a guest is certain to
-// allow that judged is protected.
+// TestUnprotected: judged's protection from the OOM killer does not apply to runs. Only in a guest is the test
+// certain to be allowed to protect judged.
 func TestUnprotected(t *testing.T) {
 	const own = "/proc/self/oom_score_adj"
 	before := read(own)

@@ -27,8 +27,8 @@ import (
 // killEvery is 1 in make soak.
 var killEvery = flag.Int("kill-every", 11, "TestKilledAtEveryCall kills at every n-th system call")
 
-// victimEnv makes this binary a judged that waits for a command byte, judges one or more runs of the program at that
-// path, and exits. The argument is the control group that it starts in, below the root.
+// victimEnv makes this binary a judged that waits for a command byte, judges one or more runs of the program at
+// that path, and exits. The argument is the control group in which it starts, below the root.
 const victimEnv = "JUDGED_TEST_VICTIM"
 
 func victimMain(program string) int {
@@ -87,7 +87,7 @@ func victim(program, parent string) error {
 	return errors.Join(err, tree.Remove())
 }
 
-// The commands for a victim: judge one run; judge another one if judged-init did not survive the first; judge
+// The commands for a victim: judge one run; judge another one if judged-init was killed during the first; judge
 // moreRuns.
 const commandOnce, commandAgain, commandMore = 1, 2, 3
 
@@ -99,7 +99,7 @@ func isInit(pid int) bool {
 	return status("Name") == initproc.Name && !strings.HasPrefix(status("State"), "Z")
 }
 
-// judge is one run. What it leaves behind is found even if it fails.
+// judge performs one run. Leftovers are found even if it fails.
 func judge(l *Launcher, slot Resources, program string) error {
 	s, err := l.Prepare(slot)
 	if err != nil {
@@ -113,7 +113,7 @@ func judge(l *Launcher, slot Resources, program string) error {
 	return errors.Join(err, s.Close())
 }
 
-// children are the states of this process's children, except judged-init.
+// children returns the states of this process's children, except judged-init.
 func children(l *Launcher) []string {
 	var found []string
 	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is valid
@@ -126,7 +126,7 @@ func children(l *Launcher) []string {
 	return found
 }
 
-// victims are the user IDs of the victims' runs: those of the process that starts them.
+// victims returns the user IDs of the victims' runs, which are those of the process that starts them.
 func victims() testkit.Users {
 	pid := os.Getpid()
 	if _, isVictim := os.LookupEnv(victimEnv); isVictim {
@@ -151,8 +151,8 @@ func enter(name string) error {
 	return nil
 }
 
-// parents are the folders of a group in the memory, pids and unified hierarchies. A v1 cpuset group accepts no
-// process before it has CPUs, and systemd makes none.
+// parents returns the folders of a group in the memory, pids and unified hierarchies. A v1 cpuset group accepts
+// no process before it has CPUs, and systemd creates none.
 func parents(name string) []string {
 	var found []string
 	for _, root := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified",
@@ -212,7 +212,7 @@ func startVictim(t *testing.T, parent string) started {
 // call, for every n in the life of a sandbox (with -kill-every=1). After each kill all of their processes end, and
 // the next judged that starts removes the control groups.
 func TestKilledAtEveryCall(t *testing.T) {
-	l := newLab(t, nil) // another judged, with a program that waits
+	l := newLab(t, nil) // another judged, whose program waits
 	bystander, err := l.Prepare(l.slot)
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestCallsOfARun(t *testing.T) {
 	}
 }
 
-// groupsOf are the trees of a judged with the pid, dead or alive.
+// groupsOf returns the trees of a judged with the pid, alive or not.
 func groupsOf(pid int) []string {
 	var found []string
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
@@ -336,8 +336,8 @@ func groupsOf(pid int) []string {
 	return found
 }
 
-// TestParents has judged processes in several control groups: a new one removes what a dead one has left in another
-// group, and does not touch those of the living.
+// TestParents starts judged processes in several control groups: a new one removes the leftovers of a dead one
+// in another group, and does not change groups of live ones.
 func TestParents(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	var names []string
@@ -386,10 +386,10 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// kill kills a victim, so that its groups have no owner.
+// kill kills a victim, which leaves its groups without an owner.
 func kill(t *testing.T, v started) {
 	t.Helper()
-	defer v.command.Close() // closing it would end the victim too
+	defer v.command.Close() // closing it would also end the victim
 	if err := syscall.Kill(v.pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -18,12 +18,12 @@ import (
 	"judged/internal/testkit"
 )
 
-// ptraceOExit stops a traced process that exits, also a killed one, and it stays stopped: like one that the kernel
-// cannot end yet.
+// ptraceOExit stops a traced process when it exits, even if it was killed, and keeps it stopped, like a process
+// that the kernel cannot end yet.
 const ptraceOExit = 0x40
 
-// TestLateEnds has processes that do not end in time after SIGKILL, and expects an error that names the next step.
-// When they end later, nothing is left.
+// TestLateEnds: if processes do not exit in time after SIGKILL, the error names the next step. When they exit
+// later, nothing is left behind.
 func TestLateEnds(t *testing.T) {
 	users := ownUsers()
 	l := newLab(t, func(o *Options) { o.UIDFirst, o.UIDCount = users.First, users.Count })
@@ -59,7 +59,7 @@ func TestLateEnds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			runtime.LockOSThread() // a tracer is a thread
 			defer runtime.UnlockOSThread()
-			l.run(t, usual) // from now on everything is cached
+			l.run(t, usual) // from now on all files are cached
 			traces := testkit.Watch(t, users)
 			s, err := l.Prepare(l.slot)
 			if err != nil {
@@ -86,7 +86,7 @@ func TestLateEnds(t *testing.T) {
 	}
 }
 
-// hold has the kernel stop a process when it exits.
+// hold makes the kernel stop a process when it exits.
 func hold(t *testing.T, pid int) {
 	t.Helper()
 	if _, err := ptrace(ptraceSeize, pid, 0, ptraceOExit); err != nil {
@@ -104,7 +104,7 @@ func start(t *testing.T, s *Sandbox) <-chan error {
 	return done
 }
 
-// stormOf waits for the process that becomes a storm, and returns its pid.
+// stormOf waits for the process that will fork the storm, and returns its pid.
 func stormOf(t *testing.T, s *Sandbox) (pid int) {
 	t.Helper()
 	testkit.WaitFor(t, time.Minute, "the process that becomes a storm", func() bool {
@@ -120,7 +120,7 @@ func stormOf(t *testing.T, s *Sandbox) (pid int) {
 	return pid
 }
 
-// startStorm lets the storm begin.
+// startStorm starts the storm.
 func startStorm(t *testing.T, s *Sandbox) {
 	t.Helper()
 	empty, err := os.Open(script(t, "empty", "").Path)
@@ -133,13 +133,13 @@ func startStorm(t *testing.T, s *Sandbox) {
 	}
 }
 
-// TestStormBesideTheGroup has a storm of processes that killing the control group does not reach: they are in another
-// one, like a process that a kill has just missed. The run ends them all the same, with its process 1.
+// TestStormBesideTheGroup: a storm of processes that killing the control group does not reach, because they are
+// in another one, like a process that a kill has just missed. They are still killed, with process 1 of the run.
 func TestStormBesideTheGroup(t *testing.T) {
 	users := ownUsers()
 	l := newLab(t, func(o *Options) { o.UIDFirst, o.UIDCount = users.First, users.Count })
 	program := family(t)
-	// from now on everything is cached
+	// From now on all files are cached.
 	l.run(t, Spec{Args: []string{"./family", "leave", "sleep"}, Files: []File{program}, Limits: limits()})
 	traces := testkit.Watch(t, users)
 	s, err := l.Prepare(l.slot)
@@ -169,7 +169,7 @@ func TestStormBesideTheGroup(t *testing.T) {
 	}
 }
 
-// TestProcessNobodyCanTake checks that a child is killed if no descriptor is left for it.
+// TestProcessNobodyCanTake checks that a child is killed if judged has no free descriptor for it.
 func TestProcessNobodyCanTake(t *testing.T) {
 	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "600"},
 		&syscall.ProcAttr{Sys: &syscall.SysProcAttr{Setpgid: true}})

@@ -6,8 +6,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestOpenedLater: what LANG promises is there, and so is what the library opens when a function of it is called,
-// whether the program is linked statically or not.
+// TestOpenedLater: the locale that LANG names is available, and so are the files that library functions open at
+// run time, for static and dynamic programs.
 func TestOpenedLater(t *testing.T) {
 	testkit.Need(t, testkit.StaticGCC, testkit.Python)
 	const all = "C.UTF-8 1 09 root\n"

@@ -27,19 +27,19 @@ import (
 // Options are common to all sandboxes of a Launcher.
 type Options struct {
 	Root      Root
-	BoxBytes  units.Bytes // what a run may write to files
+	BoxBytes  units.Bytes // total size of the files that a run may write
 	BoxInodes int
 	// UIDFirst and UIDCount are the range that runs take their user and group IDs from, in turn. Nothing else on the
 	// host may use it: the kernel keeps limits and keyrings per user.
 	UIDFirst, UIDCount int
-	Seccomp            seccomp.Filter // empty means no filter
-	CPUs               cpuset.Set     // of judged-init and of process 1 of each sandbox; empty means those of judged
-	// Without lists layers that the attack suite leaves out, one at a time, to see which of the others stop an
-	// attack. No configuration sets it.
+	Seccomp            seccomp.Filter // empty: no filter
+	CPUs               cpuset.Set     // of judged-init and of process 1 of each sandbox; empty: those of judged
+	// Without lists layers that the attack suite removes, one at a time, to test which of the others stop an
+	// attack. It cannot be configured.
 	Without initproc.Layers
 }
 
-// Resources are what the runs of one slot use, one run at a time.
+// Resources are the resources of the runs of one slot, which run one at a time.
 type Resources struct {
 	CPUs     cpuset.Set
 	Node     int  // NUMA node of the memory
@@ -49,14 +49,14 @@ type Resources struct {
 	Group    *cgroup.Subtree
 	// Network is the network namespace of the runs, see NewNetwork. If it is nil they use the Launcher's.
 	Network *os.File
-	// Copies hold the inputs of the runs, see Launcher.Copies.
+	// Copies holds the inputs of the runs, see Launcher.Copies.
 	Copies *Copies
-	// Trees are the copies of the host's files for runs with RootPrivate, see NewTrees. Without them programs must be
-	// static.
+	// Trees holds the copies of the host's files for runs with RootPrivate, see NewTrees. Without it programs
+	// must be static.
 	Trees *Trees
 }
 
-// onItsNode adds the option that puts the pages of a tmpfs on the slot's node.
+// onItsNode adds the option that allocates the pages of a tmpfs on the slot's node.
 func (s Resources) onItsNode(options [][2]string) [][2]string {
 	if !s.BindNode {
 		return options
@@ -64,10 +64,10 @@ func (s Resources) onItsNode(options [][2]string) [][2]string {
 	return append(options, [2]string{"mpol", fmt.Sprintf("bind:%d", s.Node)})
 }
 
-// NewNetwork makes an empty network namespace for a slot. The caller closes it. A run may make pairs of unix sockets,
-// and /proc/self/net counts and lists the sockets of its namespace: two concurrent runs in one namespace would see
-// each other's activity. A namespace per run would cost 0.7 ms to make and 0.2 ms to remove without any gain: sockets
-// end with their processes, before the next run begins.
+// NewNetwork creates an empty network namespace for a slot. The caller closes it. A run may create pairs of
+// unix sockets, and /proc/self/net counts and lists the sockets of its namespace, so two concurrent runs in one
+// namespace would see each other's activity. A namespace per run would take 0.7 ms to create and 0.2 ms to
+// remove without any benefit, because sockets end with their processes before the next run begins.
 func NewNetwork() (*os.File, error) {
 	var network *os.File
 	made := make(chan error)
@@ -80,10 +80,10 @@ func NewNetwork() (*os.File, error) {
 	return network, err
 }
 
-// Launcher starts sandboxes. It owns a thread of the process, whose mount, network and UTS namespaces every sandbox
-// starts from, and judged-init, which is started there. The thread lives as long as the Launcher: judged-init and the
-// programs die with it (PR_SET_PDEATHSIG is bound to the parent thread), and the first processes of sandboxes with
-// the lifeline.
+// Launcher starts sandboxes. It owns a thread of the process, whose mount, network and UTS namespaces all
+// sandboxes start from, and judged-init, which is started in that thread. The thread lives as long as the
+// Launcher: judged-init and the programs are killed when it exits (PR_SET_PDEATHSIG is bound to the parent
+// thread), and the first processes of sandboxes exit when the lifeline closes.
 //
 // Its network namespace is empty; each slot has its own empty one.
 type Launcher struct {
@@ -103,7 +103,7 @@ type Launcher struct {
 
 	mu       sync.Mutex // guards the rest: judged-init answers one request at a time
 	process  *os.Process
-	control  *os.File // nil until judged-init is started, and after it has ended
+	control  *os.File // nil until judged-init is started, and after it has exited
 	requests int
 }
 
@@ -148,9 +148,9 @@ func Open(o Options) (*Launcher, error) {
 	return l, nil
 }
 
-// onOwnThread runs f on a dedicated thread: its namespaces must not leak into other goroutines, so the thread stays
-// locked and the runtime ends it with f. It is never the first thread of the process: /proc/self shows that one, and
-// everything that reads it would see the sandbox.
+// onOwnThread runs f on a dedicated thread. Its namespaces must not affect other goroutines, so the thread
+// stays locked and the runtime ends it with f. It is never the first thread of the process: /proc/self shows
+// that one, and everything that reads it would see the sandbox.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -198,7 +198,7 @@ func (l *Launcher) Close() {
 		l.pidHandoff.close()
 		close(l.thread)
 		if l.copies != nil {
-			_ = l.copies.close() // its file system ends with the mount store
+			_ = l.copies.close() // its file system is unmounted with the mount store
 		}
 		if l.mounts != nil {
 			l.mounts.close()
@@ -214,8 +214,8 @@ func (l *Launcher) hasTrees() bool {
 	return l.options.Root == RootPrivate && !l.options.Without.Has(initproc.Root)
 }
 
-// nextUID cycles through the range, so that a run does not meet what an earlier run of the same user left in the
-// kernel.
+// nextUID cycles through the range, so that a run is not affected by what an earlier run of the same user left
+// in the kernel.
 func (l *Launcher) nextUID() int {
 	return l.options.UIDFirst + int((l.uids.Add(1)-1)%int64(l.options.UIDCount))
 }
@@ -226,7 +226,7 @@ type process struct {
 	fd  *os.File // readable when it has ended
 }
 
-// newProcess takes over a process. If that fails it kills the process, because nothing else knows it.
+// newProcess takes ownership of a process. On failure it kills the process, because nothing else knows it.
 func newProcess(pid int) (*process, error) {
 	fd, err := linux.OpenProcess(pid)
 	if err != nil {
@@ -264,8 +264,8 @@ func (p *process) end(within time.Duration) error {
 	return errors.Join(killed, reaped)
 }
 
-// describe shows what the process waits for, and the other processes in its pid namespace: process 1 of a namespace
-// ends after all others.
+// describe returns what the process waits for, and the other processes in its pid namespace: process 1 of a
+// namespace exits after all others.
 func (p *process) describe() string {
 	proc := fmt.Sprintf("/proc/%d", p.pid)
 	text := fmt.Sprintf("in state %c, waiting in %q", threadState(p.pid), read(proc+"/wchan"))
@@ -292,13 +292,14 @@ func (p *process) describe() string {
 // The kernel decides whether a program can be executed, with two exceptions: it starts a truncated ELF file, which
 // then crashes on a missing page; and its ENOENT does not show which file is missing.
 
-// ownProgram is the index of the file of the run that is to be executed; -1 means a program of the host.
+// ownProgram returns the index of the file of the run that is to be executed; -1 means a program of the host.
 func ownProgram(args []string, files []File) int {
 	name := inBox(args[0])
 	return slices.IndexFunc(files, func(f File) bool { return f.Name == name })
 }
 
-// refused reports a program that must not be executed although the kernel would try; ok means that it may be.
+// refused returns a Result for a program that must not be executed although the kernel would try; ok means that
+// it may be executed.
 func refused(program *runtimes.Program) (r Result, ok bool) {
 	switch {
 	case program == nil:
@@ -313,10 +314,10 @@ func refused(program *runtimes.Program) (r Result, ok bool) {
 	return Result{}, true
 }
 
-// lacks names the missing file if the operator or the platform is responsible when a program cannot be executed; ""
-// means that the program itself is at fault. A command that is not a file of the run is the platform's. If the
-// program names an interpreter or loader that hosts usually have, the host should have it; a program can name any
-// other file.
+// lacks returns the missing file if a program cannot be executed because of the operator or the platform; ""
+// means that the program itself is at fault. If the command is not a file of the run, the platform is
+// responsible. If the program names an interpreter or loader that hosts usually have, the host should have it;
+// a program can name any other file.
 func lacks(errno syscall.Errno, args []string, program *runtimes.Program) string {
 	if program == nil {
 		return args[0]
@@ -327,11 +328,11 @@ func lacks(errno syscall.Errno, args []string, program *runtimes.Program) string
 	return ""
 }
 
-// notFound is the exit status of shells that do not find a program.
+// notFound is the exit status of a shell that does not find a program.
 const notFound = 127
 
-// lacksToContinue names the interpreter that a script did not find to continue in its place; "" if it has another reason
-// to end.
+// lacksToContinue returns the interpreter that a script did not find when it tried to exec it; "" if it has
+// ended for another reason.
 func lacksToContinue(code int, program *runtimes.Program) string {
 	if code != notFound || program == nil {
 		return ""

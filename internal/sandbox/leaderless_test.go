@@ -12,7 +12,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// TestLeaderless has processes whose first thread has exited, in every phase of a run. cgroup.kill does not reach
+// TestLeaderless: processes whose first thread has exited, in each phase of a run. cgroup.kill does not reach
 // them (Linux 6.1 and 6.18).
 func TestLeaderless(t *testing.T) {
 	l := newLab(t, nil)
@@ -83,7 +83,7 @@ func TestLeaderless(t *testing.T) {
 			}
 			got := want{r.Stop, r.Idle, r.Code, r.Signal}
 			if tt.want.Stop == StopWall && !tt.want.Idle {
-				got.Idle = false // exec is work of an unknown amount
+				got.Idle = false // exec takes a varying amount of time
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
@@ -92,8 +92,8 @@ func TestLeaderless(t *testing.T) {
 	}
 }
 
-// TestLeaderlessWithoutNamespaces leaves out the namespaces, because the end of the pid namespace would also kill
-// them: killing the group must suffice.
+// TestLeaderlessWithoutNamespaces omits the namespaces, because the end of the pid namespace would also kill
+// the processes: killing the group must suffice.
 func TestLeaderlessWithoutNamespaces(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.Without = initproc.Namespaces })
 	for _, kind := range []string{"spin", "sleep"} {

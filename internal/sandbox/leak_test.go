@@ -14,13 +14,13 @@ import (
 	"judged/internal/testkit"
 )
 
-// ownUsers are the IDs of this binary's runs; no other test uses them.
+// ownUsers returns the IDs of this binary's runs; no other test uses them.
 func ownUsers() testkit.Users {
 	return testkit.Users{First: 1<<22 + os.Getpid()%4096*1000, Count: 1000}
 }
 
-// TestNothingIsLeft takes sandboxes to every point at which their life can end, and compares the host, judged and
-// judged-init with what they were before.
+// TestNothingIsLeft ends sandboxes at each possible stage, and compares the host, judged and judged-init with
+// their state before.
 func TestNothingIsLeft(t *testing.T) {
 	// The garbage collector would close forgotten files.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -35,7 +35,7 @@ func TestNothingIsLeft(t *testing.T) {
 		name string
 		live func(t *testing.T, s *Sandbox)
 		slot func(*Resources)
-		fail string // part of the error of Prepare
+		fail string // substring of the error of Prepare
 	}{
 		{name: "run that litters", live: func(t *testing.T, s *Sandbox) { runs(t, s, litter, StopNone) }},
 		{name: "run with a tree", live: func(t *testing.T, s *Sandbox) { runs(t, s, spec(host), StopNone) }},
@@ -112,7 +112,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l.run(t, litter) // judged-init is running again
+			l.run(t, litter) // judged-init runs again
 			l.forgetCopies(t)
 			traces := testkit.Watch(t, users)
 			slot := l.slot
@@ -199,13 +199,13 @@ func killInit(t *testing.T, l *lab) {
 	})
 }
 
-// state is the third field of /proc/PID/stat.
+// state returns the third field of /proc/PID/stat.
 func state(pid int) string {
 	stat := read("/proc/" + strconv.Itoa(pid) + "/stat")
 	return strings.TrimSpace(stat[strings.LastIndexByte(stat, ')')+1:])
 }
 
-// TestLauncherLeavesNothing opens and closes a launcher and looks for what is left.
+// TestLauncherLeavesNothing opens and closes a launcher and checks for leftovers.
 func TestLauncherLeavesNothing(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	o := Options{Root: RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: ownUsers().First, UIDCount: 1}

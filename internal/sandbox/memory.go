@@ -9,27 +9,28 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Output is not memory of the program, but the kernel charges the pages that a run adds to stdout and stderr to its
-// group like any others. So the limit of the group includes all output that the run may write, and judged subtracts
-// what it has written.
+// Output is not memory of the program, but the kernel charges the pages that a run adds to stdout and stderr to
+// its group like any others. The limit of the group therefore includes all output that the run may write, and
+// judged subtracts what it has written.
 //
-// The kernel keeps only the peak of the sum. At the peak the program had at least the peak minus the output of a
-// later moment. To compute that once, at the end, is enough for a program that does not know about it. One that does
-// could take more memory than it may, free it, and hide it behind output, on stderr for instance. So it is computed
-// during the run, as often as it can matter: memory beyond the limit for longer than memoryPause is found.
+// The kernel records only the peak of the sum. At the peak the program had at least the peak minus the output
+// of a later time. Computing this once at the end is enough for an ordinary program. A malicious one could use
+// more memory than allowed, free it, and then write output, for example to stderr, to hide it. The value is
+// therefore computed during the run, as often as necessary: memory beyond the limit for longer than memoryPause
+// is detected.
 
 const (
 	// memoryPause is the shortest time between two readings of a run's memory.
 	memoryPause = 10 * time.Millisecond
-	// memoryRate is more than a CPU can add to a program, in bytes per second: the kernel clears each page. It bounds
-	// how soon the limit can be reached.
+	// memoryRate is more than a CPU can add to a program, in bytes per second, because the kernel clears each
+	// page. It determines how soon the limit can be reached.
 	memoryRate = 8 << 30
 	// chargeBatch is the number of pages that the kernel charges to a group at once for each CPU
-	// (MEMCG_CHARGE_BATCH). They count in its peak before they are used.
+	// (MEMCG_CHARGE_BATCH). The peak includes them before they are used.
 	chargeBatch = 64
 )
 
-// account is the memory of one run without its output.
+// account tracks the memory of one run without its output.
 type account struct {
 	s     *Sandbox
 	limit units.Bytes
@@ -39,8 +40,8 @@ type account struct {
 	ended chan error
 }
 
-// room is what the group of a run may use beyond the memory limit. Without a peak (cgroup v2 before Linux 5.19)
-// output and memory cannot be separated, and room is 0.
+// room returns how much the group of a run may use beyond the memory limit. Without a peak (cgroup v2 before
+// Linux 5.19) output and memory cannot be distinguished, and room is 0.
 func (s *Sandbox) room(spec Spec) units.Bytes {
 	if !s.group.HasPeak() {
 		return 0
@@ -52,17 +53,18 @@ func (s *Sandbox) room(spec Spec) units.Bytes {
 	return outputs*charged(spec.Limits.Output+1+pageSize()) + s.slack()
 }
 
-// slack is how much more may be charged to the group than the run uses.
+// slack returns how much more may be charged to the group than the run uses.
 func (s *Sandbox) slack() units.Bytes {
 	return chargeBatch * pageSize() * units.Bytes(len(s.slot.CPUs))
 }
 
 func pageSize() units.Bytes { return units.Bytes(os.Getpagesize()) }
 
-// charged is what output costs: its pages, and the kernel's index of them, one node of 576 bytes for 64 pages.
+// charged returns the memory for an output: its pages, and the kernel's index of them, one node of 576 bytes
+// per 64 pages.
 func charged(output units.Bytes) units.Bytes { return output + output/256 }
 
-// newAccount starts watching the memory of the run, until Close.
+// newAccount starts tracking the memory of the run, until Close.
 func (s *Sandbox) newAccount() *account {
 	a := &account{s: s, limit: s.limits.Memory, slack: s.slack(), stop: make(chan struct{}), ended: make(chan error, 1)}
 	if s.launcher.options.Without.Has(initproc.Cgroup) || !s.group.HasPeak() {
@@ -73,8 +75,8 @@ func (s *Sandbox) newAccount() *account {
 	return a
 }
 
-// watch ends the run when it has more memory than it may. The account, and not who ended the run, decides whether
-// that is the reason.
+// watch kills the run when it exceeds its memory limit. The account, and not who killed the run, decides whether memory
+// is the reason.
 func (a *account) watch() error {
 	pause := a.pause(0)
 	for {
@@ -94,7 +96,7 @@ func (a *account) watch() error {
 	}
 }
 
-// pause is the time until the next reading: the limit cannot be reached earlier.
+// pause returns the time until the next reading. The limit cannot be reached earlier.
 func (a *account) pause(used units.Bytes) time.Duration {
 	left := max(a.limit-used, 0)
 	return max(memoryPause, time.Duration(float64(left)/memoryRate/float64(len(a.s.slot.CPUs))*float64(time.Second)))
@@ -106,15 +108,15 @@ func (a *account) look() (units.Bytes, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Read the output after the peak; the other way round, later output would count as memory.
+	// Read the output after the peak; otherwise later output would count as memory.
 	output, err := a.s.outputCharged()
 	if err != nil {
 		return 0, err
 	}
 	own := peak - output
 	if own > a.limit+a.slack {
-		// The run is also charged for files of the host that it is the first to read. The kernel reclaims those pages
-		// when memory is needed.
+		// The run is also charged for files of the host that it is the first to read. The kernel reclaims those
+		// pages when memory is needed.
 		cache, err := a.s.group.Cache()
 		if err != nil {
 			return 0, err
@@ -131,8 +133,9 @@ func (a *account) Close() error {
 	return <-a.ended
 }
 
-// peak is the program's highest memory use, nil if the kernel keeps no peak. It is called when all processes of the
-// run have ended. What the kernel may have charged in advance does not take it over the limit.
+// peak returns the program's highest memory use, or nil if the kernel records no peak. It is called when all
+// processes of the run have ended. Memory that the kernel may have charged in advance does not count against
+// the limit.
 func (a *account) peak() (*units.Bytes, error) {
 	if !a.s.group.HasPeak() {
 		return nil, nil
@@ -147,7 +150,7 @@ func (a *account) peak() (*units.Bytes, error) {
 	return &own, nil
 }
 
-// outputCharged is the charge for the output that the run has written so far.
+// outputCharged returns the charge for the output that the run has written so far.
 func (s *Sandbox) outputCharged() (units.Bytes, error) {
 	var all units.Bytes
 	for _, o := range s.outputs() {

@@ -11,8 +11,8 @@ import (
 	"judged/internal/base/units"
 )
 
-// TestOutputIsNotMemory has programs that use less or more memory than the limit, with output that is more than is
-// preallocated, more than the limit, or on both streams. The output changes nothing.
+// TestOutputIsNotMemory: programs use less or more memory than the limit, with output that exceeds the
+// preallocated amount or the limit, or is on both streams. The output must not affect the result.
 func TestOutputIsNotMemory(t *testing.T) {
 	const limit, mib = 32 << 20, 1 << 20
 	l := newLab(t, nil)
@@ -50,8 +50,8 @@ func TestOutputIsNotMemory(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%+v: -want +got\n%s", r, diff)
 			}
-			// Including its own pages, of which 1 MiB is the write buffer, and what is charged in advance. Output
-			// that is written after the peak and before the next reading is subtracted from it.
+			// Includes its own pages, of which 1 MiB is the write buffer, and what is charged in advance.
+			// Output written after the peak and before the next reading is subtracted.
 			own := units.Bytes(min(tt.heap, 32)) * mib
 			if later := units.Bytes(tt.out-tt.out/2+tt.err) * mib; peak < own-later || !tt.want.Over &&
 				peak > own+2*mib {

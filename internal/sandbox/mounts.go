@@ -14,9 +14,9 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// mountStore is an empty mount namespace in which trees and copies are mounted. It belongs to a thread; when the thread
-// ends, the namespace and all mounts in it are gone. In the template's namespace every tree would be copied for every
-// run. An unattached mount is no alternative: kernels before 6.15 cannot clone one.
+// mountStore is an empty mount namespace in which trees and copies are mounted. It belongs to a thread; when
+// the thread exits, the namespace and all its mounts are removed. In the template's namespace each tree would
+// be copied for each run. Detached mounts are no alternative: kernels before 6.15 cannot clone them.
 type mountStore struct {
 	thread chan func()
 	made   int // number of trees so far; only the thread uses it
@@ -59,7 +59,7 @@ func (d *mountStore) do(job func() error) error {
 	return <-done
 }
 
-// put mounts a tree until it is dropped, and returns where.
+// put mounts a tree and returns the mount point. The tree stays mounted until drop.
 func (d *mountStore) put(tree *os.File) (place string, err error) {
 	return place, d.do(func() error {
 		d.made++
@@ -68,8 +68,8 @@ func (d *mountStore) put(tree *os.File) (place string, err error) {
 	})
 }
 
-// putCopies mounts the folders of Copies, and a read-only clone of that mount which runs get clones of. The file
-// itself still refers to a writable mount.
+// putCopies mounts the folders of Copies, and a read-only clone of that mount, which is cloned for runs. The
+// file still refers to a writable mount.
 func (d *mountStore) putCopies(ramfs *os.File) error {
 	return d.do(func() error {
 		if err := attach(ramfs, copiesPlace+"-writable"); err != nil {
@@ -87,7 +87,7 @@ func (d *mountStore) putCopies(ramfs *os.File) error {
 // copiesPlace is where Copies are mounted read-only.
 const copiesPlace = "/copies"
 
-// attach makes a folder and mounts there.
+// attach creates a folder and mounts there.
 func attach(mount *os.File, place string) error {
 	if err := os.Mkdir(place, 0o700); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (d *mountStore) drop(place string) error {
 
 func (d *mountStore) close() { close(d.thread) }
 
-// newFinder returns a finder for what programs may see of this host.
+// newFinder returns a finder for the files of this host that programs may see.
 func newFinder() *runtimes.Finder {
 	single := hostFiles[:]
 	return runtimes.NewFinder(runtimes.Places{
@@ -129,7 +129,7 @@ func newFinder() *runtimes.Finder {
 	})
 }
 
-// inBox is the name of a program in the working directory, or "" if it is not there.
+// inBox returns the name of a program in the working directory, or "" if it is not there.
 func inBox(program string) string {
 	if !strings.Contains(program, "/") {
 		return ""
@@ -144,10 +144,10 @@ func inBox(program string) string {
 	return name
 }
 
-// mountRuntime prepares what the program of a run loads from the host, so that the run does not wait for the disk and is not
-// charged for it, and returns a mount of it, nil if the program needs nothing, and the path of a program of the host.
-// With RootHost it reads the files themselves into the page cache, which on a host with several NUMA nodes stays on
-// the node that read them first, and returns no mount.
+// mountRuntime prepares the host files that the program of a run loads, so that the run does not wait for the
+// disk and is not charged for the files. It returns a mount of them, or nil if the program needs none, and the
+// path of a program of the host. With RootHost it reads the files into the page cache, which on a host with
+// several NUMA nodes stays on the node that read them first, and returns no mount.
 func (s *Sandbox) mountRuntime(spec Spec) (mount *os.File, program string, err error) {
 	l, name := s.launcher, spec.Args[0]
 	var files []runtimes.Program
@@ -180,7 +180,7 @@ func (s *Sandbox) seeTree(name string, files []runtimes.Program) (*os.File, stri
 			return nil, "", err
 		}
 		if s.slot.Trees == nil && name == "" && !slices.ContainsFunc(files, runtimes.Program.Loads) {
-			return nil, "", nil // a static program, which does without what it may open later
+			return nil, "", nil // a static program, which works without the files that it may open later
 		}
 		if s.slot.Trees == nil {
 			return nil, "", errors.New("find files of the host for the program: the slot has no trees; use a static program")
@@ -193,7 +193,7 @@ func (s *Sandbox) seeTree(name string, files []runtimes.Program) (*os.File, stri
 	}
 }
 
-// othersCPUTime is the CPU time of the runs that share the limit of this one.
+// othersCPUTime returns the CPU time of the runs that share the limit of this one.
 func (s *Sandbox) othersCPUTime() (sum time.Duration, err error) {
 	for _, o := range s.others {
 		base := o.base.Load()
@@ -209,8 +209,9 @@ func (s *Sandbox) othersCPUTime() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// progressOfAll completes the progress of runs that share a limit: user time is that of all. They wait for each other,
-// which is no noise: at most as long as the others used the CPU, and that is no part of what this one waited.
+// progressOfAll completes the progress of runs that share a limit: the user time is that of all runs. The time
+// that they wait for each other, at most as long as the others used the CPU, is not noise and is subtracted
+// from Waited.
 func (s *Sandbox) progressOfAll(p Progress) (Progress, error) {
 	others, err := s.othersCPUTime()
 	if err != nil {

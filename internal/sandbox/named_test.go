@@ -9,8 +9,8 @@ import (
 	"judged/internal/base/linux"
 )
 
-// TestStreamsByName has programs open their streams again as /dev/stdin, /dev/stdout and /dev/stderr, in every root and
-// whatever the streams are, and try the directions that they do not have.
+// TestStreamsByName: programs reopen their streams as /dev/stdin, /dev/stdout and /dev/stderr, with each root
+// and kind of stream, and also try the directions that they do not have.
 func TestStreamsByName(t *testing.T) {
 	path := t.TempDir() + "/input"
 	if err := os.WriteFile(path, []byte("a"), 0o600); err != nil {
@@ -60,7 +60,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 	}
 	t.Cleanup(func() {
 		r.Close()
-		w.Close() // it may be closed
+		w.Close() // may be closed already
 	})
 	return r, w
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNiceDaemon: a run has nice value 0, whatever the daemon's is.
+// TestNiceDaemon: a run has nice value 0, regardless of the daemon's.
 func TestNiceDaemon(t *testing.T) {
 	l := newLab(t, nil)
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, l.process.Pid, 5); err != nil {

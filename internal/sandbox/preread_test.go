@@ -15,8 +15,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestPreread checks that the first run of an interpreter is like the following ones: it does not wait for the disk,
-// and memory that all runs share is not charged to it.
+// TestPreread checks that the first run of an interpreter is like the following ones: it does not wait for the
+// disk, and is not charged for memory that all runs share.
 func TestPreread(t *testing.T) {
 	tests := []struct {
 		need testkit.Requirement
@@ -38,9 +38,9 @@ func TestPreread(t *testing.T) {
 	}
 }
 
-// checkPreread compares first runs with warm ones. Other activity on the machine may evict pages, which only ever
-// adds faults: one first run that has no more faults than any warm one is enough, and that never happens if Load
-// misses a file.
+// checkPreread compares first runs with warm ones. Other activity on the machine may evict pages, which can
+// only add faults. It is therefore enough if one first run has no more faults than a warm one, which never
+// happens if Load misses a file.
 func (l *lab) checkPreread(t *testing.T, own string, spec Spec) {
 	t.Helper()
 	const tries = 5
@@ -72,7 +72,7 @@ func (l *lab) warmAndFirst(t *testing.T, own string, spec Spec) (warm, first Res
 	if err := l.slot.Trees.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.finder, l.reader = newFinder(), runtimes.NewReader() // as after a start of judged
+	l.finder, l.reader = newFinder(), runtimes.NewReader() // as after a restart of judged
 	first, _ = l.run(t, spec)
 	return warm, first
 }

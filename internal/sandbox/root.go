@@ -38,26 +38,27 @@ func ParseRoot(s string) (Root, error) {
 // hides it.
 const initPath = "/proc/" + initproc.Name
 
-// hostTrees are the folders that programs see, either completely or only the files that they load. A symbolic link on
-// the host, as on systems with a merged /usr, is the same link inside.
+// hostTrees are the folders that programs see, either completely or only the files that they load. A symbolic
+// link on the host, as with a merged /usr, is the same link in the sandbox.
 var hostTrees = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
 // hostSettings are the parts of /etc without which runtimes do not start: the links that choose one of several
 // versions, and files that Debian moved here from /usr. None of them shows users, hosts or keys.
 var hostSettings = [...]string{"/etc/alternatives", "/etc/java-*", "/etc/mono", "/etc/python3*"}
 
-// hostFiles are the single files of /etc that programs see: the loader's cache, without which the loader searches
-// every folder for every library, and the time zone.
+// hostFiles are the single files of /etc that programs see: the loader's cache, without which the loader
+// searches all folders for each library, and the time zone.
 var hostFiles = [...]string{"/etc/ld.so.cache", "/etc/localtime"}
 
-// userFiles are the files in which runtimes look up users. They are not the host's.
+// userFiles are the files in which runtimes look up users. They do not come from the host.
 var userFiles = map[string]string{
 	"passwd": "root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n",
 	"group":  "root:x:0:\nnogroup:x:65534:\n",
 }
 
-// buildRoot makes the file system that all sandboxes start from in the namespaces of the calling thread, and moves
-// the thread into it. judged-init inherits a copy of the mounts, a dozen, instead of making them for each run.
+// buildRoot creates the file system from which all sandboxes start, in the namespaces of the calling thread,
+// and moves the thread into it. judged-init inherits a copy of its dozen mounts instead of creating them for
+// each run.
 func buildRoot(o Options, program []byte) error {
 	if err := linux.UnshareFilesystem(); err != nil {
 		return err
@@ -88,7 +89,7 @@ func buildRoot(o Options, program []byte) error {
 	return linux.PivotRoot(root)
 }
 
-// fillTemplate adds what a run may see to the template, and makes it read-only.
+// fillTemplate adds the files that a run may see to the template, and makes it read-only.
 func fillTemplate(kind Root, root string) error {
 	if err := os.Mkdir(root+"/dev", 0o755); err != nil {
 		return err
@@ -99,8 +100,8 @@ func fillTemplate(kind Root, root string) error {
 	if err := buildDev(root + "/dev"); err != nil {
 		return err
 	}
-	// Except with RootHost, the template has no files: concurrent runs would share them, and one shared file is
-	// enough for a channel, by a futex or by who else maps it.
+	// Except with RootHost, the template has no files. Concurrent runs would share them, and one shared file is
+	// enough for a covert channel, by a futex or by the mappings of other processes.
 	var err error
 	switch kind {
 	case RootPrivate:
@@ -162,7 +163,7 @@ func buildEtc(etc string) error {
 	return nil
 }
 
-// linkToTree links the host's folders to the place where a run gets its tree. Without a tree the links dangle.
+// linkToTree links the host's folders to the mount point of a run's tree. Without a tree the links dangle.
 func linkToTree(root string) error {
 	if err := os.Mkdir(root+initproc.Host, 0o755); err != nil {
 		return err
@@ -187,7 +188,7 @@ func bindHost(root string) error {
 	return nil
 }
 
-// settings are the hostSettings that exist on this host.
+// settings returns the hostSettings that exist on this host.
 func settings() []string {
 	var all []string
 	for _, pattern := range hostSettings {
@@ -221,8 +222,8 @@ func bindPath(root, path string, flags uintptr) error {
 	return linux.Bind(path, root+path, flags)
 }
 
-// exposeHost replaces fillTemplate when the attack suite leaves this layer out: it shows the host's files unchanged
-// and writable, except for its /proc.
+// exposeHost replaces fillTemplate when the attack suite removes this layer: it shows the host's files
+// unchanged and writable, except for its /proc.
 func exposeHost(_ Root, root string) error {
 	entries, err := os.ReadDir("/")
 	if err != nil {
@@ -240,8 +241,8 @@ func exposeHost(_ Root, root string) error {
 	return nil
 }
 
-// putFolders adds to the box what a jury program needs: links to its open files, through which it can open them any
-// number of times without a copy or a mount, and a folder that it may write to.
+// putFolders adds to the box what a checker or interactor needs: links to its open files, through which it can
+// open them any number of times without a copy or a mount, and a folder that it may write to.
 func (s *Sandbox) putFolders(spec Spec) error {
 	for i, o := range spec.Open {
 		if o.Name == "" {
@@ -263,7 +264,7 @@ func (s *Sandbox) putFolders(spec Spec) error {
 	return s.copyFolder(spec.FolderFrom, spec.Folder)
 }
 
-// copyFolder copies regular files and folders; it follows no link. Nobody else may change from meanwhile.
+// copyFolder copies regular files and folders without following links. Nobody else may change from meanwhile.
 func (s *Sandbox) copyFolder(from *os.File, to string) error {
 	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", from.Fd()))
 	if err != nil {
@@ -288,8 +289,8 @@ func (s *Sandbox) copyFolder(from *os.File, to string) error {
 	})
 }
 
-// OpenFolder opens a folder that the run left in its box, or returns nil if it does not exist. It follows no link. The
-// folder outlives the sandbox.
+// OpenFolder opens a folder that the run left in its box, or returns nil if it does not exist. It does not
+// follow links. The folder remains usable after the sandbox is closed.
 func (s *Sandbox) OpenFolder(name string) (*os.File, error) {
 	f, err := linux.OpenBeneath(s.box, name)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) {
@@ -298,8 +299,9 @@ func (s *Sandbox) OpenFolder(name string) (*os.File, error) {
 	return f, err
 }
 
-// OpenFile opens a file that the run left in its box, or returns nil if the file does not exist. It does not follow
-// links, and ignores everything but regular files. Call it between Run and Close; the file outlives the sandbox.
+// OpenFile opens a file that the run left in its box, or returns nil if the file does not exist. It does not
+// follow links, and ignores everything except regular files. Call it between Run and Close. The file remains
+// usable after Close.
 func (s *Sandbox) OpenFile(name string) (*os.File, error) {
 	f, err := linux.OpenBeneath(s.box, name)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) ||

@@ -13,7 +13,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Stop is who ended a run.
+// Stop says who ended a run.
 type Stop int
 
 // The possible stops.
@@ -21,33 +21,33 @@ const (
 	StopNone      Stop = iota // the program itself
 	StopCPU                   // judged, at the CPU time limit
 	StopWall                  // judged, at the wall time limit
-	StopCancelled             // judged, because the context ended
+	StopCancelled             // judged, because the context was done
 )
 
-// Result is the outcome of one run. Times and counters are the run's own: they exclude what judged did before execve.
+// Result is the outcome of one run. Times and counters exclude what judged did before execve.
 type Result struct {
 	Stop Stop
-	Idle bool // at StopWall: it was asleep, and had not used CPU time for a while
+	Idle bool // at StopWall: it was asleep and had not used CPU time for a while
 
 	Code      int            // exit status, if neither Signal nor ExecError is set
-	Signal    syscall.Signal // that ended the first process
+	Signal    syscall.Signal // the signal that ended the first process
 	ExecError syscall.Errno  // why it could not be executed at all, or 0
-	Lacks     string         // what the host or the platform should have to execute it; "": the program is at fault
+	Lacks     string         // what the host or the platform lacks to execute it; "": the program is at fault
 
 	CPUTime              time.Duration // all processes of the run
 	UserTime, SystemTime *time.Duration
 	WallTime             time.Duration // CLOCK_MONOTONIC, until the first process ended
 	MemoryPeak           *units.Bytes  // without stdout and stderr
 	OOMKills             int64
-	Refused              *int64      // processes and threads, by their limit; only of a program that failed
+	Refused              *int64      // processes and threads refused by their limit; only if the program failed
 	OutputBytes          units.Bytes // stdout and stderr
 
-	// Waited is how long it was ready while others had its CPUs; nil if unknown.
+	// Waited is how long the run was runnable while others had its CPUs; nil if unknown.
 	Waited    *time.Duration
 	Throttled *int64 // periods, by the cpu controller
 	Pressure  cgroup.Pressure
 	Memory    cgroup.Memory
-	// For the first process; nil if the kernel does not show it.
+	// For the first process; nil if the kernel does not provide it.
 	RunDelay                               *time.Duration
 	Migrations                             *int64
 	VoluntarySwitches, InvoluntarySwitches *int64
@@ -97,8 +97,8 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	return r, nil
 }
 
-// collect kills the remaining processes of the run and reads its counters. They are exact only now: a CPU accounts a
-// task when the task leaves it.
+// collect kills the remaining processes of the run and reads its counters. Only now are they exact, because a
+// CPU accounts a task when the task leaves it.
 func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters) (Result, error) {
 	ended := s.endedCounters()
 	var piped units.Bytes
@@ -159,22 +159,22 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 	return r, nil
 }
 
-// kill kills all processes of the run. Killing the group alone can miss a child: a fork that begins after the mark of
-// cgroup.kill (kill_seq) and adds its child after the walk over the group has passed the parent (Linux 6.18; one run
-// in a hundred of processes that do nothing but fork and exit). When process 1 ends, the kernel first refuses new
-// pids to the namespace (zap_pid_ns_processes), so nothing escapes that.
+// kill kills all processes of the run. Killing the group alone can miss a child: a fork that begins after the
+// mark of cgroup.kill (kill_seq) and adds its child after the walk over the group has passed the parent (Linux
+// 6.18; one in a hundred runs whose processes only fork and exit). When process 1 exits, the kernel first
+// refuses new pids to the namespace (zap_pid_ns_processes), so no process can escape.
 func (s *Sandbox) kill() error {
 	return errors.Join(s.group.Kill(), linux.KillProcess(s.process1.fd))
 }
 
-// end kills the first process of the run, and so ends the run. Unlike kill, any goroutine may call it until the
-// process is reaped.
+// end kills the first process of the run, and thereby ends the run. Unlike kill, it may be called by any
+// goroutine until the process is reaped.
 func (s *Sandbox) end() error {
 	return errors.Join(linux.KillProcess(s.process1.fd), linux.KillProcess(s.solution.fd))
 }
 
-// exit records how the first process ended. A step that failed before execve is judged's failure; a failed execve is
-// the program's.
+// exit records how the first process ended. A step that failed before execve is a failure of judged; a failed
+// execve is a failure of the program.
 func (s *Sandbox) exit(r *Result, status syscall.WaitStatus) error {
 	if report, failed := initproc.ReadReport(s.report); failed {
 		name, errno := initproc.StepName(s.load, s.fds, s.launcher.options.Without, report.Step),
@@ -202,8 +202,8 @@ func difference(end, base *time.Duration) *time.Duration {
 	return &d
 }
 
-// Stdout is what the program wrote to its standard output. It is valid until Close.
+// Stdout returns what the program wrote to its standard output. It is valid until Close.
 func (s *Sandbox) Stdout() *Output { return s.stdout }
 
-// Stderr is what the program wrote to its standard error.
+// Stderr returns what the program wrote to its standard error. It is valid until Close.
 func (s *Sandbox) Stderr() *Output { return s.stderr }

@@ -88,7 +88,7 @@ func limits() Limits {
 		Processes: 64}
 }
 
-// run is the complete life of a sandbox.
+// run performs the complete life of a sandbox.
 func (l *lab) run(t testing.TB, spec Spec) (Result, string) {
 	t.Helper()
 	s, err := l.Prepare(l.slot)
@@ -127,10 +127,10 @@ func script(t testing.TB, name, text string) File {
 	return File{Name: name, Path: path, Exec: true}
 }
 
-// act is the program of most tests.
+// act returns the program of most tests.
 func act(t testing.TB) string { return built(t, "act") }
 
-// linkedAct is the same program, linked with the libraries of this host. A guest has none.
+// linkedAct returns the same program linked dynamically. A guest has no libraries.
 func linkedAct(t testing.TB) string {
 	if _, err := os.Stat("testdata/act"); err == nil {
 		return "testdata/act"
@@ -138,7 +138,8 @@ func linkedAct(t testing.TB) string {
 	return testkit.CompileC(t, "testdata/act.c", false)
 }
 
-// built is a compiled program of testdata. A guest has no compiler: there the program is next to its source.
+// built returns a compiled program of testdata. In a guest, which has no compiler, the program is next to its
+// source.
 func built(t testing.TB, name string) string {
 	if _, err := os.Stat("testdata/" + name); err == nil {
 		return "testdata/" + name
@@ -146,7 +147,7 @@ func built(t testing.TB, name string) string {
 	return testkit.CompileC(t, "testdata/"+name+".c", true)
 }
 
-// facts are the members of a result that a test can predict.
+// facts are the members of a Result that a test can predict.
 type facts struct {
 	Stop      Stop
 	Idle      bool

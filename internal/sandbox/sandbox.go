@@ -23,54 +23,55 @@ import (
 // Spec is one program to run, and its limits.
 type Spec struct {
 	Args  []string // Args[0] is looked up in initproc.Path unless it contains a slash
-	Env   []string // NAME=VALUE, in addition to environment or in its place
+	Env   []string // NAME=VALUE, adds to or overrides environment
 	Files []File   // in the working directory
 	Input *Input   // stdin; nil means empty
 	// Stdin and Stdout, if not nil, are ends of pipes that replace Input and the file in memory. Load does not close
 	// them.
 	Stdin, Stdout *os.File
-	// InputFile, if not "", is the name in the working directory under which the program opens Input; stdin is empty.
+	// InputFile, if not "", is the name in the working directory under which the program opens Input; stdin is
+	// then empty.
 	InputFile string
 	// OutputFile, if not "", is the name in the working directory under which the program writes its answer.
 	OutputFile string
-	// Open are files that the program can also open by name in the box, as /box/NAME if they have a name. At most three,
-	// with those of InputFile and OutputFile.
+	// Open lists files that the program can also open by name in the box, as /box/NAME if they have a name. At
+	// most three, including those of InputFile and OutputFile.
 	Open []OpenFile
 	// FIFOs are the names of named pipes in the box that the program can open.
 	FIFOs []string
 	// Folder is the name of a folder of the box that the program may write to; "" means no folder.
 	Folder string
-	// FolderFrom, where not nil, is a folder whose files are copied into Folder.
+	// FolderFrom, if not nil, is a folder whose files are copied into Folder.
 	FolderFrom *os.File
 	Limits     Limits
-	// Explained returns how much of what the run has used so far noise explains at most. It is called once before the
-	// run reaches a limit, some time after its start, and when it does; the run is stopped if the rest exceeds the limit.
-	// nil explains nothing.
+	// Explained returns how much of the time used by the run so far can be explained by noise at most. It is
+	// called once before the run reaches a limit, some time after its start, and when it reaches one. The run
+	// is stopped if the remaining time exceeds the limit. If Explained is nil, no time is subtracted.
 	Explained func(Progress) Allowance
-	// Others are the sandboxes of runs at the same time whose CPU time, from their start on, counts to the limit of this
+	// Others are concurrent sandboxes whose CPU time, from their start on, counts towards the limit of this
 	// one.
 	Others []*Sandbox
 }
 
-// File is a file of the host that a run gets a read-only copy of, linked from the working directory.
+// File is a file of the host. The run gets a read-only copy, linked from the working directory.
 type File struct {
 	Name string
 	Path string
 	Exec bool
 }
 
-// OpenFile is an open file and the name by which a program finds it.
+// OpenFile is an open file and the name under which a program finds it.
 type OpenFile struct {
 	Name string
-	File *os.File // not open for writing; the program can do what its mode and flags allow
+	File *os.File // not open for writing; its mode and flags determine what the program may do
 }
 
 // Limits bound one run. All must be positive.
 type Limits struct {
-	CPUTime   time.Duration // the run is killed here, in CPU time of all its processes
+	CPUTime   time.Duration // total CPU time of all processes at which the run is killed
 	WallTime  time.Duration
 	Memory    units.Bytes // without output
-	Output    units.Bytes // of stdout, of stderr, and of each file written; one byte more shows a hit limit
+	Output    units.Bytes // for stdout, stderr, and each written file; one byte more shows that the limit was hit
 	Stack     units.Bytes
 	Processes int
 }
@@ -78,16 +79,16 @@ type Limits struct {
 // openFiles is RLIMIT_NOFILE of a run. Runtimes need a few dozen; each pipe and memfd holds kernel memory.
 const openFiles = 256
 
-// Sandbox is prepared for one run. It is not safe for concurrent use.
+// Sandbox is the sandbox of one run. It is not safe for concurrent use.
 type Sandbox struct {
 	launcher   *Launcher
 	slot       Resources
 	group      *cgroup.Group
 	box        *os.File // root of the tmpfs that the run may write to
-	files      *copied  // until all processes have ended; may be nil
-	process1   *process // of the run's pid namespace
+	files      *copied  // used until all processes have ended; may be nil
+	process1   *process // process 1 of the run's pid namespace
 	solution   *process
-	gate       *os.File // one byte written here starts the program
+	gate       *os.File // a byte written here starts the program
 	report     *os.File // reports of the parked child
 	load       *initproc.Load
 	fds        initproc.LoadFDs
@@ -99,9 +100,9 @@ type Sandbox struct {
 	explained  func(Progress) Allowance
 	overhead   time.Duration
 	settle     time.Duration     // how long killed processes may take to end: settleTimeout, except in tests
-	unmeasured bool              // count threads also where the kernel measures the pressure: only in tests
-	parked     linux.Usage       // of the child when it parked
-	program    *runtimes.Program // that is executed; nil means one of the host
+	unmeasured bool              // count threads even if the kernel measures the pressure; only for tests
+	parked     linux.Usage       // usage of the child when it parked
+	program    *runtimes.Program // the executed file; nil means a program of the host
 	args       []string
 	piped      bool   // stdout is a pipe, so only the kernel counts what is written to it
 	answerName string // path of the named output file in the box
@@ -110,7 +111,7 @@ type Sandbox struct {
 	waits      atomic.Pointer[waits]      // nil until the program started
 }
 
-// Prepare makes a sandbox on a slot: everything except the program. It must be closed.
+// Prepare creates a sandbox on a slot, without a program. The caller must close it.
 func (l *Launcher) Prepare(slot Resources) (*Sandbox, error) {
 	s := &Sandbox{launcher: l, slot: slot, uid: l.nextUID(), settle: settleTimeout}
 	begin := time.Now()
@@ -130,7 +131,7 @@ func (s *Sandbox) prepare() (err error) {
 	return err
 }
 
-// newBox makes the run's tmpfs, with its pages on the slot's node.
+// newBox creates the run's tmpfs, with its pages on the slot's node.
 func (s *Sandbox) newBox() (*os.File, error) {
 	o := s.launcher.options
 	options := [][2]string{{"mode", "0755"}, {"size", strconv.FormatInt(int64(o.BoxBytes), 10)},
@@ -148,7 +149,7 @@ func (s *Sandbox) newBox() (*os.File, error) {
 	return box, nil
 }
 
-// start asks judged-init to fork a process, which is then judged's child.
+// start makes judged-init fork a process, which is then a child of judged.
 func (s *Sandbox) start(msg []byte, fds []int) (*process, error) {
 	pid, err := s.launcher.request(msg, fds)
 	if pid == 0 {
@@ -161,7 +162,7 @@ func (s *Sandbox) start(msg []byte, fds []int) (*process, error) {
 	return p, opened
 }
 
-// Load installs the program and parks it right before execve.
+// Load installs the program and parks it immediately before execve.
 func (s *Sandbox) Load(spec Spec) error {
 	begin := time.Now()
 	err := s.doLoad(spec)
@@ -218,8 +219,8 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	return nil
 }
 
-// putFiles returns a mount of copies of the files, and links them into the working directory, where the run may
-// rename and delete them. Without files the mount is nil.
+// putFiles returns a mount with copies of the files, and links them into the working directory, where the run
+// may rename and delete the links. Without files the mount is nil.
 func (s *Sandbox) putFiles(files []File) (*os.File, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -316,11 +317,12 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	return err
 }
 
-// environment is the same for every run of a job, and promises only what the root has. The size of the environment moves
-// the stack, which alone can change a running time by percents (Mytkowicz et al., ASPLOS 2009).
+// environment is the same for all runs of a job, and names only what exists in the root. The size of the
+// environment moves the stack, which alone can change a running time by several percent (Mytkowicz et al.,
+// ASPLOS 2009).
 //
-// .NET 7 to 9 create a file of 2 TiB in memory to write to pages that are not executable, and the output limit kills
-// them with SIGXFSZ (dotnet/runtime 117819).
+// .NET 7 to 9 create a file of 2 TiB in memory to write to pages that are not executable, and are killed with
+// SIGXFSZ by the output limit (dotnet/runtime 117819).
 func (l *Launcher) environment(own []string) []string {
 	env := []string{"PATH=" + initproc.Path, "HOME=" + initproc.WorkDir, "TMPDIR=/tmp", "LANG=" + l.lang,
 		"DOTNET_EnableWriteXorExecute=0"}
@@ -343,13 +345,14 @@ func encodeFilter(f seccomp.Filter) []byte {
 	return b
 }
 
-// Overhead is the time that judged has spent around the run so far.
+// Overhead returns the time that judged itself has spent on the run so far.
 func (s *Sandbox) Overhead() time.Duration { return s.overhead }
 
 // Close kills all remaining processes of the sandbox and removes it. The Result of Run stays valid.
 func (s *Sandbox) Close() error {
 	begin := time.Now()
-	// Process 1 last: it ends only after everything in its namespace has been reaped, including judged's own zombies.
+	// Process 1 last: it exits only after all processes in its namespace have been reaped, including judged's
+	// own zombies.
 	errs := []error{s.solution.end(s.settle), s.process1.end(s.settle)}
 	if errors.Join(errs...) == nil {
 		errs = append(errs, s.returnFiles())

@@ -21,10 +21,10 @@ var soakRuns = flag.Int("soak", 600, "how many runs TestSoak counts")
 // stable size.
 const soakWarmUp = 150
 
-// gauge is a figure that runs could make grow. It may grow by room, whatever the number of runs, and by each for
-// every run. Figures of the whole host have room for other activity. A run that leaves a descriptor, a mount, a
-// group, a namespace, a process or 150 bytes of heap behind is found in 600 runs, a few KiB of the kernel's or
-// judged-init's memory in 10000.
+// gauge is a value that runs could increase. It may grow by room, regardless of the number of runs, and by each
+// for each run. Values of the whole host have room for other activity. A leaked descriptor, mount, group,
+// namespace, process or 150 bytes of heap per run is detected in 600 runs, a few KiB of kernel or judged-init
+// memory in 10000.
 type gauge struct {
 	name string
 	room float64
@@ -35,7 +35,7 @@ type gauge struct {
 func gauges() []gauge {
 	all := []gauge{
 		{"descriptors of judged", 2, 0, func(*lab) int64 { return entries("/proc/self/fd") }},
-		// The runtime's poller opens two with the first timer.
+		// The runtime's poller opens two descriptors with the first timer.
 		{"descriptors of judged-init", 2, 0, func(l *lab) int64 { return entries(l.initProc("fd")) }},
 		{"threads of judged", 4, 0, func(*lab) int64 { return entries("/proc/self/task") }},
 		{"goroutines", 2, 0, func(*lab) int64 { return int64(runtime.NumGoroutine()) }},
@@ -62,7 +62,8 @@ func gauges() []gauge {
 	return all
 }
 
-// TestSoak runs a program that leaves as much behind as it can, many times, and checks that nothing accumulates.
+// TestSoak runs a program that leaves as much behind as it can, many times, and checks that nothing
+// accumulates.
 func TestSoak(t *testing.T) {
 	l := newLab(t, nil)
 	programs, n := []string{act(t), linkedAct(t)}, 0
@@ -121,13 +122,13 @@ func readAll(l *lab, all []gauge) []int64 {
 	return values
 }
 
-// initProc is the path of a file of judged-init in /proc.
+// initProc returns the path of a file of judged-init in /proc.
 func (l *lab) initProc(name string) string {
 	return "/proc/" + strconv.Itoa(l.process.Pid) + "/" + name
 }
 
-// heap is the memory in use after garbage has been returned, to the kernel too. The first collection leaves what a
-// sync.Pool has.
+// heap returns the memory in use after garbage has been returned, also to the kernel. The first collection
+// leaves the contents of sync.Pools.
 func heap() int64 {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -166,7 +167,8 @@ func groupsOfRuns() int64 {
 	return n
 }
 
-// groupsOfHost counts the kernel's control groups. A removed one counts until nothing refers to it any more.
+// groupsOfHost counts the kernel's control groups. A removed group counts until the last reference to it is
+// dropped.
 func groupsOfHost() int64 {
 	var n int64
 	for line := range strings.Lines(read("/proc/cgroups")) {

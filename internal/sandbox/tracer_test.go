@@ -24,14 +24,14 @@ const (
 	waitOwn          = 0x20000000 // __WNOTHREAD: only children of the calling thread
 )
 
-// tracer stops a judged and all that it starts at each system call, counts the calls, and kills the victim, judged or
-// judged-init, at one of them: judged at a call of any process, judged-init only at its own calls. Only one thread may
-// use it.
+// tracer stops judged and all processes that it starts at each system call, counts the calls, and kills the
+// victim, judged or judged-init, at one of them: judged at a call of any process, judged-init only at its own
+// calls. Only one thread may use it.
 type tracer struct {
 	t      *testing.T
 	judged int
 	victim int
-	status syscall.WaitStatus // of judged, once it has ended
+	status syscall.WaitStatus // exit status of judged
 	killAt int
 	of     string // count only calls of the process with this name; "" means all
 	calls  int
@@ -42,7 +42,7 @@ type tracer struct {
 	pipes  []*os.File
 }
 
-// idle are the calls that a Go runtime makes at any time. They change nothing, and without them the count is nearly
+// idle are calls that a Go runtime makes at any time. They change nothing, and without them the count is nearly
 // constant.
 var idle = []uint64{syscall.SYS_FUTEX, syscall.SYS_EPOLL_PWAIT, syscall.SYS_EPOLL_CTL, syscall.SYS_NANOSLEEP,
 	syscall.SYS_SCHED_YIELD,
@@ -84,11 +84,12 @@ func ptrace(request uintptr, pid int, addr, data uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// patience is how long processes of a killed judged may live. It is not a promise: it distinguishes those that are
-// exiting from those that are not.
+// patience is how long processes of a killed judged may live. It is not a guarantee: it only distinguishes
+// processes that are exiting from those that are not.
 const patience = 10 * time.Second
 
-// follow returns when judged and all that it has started are gone, and returns what had to be killed for that.
+// follow returns when judged and all processes that it has started have exited. It returns which of them had to
+// be killed.
 func (tr *tracer) follow() []string {
 	tr.t.Helper()
 	var left []string
@@ -108,7 +109,7 @@ func (tr *tracer) follow() []string {
 	return left
 }
 
-// killTraced kills everything that a thread traces.
+// killTraced kills all processes that a thread traces.
 func killTraced(tracer int) []string {
 	var found []string
 	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is valid
@@ -118,7 +119,7 @@ func killTraced(tracer int) []string {
 			continue
 		}
 		found = append(found, status("Name")+", in its namespaces "+status("NSpid"))
-		pid, _ := strconv.Atoi(status("Pid"))  // a number
+		pid, _ := strconv.Atoi(status("Pid"))  // always a number
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be exiting
 	}
 	return found
@@ -170,7 +171,7 @@ func (tr *tracer) next() bool {
 }
 
 func (tr *tracer) resume(tid, signal int) {
-	_, _ = ptrace(syscall.PTRACE_SYSCALL, tid, 0, uintptr(signal)) // it may have been killed since
+	_, _ = ptrace(syscall.PTRACE_SYSCALL, tid, 0, uintptr(signal)) // it may have been killed in the meantime
 }
 
 // enters reports whether a task is about to make the call to kill at.
@@ -206,14 +207,14 @@ func (tr *tracer) enters(tid int) bool {
 	return true
 }
 
-// isVictim reports whether a thread is one of the victim's.
+// isVictim reports whether a thread belongs to the victim.
 func (tr *tracer) isVictim(tid int) bool {
 	return statusOf("/proc/"+strconv.Itoa(tid)+"/status")("Tgid") == strconv.Itoa(tr.victim)
 }
 
-// kill kills the victim while a task is about to make a call. If the victim is judged, a task of another process
-// makes its call after judged has ended, and finds the pipes of judged-init still open, as if the kernel took long to
-// end judged-init.
+// kill kills the victim while a task is about to make a call. If the victim is judged, a task of another
+// process makes its call after judged has exited, while the pipes of judged-init are still open, as if the
+// kernel took long to end judged-init.
 func (tr *tracer) kill(tid int) {
 	whole := tr.victim == tr.judged
 	for other := range tr.tasks {
@@ -241,7 +242,7 @@ func (tr *tracer) keepPipes(pid int) {
 	}
 }
 
-// name is the role of a process: judged, judged-init, or one in the sandbox.
+// name returns the role of a process: judged, judged-init, or one in the sandbox.
 func (tr *tracer) name(tid int) string {
 	field := statusOf("/proc/" + strconv.Itoa(tid) + "/status")
 	switch inside := strings.Fields(field("NSpid")); {

@@ -14,13 +14,14 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// treesBytes bounds the trees of one slot. It is enough for the runtimes of a dozen languages, or for twice the
-// largest closure.
+// treesBytes is the maximum size of the trees of one slot. It is enough for the runtimes of a dozen languages,
+// or for twice the largest closure.
 const treesBytes units.Bytes = 1 << 30
 
-// Trees are the copies of host files that the runs of one slot see. Each tree has what one kind of program needs and
-// never grows: whether a file exists, or is in memory, would let one run learn about another. Runs on another slot
-// see other copies, because two concurrent runs that see the same file can communicate through it.
+// Trees holds the copies of host files that the runs of one slot see. Each tree has what one kind of program
+// needs and never grows, because a run could learn about another one from whether a file exists or is in
+// memory. Runs on another slot see other copies, because two concurrent runs that see the same file can
+// communicate through it.
 //
 // Trees are kept for later runs, up to treesBytes; the least recently used is dropped first.
 type Trees struct {
@@ -28,7 +29,7 @@ type Trees struct {
 	slot   Resources
 	limit  units.Bytes
 
-	mu    sync.Mutex // guards the rest; held while a tree is built, because the next caller needs it too
+	mu    sync.Mutex // guards the rest; held while a tree is built, because the next caller also needs it
 	kept  []tree     // the most recently used last
 	bytes units.Bytes
 }
@@ -36,7 +37,7 @@ type Trees struct {
 // tree is one mounted copy.
 type tree struct {
 	closure [32]byte // its ID
-	place   string   // in the mount store
+	place   string   // mount point in the mount store
 	bytes   units.Bytes
 }
 
@@ -109,8 +110,9 @@ func (t *Trees) Close() error {
 // errChanged means that the host's files have changed since they were found.
 var errChanged = errors.New("a file of the host has changed since it was found")
 
-// buildTree copies a closure into a new ramfs, with its pages on the slot's node and charged to judged, and makes it
-// read-only. A ramfs keeps no negative dentries: it does not show which missing names were looked up.
+// buildTree copies a closure into a new ramfs, with its pages on the slot's node and charged to judged, and
+// makes it read-only. A ramfs keeps no negative dentries, so it does not show which missing names were looked
+// up.
 func buildTree(c *runtimes.Closure, slot Resources) (*os.File, error) {
 	tree, err := linux.DetachedRamfs()
 	if err != nil {
@@ -151,7 +153,7 @@ func (g treeBuilder) copyAll(c *runtimes.Closure) error {
 	return nil
 }
 
-// folder makes a folder and its parents.
+// folder creates a folder and its parents.
 func (g treeBuilder) folder(name string) error {
 	if g.folders[name] {
 		return nil
@@ -181,7 +183,7 @@ func (g treeBuilder) copy(name string, e runtimes.Entry) error {
 	if err := linux.MakeFile(g.tree, name, uint32(e.Mode.Perm()), 0, from); err != nil {
 		return err
 	}
-	// Checked after the copy, so that the copy is consistent.
+	// Checked after the copy, which is consistent if the file has not changed.
 	info, err := from.Stat()
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// places are the paths of the trees in the mount store.
+// places returns the mount points of the trees in the mount store.
 func (l *lab) places() []string {
 	var names []string
 	_ = l.mounts.do(func() error {
@@ -37,8 +37,8 @@ func (l *lab) places() []string {
 	return names
 }
 
-// TestProgramSeesItsClosure has programs list all files that they see: those of every sandbox, and the files of the
-// host that they need, with the same properties.
+// TestProgramSeesItsClosure: programs list all files that they see. These must be the files of every sandbox
+// and the host files that they need, with the same properties.
 func TestProgramSeesItsClosure(t *testing.T) {
 	testkit.Need(t, testkit.Python)
 	l := newLab(t, nil)
@@ -89,10 +89,10 @@ for folder, folders, names in os.walk("/"):
 	}
 }
 
-// newFile matches files that judged writes: their time is that of the tree or the run.
+// newFile matches files that judged writes. Their time is that of the tree or the run.
 var newFile = regexp.MustCompile(`^(/host/etc/(?:passwd|group) 644 \d+|/files/see 755 \d+) [0-9.]+$`)
 
-// visible is what a program with a closure and files should list.
+// visible returns the expected list for a program with a closure and files.
 func visible(t *testing.T, c *runtimes.Closure, files []File) []string {
 	t.Helper()
 	all := map[string]bool{"/": true, "/dev/": true, "/files/": true, "/host/": true, "/tmp -> /box/tmp": true}
@@ -183,7 +183,7 @@ func TestSlotsSeeDifferentFiles(t *testing.T) {
 	}
 }
 
-// ownHost gives the lab a finder that sees one folder, with a program of n bytes for each name.
+// ownHost sets a finder that sees one folder, with a program of n bytes for each name.
 func ownHost(t *testing.T, l *lab, n int64, names ...string) (dir string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -204,7 +204,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// content is the content of a file in the tree of a program.
+// content returns the content of a file in the tree of a program.
 func (l *lab) content(t *testing.T, program, path string) string {
 	t.Helper()
 	mount, _, err := l.seen(program)
@@ -219,7 +219,7 @@ func (l *lab) content(t *testing.T, program, path string) string {
 	return string(b)
 }
 
-// TestTreesAreBounded allows two and a half trees.
+// TestTreesAreBounded sets a limit of two and a half trees.
 func TestTreesAreBounded(t *testing.T) {
 	l := newLab(t, nil)
 	ownHost(t, l, 100<<10, "a", "b", "c", "d")
@@ -374,13 +374,13 @@ func TestTreesAreGivenBack(t *testing.T) {
 	testkit.WaitFor(t, 10*time.Second, "the trees of a closed launcher to be free", free)
 }
 
-// seen is what a run of a program of the host sees.
+// seen returns what a run of a program of the host sees.
 func (l *lab) seen(program string) (*os.File, string, error) {
 	s := &Sandbox{launcher: l.Launcher, slot: l.slot}
 	return s.mountRuntime(Spec{Args: []string{program}})
 }
 
-// makeTree makes the tree of a program, which need not exist.
+// makeTree builds the tree of a program, which need not exist.
 func (l *lab) makeTree(program string) {
 	if mount, _, err := l.seen(program); err == nil {
 		mount.Close() // it may be nil

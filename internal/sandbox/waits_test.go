@@ -11,8 +11,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestWaits: what a run waits for others is known of all its threads and processes, also of those that have ended, and
-// what they wait for each other is no part of it. That holds where the kernel measures it, and where it does not.
+// TestWaits: the time that a run waits for others includes all its threads and processes, also those that have
+// exited, and excludes what they wait for each other. This holds whether or not the kernel measures it.
 func TestWaits(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	l := newLab(t, nil)
@@ -29,7 +29,8 @@ func TestWaits(t *testing.T) {
 				if how == "sleep" {
 					waits = 0
 				}
-				// Half of it: of many children some of the time passes between the end of one and the start of another.
+				// At least half of it: with many children, some of the time passes between the end of one and
+				// the start of another.
 				if slack := 60 * time.Millisecond; *r.Waited < waits/2 || *r.Waited > waits+slack {
 					t.Errorf("waited %s, want about %s: %s of CPU time in %s", *r.Waited, waits, r.CPUTime, r.WallTime)
 				}
@@ -38,8 +39,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestSiblingsAreNoOthers: threads that share a CPU with nobody wait for each other, as the pressure of some says, and
-// for nobody else. Whatever else runs on this host, most of that is no waiting for others.
+// TestSiblingsAreNoOthers: threads of a run that share a CPU wait for each other, which the pressure "some"
+// shows, and not for others. Other load on this host adds little.
 func TestSiblingsAreNoOthers(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	l := newLab(t, nil)

@@ -11,17 +11,17 @@ import (
 	"judged/internal/host/proc"
 )
 
-// watch is the supervision of one run.
+// watch supervises one run.
 type watch struct {
 	s     *Sandbox
 	base  time.Duration  // CPU time of the group when the program started
-	user  *time.Duration // of it, in user mode; nil if unknown
+	user  *time.Duration // user part of it; nil if unknown
 	start time.Time      // monotonic
 	stop  Stop
 	idle  bool
-	// allowed is how far beyond its limits the run may go because noise explains it.
+	// allowed is how far the run may exceed its limits because of noise.
 	allowed Allowance
-	asked   bool // for it
+	asked   bool // allowed has been requested
 	waits   waits
 	// markUsed and markAt are a reading late in the wall time, to distinguish sleep from work.
 	markUsed, markAt time.Duration
@@ -30,31 +30,32 @@ type watch struct {
 // Progress is what a run has used when it reaches a limit.
 type Progress struct {
 	CPUTime  time.Duration
-	UserTime *time.Duration // of it; nil if unknown
+	UserTime *time.Duration // user part of CPUTime; nil if unknown
 	WallTime time.Duration
-	// Waited is how long it was ready while others had its CPUs; nil if unknown.
+	// Waited is how long the run was runnable while others had its CPUs; nil if unknown.
 	Waited *time.Duration
 }
 
-// Allowance is how much of what a run has used noise explains.
+// Allowance is how much of what a run has used is explained by noise.
 type Allowance struct{ CPUTime, WallTime time.Duration }
 
-// The largest allowance for noise, as a multiple of the limit: a run ends in bounded time however busy the host is.
+// The largest allowance for noise, as a multiple of the limit. It bounds the duration of a run on a busy host.
 const (
 	maxCPUAllowance  = 1
 	maxWallAllowance = 9
 )
 
-// minWake is the shortest sleep of the supervisor, and so about the overshoot of a kill. A shorter one only uses up
-// the housekeeping CPU.
+// minWake is the shortest sleep of the supervisor, and so roughly the overshoot of a kill. A shorter one would
+// only use more CPU time on the housekeeping CPU.
 const minWake = time.Millisecond
 
-// untilExit sleeps until a limit could be reached at the earliest, reads the clocks, and kills the run when it has
-// reached one. A program with one thread that spins is read once, and once before where noise may explain its times.
+// untilExit sleeps until a limit could be reached at the earliest, reads the clocks, and kills the run if it
+// has reached one. The clocks of a single-threaded program that spins are read once, and once before that if
+// noise may explain its times.
 //
-// The end is when judged notices it, one wake-up late: wall time decides only about programs that do not end.
+// judged notices the exit one wake-up late, so wall time is decisive only for programs that do not exit.
 func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
-	// Counted from the start of the run, not from now: the run may have had this CPU first.
+	// Counted from the start of the run, not from now, because the run may already have used this CPU.
 	until := w.nextWake(w.s.limits.CPUTime, 0)
 	for w.stop == StopNone {
 		over, err := linux.Await(ctx, w.s.solution.fd, until-w.elapsed())
@@ -79,7 +80,7 @@ func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 	return w.elapsed(), err
 }
 
-// look reads the clocks, decides whether to stop, and otherwise returns until when to sleep.
+// look reads the clocks and decides whether to stop the run. If not, it returns until when to sleep.
 func (w *watch) look() (time.Duration, error) {
 	asked := w.elapsed()
 	own, others, err := w.used()
@@ -107,18 +108,20 @@ func (w *watch) look() (time.Duration, error) {
 	return max(w.nextWake(w.left(used), asked), w.elapsed()+minWake), nil
 }
 
-// elapsed is the wall time of the run so far. All moments of a watch are relative to its start.
+// elapsed returns the wall time of the run so far. All times of a watch are relative to its start.
 func (w *watch) elapsed() time.Duration { return time.Since(w.start) }
 
 func (w *watch) cpuLimit() time.Duration  { return w.s.limits.CPUTime + w.allowed.CPUTime }
 func (w *watch) wallLimit() time.Duration { return w.s.limits.WallTime + w.allowed.WallTime }
 
-// wallMargin is how far beyond its wall limit a run goes that noise has lengthened, so that its time is beyond it
-// also by the evidence that is read after its end: that counts in ticks, and may explain more by a few of them.
+// wallMargin is how far a run whose time is lengthened by noise may exceed its wall limit. Its time then also
+// exceeds the limit according to the evidence read after its end, which has a resolution of ticks and may
+// explain a few of them more.
 const wallMargin = 3 * maxTick
 
-// allow asks how much of what the run has used so far noise explains. An allowance never shrinks. It is asked for the
-// first time at the first look, before a limit is reached: some evidence counts from then on.
+// allow requests how much of what the run has used so far is explained by noise. An allowance never shrinks.
+// The first request is at the first look, before a limit is reached, because some evidence is counted from then
+// on.
 func (w *watch) allow(own, used, elapsed time.Duration) error {
 	w.asked = true
 	if w.s.explained == nil {
@@ -153,9 +156,9 @@ func (w *watch) progress(own, used, elapsed time.Duration) (Progress, error) {
 // maxTick is the longest tick of a kernel (HZ=100).
 const maxTick = 10 * time.Millisecond
 
-// used is the CPU time of the run so far, and of those that share its limit. A running thread is accounted at ticks,
-// and on a nohz_full CPU hardly ever, so when the difference decides the kernel is made to account now: waiting for its
-// tick instead costs 2 ms of overshoot at HZ=250.
+// used returns the CPU time so far of the run and of those that share its limit. A running thread is accounted
+// at ticks, and on a nohz_full CPU hardly ever. If the difference matters, used makes the kernel account it
+// now: waiting for the tick would cost 2 ms of overshoot at HZ=250.
 func (w *watch) used() (own, others time.Duration, err error) {
 	own, others, err = w.accounted()
 	if err != nil || own+others < w.exactFrom() {
@@ -169,7 +172,7 @@ func (w *watch) used() (own, others time.Duration, err error) {
 	return w.accounted()
 }
 
-// accounted is what the kernel has accounted of used.
+// accounted returns the part of used that the kernel has accounted.
 func (w *watch) accounted() (own, others time.Duration, err error) {
 	total, err := w.s.group.CPUTime()
 	if err == nil {
@@ -178,7 +181,7 @@ func (w *watch) accounted() (own, others time.Duration, err error) {
 	return total - w.base, others, err
 }
 
-// exactFrom is the CPU time from which a tick can decide.
+// exactFrom returns the CPU time from which a tick makes a difference.
 func (w *watch) exactFrom() time.Duration {
 	if w.s.slot.NohzFull {
 		return 0
@@ -188,13 +191,13 @@ func (w *watch) exactFrom() time.Duration {
 
 func markTime(wall time.Duration) time.Duration { return wall - wall/4 }
 
-// firstLook is when a run whose times noise may explain is first looked at: late enough that most runs have ended, and
-// early enough that little of what noise adds to a long one is before it.
+// firstLook returns when a run is first examined if noise may explain its times: late enough that most runs
+// have ended, and early enough that little noise precedes it in a long run.
 func firstLook(wall time.Duration) time.Duration { return wall / 10 }
 
-// left is how much CPU time the run can use after a reading until the next one is needed: up to exactFrom if the
-// reading may lack what was used since the last ticks, otherwise up to the limit. Two threads were once stopped 4 ms
-// beyond their limit because a reading was taken for exact.
+// left returns how much CPU time the run can use after a reading until the next one is needed: up to exactFrom
+// if the reading may lack the time since the last ticks, otherwise up to the limit. Two threads were once
+// stopped 4 ms beyond their limit because a reading was treated as exact.
 func (w *watch) left(used time.Duration) time.Duration {
 	if exact := w.exactFrom(); used < exact {
 		return exact - used
@@ -202,13 +205,13 @@ func (w *watch) left(used time.Duration) time.Duration {
 	return w.cpuLimit() - used
 }
 
-// nextWake is the earliest moment at which that much can be used, counted from at: CPU time grows at most by the
-// number of CPUs of the slot.
+// nextWake returns the earliest time at which that much CPU time can be used, counted from at: CPU time grows
+// at most by the number of CPUs of the slot.
 func (w *watch) nextWake(left, at time.Duration) time.Duration {
 	return min(at+left/time.Duration(len(w.s.slot.CPUs)), w.nextLook())
 }
 
-// nextLook is the next moment at which something other than CPU time needs a check.
+// nextLook returns the next time at which something other than CPU time must be checked.
 func (w *watch) nextLook() time.Duration {
 	wall := w.wallLimit()
 	if w.markAt == 0 {
@@ -237,11 +240,12 @@ func (s *Sandbox) touch() error {
 	return nil
 }
 
-// idleRatio is the share of the last quarter of its wall time that a sleeping program may have computed.
+// idleRatio is the share of CPU time in the last quarter of its wall time up to which a program counts as
+// sleeping.
 const idleRatio = 0.01
 
-// slept distinguishes a program that waits for something that will not come from one that was busy, blocked on I/O,
-// or kept from running: its CPU time did not grow, and none of its threads is runnable now.
+// slept reports whether the program waits for something that does not happen, rather than being busy, blocked
+// on I/O, or kept from running: its CPU time has not grown, and none of its threads is runnable now.
 func (w *watch) slept(used, elapsed time.Duration) bool {
 	if w.markAt == 0 || float64(used-w.markUsed) > idleRatio*float64(elapsed-w.markAt) {
 		return false
@@ -259,7 +263,7 @@ func (w *watch) slept(used, elapsed time.Duration) bool {
 	return true
 }
 
-// threadState is the third field of /proc/TID/stat, or 0 if the thread has ended.
+// threadState returns the third field of /proc/TID/stat, or 0 if the thread has exited.
 func threadState(tid int) byte {
 	b, err := hostfs.FS{}.ReadFile("/proc/" + strconv.Itoa(tid) + "/stat")
 	if err != nil {

@@ -15,8 +15,8 @@ func TestNextWake(t *testing.T) {
 		name             string
 		cpus             int
 		wall             time.Duration
-		left, at, markAt time.Duration // the last two since the start
-		want             time.Duration // since the start
+		left, at, markAt time.Duration // at and markAt are relative to the start
+		want             time.Duration // relative to the start
 	}{
 		{"CPU time, from the start", 1, 1000 * ms, 100 * ms, 0, 0, 100 * ms},
 		{"of two CPUs at once", 2, 1000 * ms, 100 * ms, 0, 0, 50 * ms},
@@ -41,7 +41,7 @@ func firstCPUs(n int) cpuset.Set {
 	return cpus
 }
 
-// TestLeft checks that readings that may be one tick per CPU old are not taken for exact.
+// TestLeft checks that readings that may be one tick per CPU old are not treated as exact.
 func TestLeft(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -65,7 +65,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestFirstLook: a run whose times noise may explain is looked at once before it can reach a limit.
+// TestFirstLook: a run whose times noise may explain is examined once before it can reach a limit.
 func TestFirstLook(t *testing.T) {
 	const ms = time.Millisecond
 	s := &Sandbox{slot: Resources{CPUs: firstCPUs(1)}, limits: Limits{WallTime: 1000 * ms},

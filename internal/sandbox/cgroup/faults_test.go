@@ -18,8 +18,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestEachCallFails makes every system call that sets up a slot and a group fail once while a process runs in another
-// slot of the tree: that one is not touched, and nothing of the failed one is left.
+// TestEachCallFails makes each system call that sets up a slot and a group fail once, while a process runs in
+// another slot of the tree. The other slot must be unaffected, and the failed one must be removed completely.
 func TestEachCallFails(t *testing.T) {
 	for name, change := range map[string]func(*testing.T, *Tree){
 		"as mounted": func(*testing.T, *Tree) {},
@@ -79,7 +79,8 @@ func useLegacy(t *testing.T, tree *Tree) {
 	tree.host = h
 }
 
-// setUpFails sets up a slot and a group while one call fails, removes them, and reports whether there were as many calls.
+// setUpFails sets up a slot and a group while one call fails, and removes them. It returns false if there are
+// fewer calls.
 func setUpFails(t *testing.T, tree *Tree, faults *testkit.Faults, n int) bool {
 	t.Helper()
 	cpus, nodes := cpuset.New(0), cpuset.New(0)
@@ -118,7 +119,7 @@ func setUpFails(t *testing.T, tree *Tree, faults *testkit.Faults, n int) bool {
 		if made == nil && (hostfs.FS{}).Exists(dir) {
 			t.Errorf("%s: left %s", call, dir)
 		}
-		// Fails if a group is left in it.
+		// Rmdir fails if a group is left in the folder.
 		if err := syscall.Rmdir(dir); made != nil && err != nil || err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: remove %s: %v", call, dir, err)
 		}

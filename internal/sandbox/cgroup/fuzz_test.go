@@ -51,7 +51,7 @@ var (
 
 func tooLarge(err error) bool { return err != nil && strings.Contains(err.Error(), "out of range") }
 
-// digits are the digits of n, which a text may have with a sign and leading zeros.
+// digits returns the digits of n, to which a text may add a sign and leading zeros.
 func digits(n int64) string { return strings.TrimPrefix(strconv.FormatInt(n, 10), "-") }
 
 func checkCPUStat(t *testing.T, text string) {

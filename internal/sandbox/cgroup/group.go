@@ -20,7 +20,7 @@ type Group struct {
 	slot   *Subtree
 	files  *files
 	memory string   // v1: the folder of the memory controller, for this run only
-	tasks  *os.File // v1: of that folder
+	tasks  *os.File // v1: tasks file of that folder
 	killed bool
 	// hasPeak is nil until HasPeak is called.
 	hasPeak *bool
@@ -87,12 +87,12 @@ func (s *Subtree) open(g *Group, name string) (err error) {
 	return err
 }
 
-// dir is the folder of a group in one of the hierarchies.
+// dir returns the folder of a group in a hierarchy.
 func (s *Subtree) dir(hierarchy, name string) string {
 	return s.tree.host.fs.Path(s.dirs[hierarchy]) + "/" + name
 }
 
-// openSome opens a file that some kernels do not have or do not let be read; it returns nil then.
+// openSome opens a file that does not exist or is unreadable on some kernels; it then returns nil.
 func openSome(path string) *os.File {
 	f, err := linux.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -101,11 +101,11 @@ func openSome(path string) *os.File {
 	return f
 }
 
-// Birth is the folder for CLONE_INTO_CGROUP, nil on a host without v2.
+// Birth returns the folder for CLONE_INTO_CGROUP, or nil on a host without v2.
 func (g *Group) Birth() *os.File { return g.v2 }
 
-// Tasks are the v1 files that a run with one thread writes "0" to, in this order, to join. judged opens them because
-// v1 checks the permissions of the opener.
+// Tasks returns the v1 tasks files to which a run with one thread writes "0", in this order, to join the group.
+// judged opens them because v1 checks the permissions of the opener.
 func (g *Group) Tasks() []*os.File {
 	if g.tasks == nil {
 		return g.joins
@@ -176,7 +176,7 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 	deadline := time.Now().Add(timeout)
 	var buf [256]byte
 	for {
-		// Reading arms the notification, so read before waiting.
+		// Reading arms the notification, so read before poll.
 		n, err := g.events.ReadAt(buf[:], 0)
 		if n == 0 {
 			return false, err

@@ -25,7 +25,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
-// memberProgram is the program that runs in the groups. A guest has no compiler: there it is next to its source.
+// memberProgram returns the program that runs in the groups. In a guest, which has no compiler, it is next to
+// its source.
 func memberProgram(t *testing.T) string {
 	if _, err := os.Stat("testdata/member"); err == nil {
 		return "testdata/member"
@@ -66,7 +67,7 @@ func newTree(t *testing.T) *Tree {
 	return tree
 }
 
-// folders are the existing folders of the tree.
+// folders returns the existing folders of the tree.
 func (t *Tree) folders() []string {
 	var all []string
 	for _, base := range t.host.bases() {
@@ -77,7 +78,7 @@ func (t *Tree) folders() []string {
 	return all
 }
 
-// lastSlot is one slot on the last CPU, with the memory of its node.
+// lastSlot returns a slot on the last CPU, with the memory of its node.
 func lastSlot(t *testing.T) (*Subtree, topology.CPU) {
 	t.Helper()
 	tree := newTree(t)
@@ -118,7 +119,7 @@ func TestSlotHasItsCPUsAndMemory(t *testing.T) {
 	m.end(t, g)
 }
 
-// TestSlotThatCannotBe checks that a slot on a missing CPU fails and leaves nothing.
+// TestSlotThatCannotBe checks that setting up a slot on a missing CPU fails and leaves nothing behind.
 func TestSlotThatCannotBe(t *testing.T) {
 	tree := newTree(t)
 	if _, err := tree.Subtree(cpuset.New(8191), cpuset.New(0)); err == nil || !strings.Contains(err.Error(), "8191") {
@@ -374,7 +375,7 @@ func TestFrameLimits(t *testing.T) {
 	}
 }
 
-// TestGroupRefused: what the limit of processes has refused is that of each run, also in folders that are used again.
+// TestGroupRefused: processes refused by the limit are counted for each run, also in reused folders.
 func TestGroupRefused(t *testing.T) {
 	s, _ := lastSlot(t)
 	for range 3 {
@@ -393,7 +394,7 @@ func TestGroupRefused(t *testing.T) {
 	}
 }
 
-// TestTwoTrees has two trees of one process that make groups alternately.
+// TestTwoTrees: two trees of one process create groups alternately.
 func TestTwoTrees(t *testing.T) {
 	first, last := lastSlot(t)
 	second, err := newTree(t).Subtree(cpuset.New(last.ID), cpuset.New(last.Node))
@@ -418,8 +419,8 @@ func TestTwoTrees(t *testing.T) {
 	}
 }
 
-// TestSweepRemovesWhatTheDeadLeft makes a tree with the name of a process that has ended, with a member in it, and
-// three trees that sweep must not touch.
+// TestSweepRemovesWhatTheDeadLeft creates a tree of a process that has exited, with a member in it, and three
+// trees that sweep must not change.
 func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	s, _ := lastSlot(t)
 	tree := s.tree
@@ -448,7 +449,7 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	slot, err := dead.Subtree(cpuset.New(0), cpuset.New(0)) // the existing one
+	slot, err := dead.Subtree(cpuset.New(0), cpuset.New(0)) // returns the existing slot
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,7 +458,7 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := join(t, g, "spin")
-	g.close() // a dead process has no descriptors
+	g.close() // a process that has exited has no open descriptors
 	if err := tree.host.sweep(); err != nil {
 		t.Error(err)
 	}

@@ -30,7 +30,7 @@ const (
 // root is where every distribution mounts the hierarchies, and the only path that containerd/cgroups supports.
 const root = "/sys/fs/cgroup"
 
-// Hierarchies are the control groups that this host mounts, and where trees are made in them.
+// Hierarchies are the control group hierarchies mounted on this host, and where trees are created in them.
 type Hierarchies struct {
 	Mode Mode
 	fs   hostfs.FS
@@ -38,20 +38,20 @@ type Hierarchies struct {
 	v1   map[string]string // mount points of the v1 controllers that are used
 	base map[string]string // hierarchy, "" for v2 -> folder that trees are made in
 
-	// own is the partition that judged tune made, with its CPUs; "" if it does not exist.
+	// own is the partition created by judged tune, with its CPUs; "" if it does not exist.
 	own     string
 	ownCPUs cpuset.Set
 }
 
-// partitionName is the name of the group that judged tune makes below the root. A slot on its CPUs has to be below
-// it: the kernel gives them to no other group.
+// partitionName is the name of the group that judged tune creates below the root. Slots on its CPUs must be
+// below it, because the kernel gives these CPUs to no other group.
 const partitionName = "judged"
 
 // leafName is the group that judged moves into when its own group must not contain processes.
 const leafName = "daemon"
 
-// v1Controllers are the controllers that a run needs on a host without v2 controllers. cpuacct measures CPU time only
-// where there is no v2 group.
+// v1Controllers returns the controllers that a run needs on a host without v2 controllers. cpuacct measures CPU
+// time only if there is no v2 group.
 func v1Controllers(m Mode) []string {
 	if m == Legacy {
 		return []string{"cpuset", "memory", "pids", "cpuacct"}
@@ -134,7 +134,7 @@ func (h *Hierarchies) findPartition() error {
 	return nil
 }
 
-// baseOf is the parent folder for the tree of a slot on the given CPUs.
+// baseOf returns the parent folder for the tree of a slot on the given CPUs.
 func (h *Hierarchies) baseOf(hierarchy string, cpus cpuset.Set) string {
 	if hierarchy == "" && h.own != "" && cpus.IsSubsetOf(h.ownCPUs) {
 		return h.own
@@ -142,7 +142,7 @@ func (h *Hierarchies) baseOf(hierarchy string, cpus cpuset.Set) string {
 	return h.base[hierarchy]
 }
 
-// bases are all folders that may contain a tree.
+// bases returns all folders that may contain a tree.
 func (h *Hierarchies) bases() []string {
 	all := slices.Collect(maps.Values(h.base))
 	if h.own != "" {

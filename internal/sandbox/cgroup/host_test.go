@@ -14,7 +14,8 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// TestDetectV2: judged moves out of a group in which it is alone, also the root of a container, and only once.
+// TestDetectV2: judged moves once out of a group in which it is the only process, even if that is the root of a
+// container.
 func TestDetectV2(t *testing.T) {
 	me := strconv.Itoa(os.Getpid()) + "\n"
 	type found struct{ Base, Moved string }
@@ -58,7 +59,7 @@ func TestDetectV2(t *testing.T) {
 	}
 }
 
-// TestPartition: slots on the CPUs of a partition that judged tune made are below it, others are not.
+// TestPartition: slots on the CPUs of a partition created by judged tune are below it, others are not.
 func TestPartition(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kind, cpus, slot, want string

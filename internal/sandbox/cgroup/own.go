@@ -10,8 +10,8 @@ import (
 	"judged/internal/base/linux"
 )
 
-// CPUOn is the CPU time of everything that has run so far on the slots that have one of the CPUs: work of judged's, of
-// which runs of contestants are a part. User is nil where the kernel has no split.
+// CPUOn returns the CPU time used so far by all slots that have one of the CPUs: by programs of contestants and
+// other work of judged. User is nil if the kernel does not distinguish user time.
 func (t *Tree) CPUOn(cpus cpuset.Set) (CPU, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,11 +34,11 @@ func (t *Tree) CPUOn(cpus cpuset.Set) (CPU, error) {
 	return sum, nil
 }
 
-// CountAsOthers leaves what runs in the groups out of CPUOn: the load of an experiment.
+// CountAsOthers excludes the groups from CPUOn. It is used for the load of an experiment.
 func (s *Subtree) CountAsOthers() { s.others.Store(true) }
 
-// cpu reads what all runs of the slot have used so far, also those whose groups are gone: the kernel adds a group to its
-// parents. The lock of the tree is held.
+// cpu returns the CPU time of all runs of the slot, also of those whose groups are removed: the kernel adds a
+// group to its parents. The caller holds the lock of the tree.
 func (s *Subtree) cpu() (CPU, error) {
 	hierarchy, name, parse := "", "cpu.stat", parseCPUStat
 	if s.tree.host.v2 == "" {

@@ -8,7 +8,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestTreeCPUOn: what ran on a slot counts, also after its groups are gone, except on other CPUs and where it is a load.
+// TestTreeCPUOn: CPU time of a slot is counted, also after its groups are removed, unless it was on other CPUs
+// or is a load.
 func TestTreeCPUOn(t *testing.T) {
 	s, last := lastSlot(t)
 	here, elsewhere := cpuset.New(last.ID), cpuset.New(8191)

@@ -12,7 +12,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// ResetPeak restarts the memory peak from the current usage, where the kernel can.
+// ResetPeak resets the memory peak to the current usage if the kernel supports it.
 func (g *Group) ResetPeak() error {
 	if !g.files.peakReset {
 		return nil // a new v2 group contains only the parked child, 0.3 MiB
@@ -20,9 +20,9 @@ func (g *Group) ResetPeak() error {
 	return write(g.files.peak, "0")
 }
 
-// CPUTime is the CPU time, user and system, of every process that is or was in the group, in the kernel's resolution:
-// microseconds on v2, nanoseconds on v1. It is exact when the group is empty. While the group runs it is up to a tick
-// old, and on a nohz_full CPU up to a second unless TouchAccounting was called.
+// CPUTime returns the CPU time, user and system, of all processes that are or were in the group. The kernel's
+// resolution is 1 µs on v2 and 1 ns on v1. The value is exact when the group is empty. While the group runs it
+// is up to a tick old, and on a nohz_full CPU up to a second unless TouchAccounting was called.
 func (g *Group) CPUTime() (time.Duration, error) {
 	cpu, err := g.CPU()
 	return cpu.Total, err
@@ -31,12 +31,13 @@ func (g *Group) CPUTime() (time.Duration, error) {
 // CPU is a reading of the CPU counters of a group.
 type CPU struct {
 	Total time.Duration
-	// The split is nil if the kernel has none. It is scaled from ticks and decides nothing.
+	// User and System are nil if the kernel does not provide them. They are scaled from ticks and not used for
+	// verdicts.
 	User, System *time.Duration
 	Throttled    *int64 // periods; only with the cpu controller
 }
 
-// CPU reads only the CPU counters: one read of an open file.
+// CPU returns only the CPU counters, with one read of an open file.
 func (g *Group) CPU() (CPU, error) {
 	parse := parseUsage
 	if g.v2 != nil {
@@ -103,9 +104,10 @@ type Stat struct {
 	Memory   Memory
 }
 
-// Memory is what happened to the pages of a group. A field is nil if the kernel does not count it. On v1 all are nil:
-// reading memory.stat takes 24 µs there, and with a limit on swap it does not count how often limits were reached
-// (Linux 6.18). memory.numa_stat is not read: it shows where pages are, and a run that has ended has none.
+// Memory counts events of the group's pages. A field is nil if the kernel does not count it. On v1 all are nil:
+// reading memory.stat takes 24 µs there, and with a limit on swap it does not count how often limits were
+// reached (Linux 6.18). memory.numa_stat is not read: it shows where pages are, and a run that has ended has
+// none.
 type Memory struct {
 	Refaults       *int64 // pages that were reclaimed and read again: memory.stat workingset_refault_*
 	LimitHits      *int64 // memory.events max
@@ -138,8 +140,8 @@ func (g *Group) Stat() (Stat, error) {
 	return s, nil
 }
 
-// Refused is how often the limit of processes has refused a process or a thread since Limit was called; nil if the
-// kernel does not count that.
+// Refused returns how many processes and threads the limit has refused since Limit was called; nil if the
+// kernel does not count them.
 func (g *Group) Refused() *int64 {
 	n := g.countRefused()
 	if n != nil && g.refused != nil {
@@ -148,7 +150,7 @@ func (g *Group) Refused() *int64 {
 	return n
 }
 
-// countRefused returns the counter of the folder, which on v1 other runs have used before.
+// countRefused returns the counter of the folder. On v1 it includes earlier runs.
 func (g *Group) countRefused() *int64 {
 	events, err := hostfs.FS{}.ReadFile(g.files.pidEvents)
 	if err != nil {
@@ -157,7 +159,7 @@ func (g *Group) countRefused() *int64 {
 	return findKey(string(events), "max")
 }
 
-// HasPeak reports whether the kernel keeps the peak of the group's memory; on v2 since Linux 5.19.
+// HasPeak reports whether the kernel records the peak of the group's memory; on v2 since Linux 5.19.
 func (g *Group) HasPeak() bool {
 	if g.hasPeak == nil {
 		_, err := os.Stat(g.files.peak)
@@ -166,13 +168,13 @@ func (g *Group) HasPeak() bool {
 	return *g.hasPeak
 }
 
-// Peak is the highest memory charge of the group.
+// Peak returns the highest memory charge of the group.
 func (g *Group) Peak() (units.Bytes, error) {
 	peak, err := readInt(g.files.peak)
 	return units.Bytes(peak), err
 }
 
-// Cache is how much of the group's memory is page cache, excluding memory file systems.
+// Cache returns how much of the group's memory is page cache, excluding memory file systems.
 func (g *Group) Cache() (units.Bytes, error) {
 	text, err := hostfs.FS{}.ReadFile(g.files.cache)
 	if err != nil {
@@ -207,8 +209,8 @@ func parseMemoryStat(text string) Memory {
 	return m
 }
 
-// Pressure is how long the group's processes have been ready but without a CPU since the group was made. A field is
-// nil if the kernel does not measure it (CONFIG_PSI, psi=1; for All Linux 5.13; for IRQ also
+// Pressure is how long the group's processes have been runnable without a CPU since the group was created. A
+// field is nil if the kernel does not measure it (CONFIG_PSI, psi=1; for All Linux 5.13; for IRQ also
 // CONFIG_IRQ_TIME_ACCOUNTING, Linux 6.1) and on v1.
 type Pressure struct {
 	CPU *time.Duration // some: at least one of them waited
@@ -216,14 +218,14 @@ type Pressure struct {
 	IRQ *time.Duration // full: interrupts used the CPUs of all of them
 }
 
-// Pressure reads all: two reads of open files. The kernel brings them up to date for that.
+// Pressure returns all counters with two reads of open files, which makes the kernel update them.
 func (g *Group) Pressure() Pressure {
 	cpu := readPressure(g.waits)
 	return Pressure{CPU: parsePressure(cpu, "some"), All: parsePressure(cpu, "full"),
 		IRQ: parsePressure(readPressure(g.irqs), "full")}
 }
 
-// Since is the growth since an earlier reading.
+// Since returns the growth since an earlier reading.
 func (p Pressure) Since(before Pressure) Pressure {
 	return Pressure{growth(before.CPU, p.CPU), growth(before.All, p.All), growth(before.IRQ, p.IRQ)}
 }
@@ -235,7 +237,7 @@ func growth(before, after *time.Duration) *time.Duration {
 	return new(*after - *before)
 }
 
-// Waited is Pressure.All alone.
+// Waited returns Pressure.All alone.
 func (g *Group) Waited() *time.Duration { return parsePressure(readPressure(g.waits), "full") }
 
 func readPressure(f *os.File) string {

@@ -53,7 +53,7 @@ func (h *Hierarchies) NewTree() (*Tree, error) {
 		slots: map[string]*Subtree{}}, nil
 }
 
-// pidNamespace is the number of the caller's pid namespace: "pid:[4026531836]" without the rest.
+// pidNamespace returns the number of the caller's pid namespace, from "pid:[4026531836]".
 func (h *Hierarchies) pidNamespace() (string, error) {
 	link, err := os.Readlink(h.fs.Path("/proc/self/ns/pid"))
 	if err != nil {
@@ -62,7 +62,7 @@ func (h *Hierarchies) pidNamespace() (string, error) {
 	return strings.Trim(link, "pid:[]"), nil
 }
 
-// startTime is field 22 of /proc/PID/stat, in ticks since boot.
+// startTime returns field 22 of /proc/PID/stat, in ticks since boot.
 func (h *Hierarchies) startTime(pid int) (string, error) {
 	stat, err := h.fs.Read(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -72,7 +72,8 @@ func (h *Hierarchies) startTime(pid int) (string, error) {
 	return s.Start, err
 }
 
-// sweep kills and removes what crashed judged processes left, in whatever group they were started.
+// sweep kills the processes and removes the groups that crashed judged processes left, in any group that they
+// were started in.
 func (h *Hierarchies) sweep() error {
 	var left []error
 	for _, mount := range h.mounts() {
@@ -117,12 +118,12 @@ func (h *Hierarchies) findTrees(dir string, depth int) []string {
 	return found
 }
 
-// ownerLives reports whether the judged process of a tree is alive. It is also true if that cannot be known: a judged
-// in another pid namespace removes its own trees.
+// ownerLives reports whether the judged process of a tree is alive. It returns true if that is unknown: a
+// judged in another pid namespace removes its own trees.
 func (h *Hierarchies) ownerLives(name string) bool {
 	parts := strings.Split(strings.TrimPrefix(name, prefix), "-")
 	if len(parts) != 3 {
-		return true // not a name that judged gives: leave it alone
+		return true // not a name of a judged tree: leave it alone
 	}
 	pid, start := parts[0], parts[1]
 	n, err := strconv.Atoi(pid)
@@ -181,7 +182,7 @@ func signalAll(procs string) {
 	}
 	opened := make(map[int]*os.File, len(pids))
 	for _, pid := range pids {
-		if fd, err := linux.OpenProcess(pid); err == nil { // else it has ended
+		if fd, err := linux.OpenProcess(pid); err == nil { // on error it has exited
 			opened[pid] = fd
 			defer fd.Close()
 		}
@@ -234,7 +235,7 @@ func (t *Tree) Subtree(cpus, nodes cpuset.Set) (*Subtree, error) {
 	return s, nil
 }
 
-// missing are the folders of the subtree and of its tree that do not exist, parents last.
+// missing returns the folders of the subtree and of its tree that do not exist, parents last.
 func (s *Subtree) missing() []string {
 	var dirs []string
 	for _, dir := range s.dirs {

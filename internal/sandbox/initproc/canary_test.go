@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sizes are small: a kernel does the same work for any size.
+// sizes are small, because a kernel does the same work for any size.
 var sizes = map[string]int{KernelL2: 64 << 10, KernelL3: 1 << 20, KernelL3Short: 1 << 20, KernelDRAM: 4 << 20,
 	KernelTriad: 1 << 20}
 

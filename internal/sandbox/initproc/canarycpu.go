@@ -1,6 +1,6 @@
 package initproc
 
-// Amount of work of the core's kernels: a twentieth of a second each, on a core of 3 GHz.
+// Amount of work of the CPU kernels: a twentieth of a second each on a core of 3 GHz.
 const (
 	aluSteps      = 50_000_000
 	aluShortSteps = aluSteps / 15
@@ -19,8 +19,8 @@ func xorshift(x uint64) uint64 {
 	return x
 }
 
-// alu is a chain of dependent shifts and exclusive ors. Only the core's frequency, and a sibling on the same core,
-// change its time.
+// alu executes a chain of dependent shifts and exclusive ors. Its time depends only on the core's frequency and
+// a sibling on the same core.
 func alu(steps int) uint64 {
 	x := uint64(seed)
 	for range steps {
@@ -47,7 +47,7 @@ func aluKernel(steps int, result uint64) kernel {
 // the next version of Go.
 func sortKernel() kernel {
 	var values [sortValues]uint32
-	var sum, sorted uint64 // of the values, before and after sorting
+	var sum, sorted uint64 // checksums of the values, before and after sorting
 	return kernel{
 		work: func() {
 			x := uint64(seed)
@@ -76,7 +76,8 @@ func ascending(v []uint32) bool {
 	return true
 }
 
-// quicksort is Hoare's (1961), with the middle value as the pivot and insertion sort for short slices.
+// quicksort is Hoare's algorithm (1961), with the middle value as the pivot and insertion sort for short
+// slices.
 func quicksort(v []uint32) {
 	for len(v) > 12 {
 		pivot := v[len(v)/2]

@@ -8,7 +8,7 @@ import (
 	"judged/internal/base/linux"
 )
 
-// Amount of work of the operating system's kernels: a twentieth of a second each.
+// Amount of work of the operating system kernels: a twentieth of a second each.
 const (
 	faultRounds    = 2
 	faultBytes     = 32 << 20
@@ -28,7 +28,7 @@ func pageFaultKernel() kernel {
 					return
 				}
 				for i := 0; i < len(m); i += page {
-					m[i] = 1 // a read before it would make two faults
+					m[i] = 1 // a read before the write would cause a second fault
 					touched += int(m[i])
 				}
 				if linux.Unmap(m) != nil {
@@ -58,7 +58,7 @@ func syscallKernel() kernel {
 // pingPongKernel passes a word back and forth between two threads that sleep in between. Only its wall time is
 // meaningful.
 func pingPongKernel() (kernel, error) {
-	// With one, the runtime takes up to 10 ms to notice that a thread waits.
+	// With GOMAXPROCS=1 the runtime takes up to 10 ms to notice that a thread waits.
 	if runtime.GOMAXPROCS(0) < 2 {
 		return kernel{}, errors.New("ping-pong: needs two CPUs")
 	}

@@ -18,12 +18,12 @@ const (
 // lineWords is a cache line of 64 bytes, in words. Each line holds one step.
 const lineWords = 64 / 4
 
-// warmUpTo is the size up to which a chase goes through all lines once before it is measured. What does not fit in a
-// cache cannot be warmed.
+// warmUpTo is the largest size for which a chase visits all lines once before it is measured. Data that does
+// not fit in a cache cannot be warmed.
 const warmUpTo = 16 << 20
 
-// chaseKernel follows a random cycle through all lines of a buffer of that many bytes. Every step depends on the one
-// before it, so its time is the latency of the level of memory that holds the buffer.
+// chaseKernel follows a random cycle through all lines of a buffer. Each step depends on the previous one, so
+// the time is the latency of the memory level that holds the buffer.
 func chaseKernel(bytes, steps int) (kernel, error) {
 	lines := bytes / 64
 	if lines < 2 {
@@ -84,8 +84,8 @@ func chase(next []uint32, at uint32, steps int) uint32 {
 }
 
 // triadKernel adds three times one array to another; each has half of the bytes. It is McCalpin's triad (1995,
-// STREAM) with two arrays: a third would only be written. The values are small integers, so the result is the same
-// with and without fused multiply-add.
+// STREAM) with two arrays, because a third would only be written. The values are small integers, so the result
+// is the same with and without fused multiply-add.
 func triadKernel(bytes int) (kernel, error) {
 	words, err := mapWords(bytes / 4 &^ 3)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"judged/internal/base/linux"
 )
 
-// park forks the child that becomes the solution. It does not wait for it: the child reports to judged.
+// park forks the child that becomes the solution. It does not wait for the child, which reports to judged.
 func park(f LoadFDs, self int, pidHandoff *atomic.Int32, without Layers) (int, error) {
 	b, err := readAll(f.Load)
 	if err != nil {
@@ -30,8 +30,8 @@ func park(f LoadFDs, self int, pidHandoff *atomic.Int32, without Layers) (int, e
 	return pid, errors.Join(err, linux.ChildrenIn(self))
 }
 
-// ExecStepName is the step whose failure means that the program cannot be executed. A failure of any other step is
-// judged's.
+// ExecStepName is the name of the step whose failure means that the program cannot be executed. A failure of
+// any other step is a failure of judged.
 const ExecStepName = "execve"
 
 // StepName returns the name of the step at which a parked child failed.
@@ -43,8 +43,8 @@ func StepName(l *Load, f LoadFDs, without Layers, step int32) string {
 	return steps[step].Name
 }
 
-// childSteps returns everything that the child does to itself before it becomes the solution, in the only order that
-// works. Steps of a layer in without are left out.
+// childSteps returns all steps of the child before it becomes the solution, in the only order that works. Steps
+// of a layer in without are omitted.
 func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, error) {
 	var steps []linux.Step
 	add := func(s ...linux.Step) { steps = append(steps, s...) }
@@ -57,14 +57,14 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 	// Only judged-init may hold its end of the connection. If a child held it too, judged would wait for an answer
 	// after judged-init has exited.
 	add(linux.CloseStep(controlFD))
-	// Join the v1 groups first, while there is one thread and the rights to do so: everything after this is counted
-	// for the run until judged takes its baseline, and nothing before it.
+	// Join the v1 groups first, while the child has one thread and the required privileges. Everything after
+	// this is charged to the run until judged takes its baseline, and nothing before it.
 	for _, tasks := range f.Tasks {
 		layer(Cgroup, linux.WriteStep("write tasks", tasks, []byte("0")))
 	}
 	add(linux.JoinStep(f.Process1))
-	// The run's own file systems are as old as the run. Process 1 may have been prepared during the previous run of
-	// the slot, and the times of the box and of /proc would show how long that run was.
+	// The run's file systems are created with the run. Process 1 may have been prepared during the previous run
+	// of the slot, and the times of the box and of /proc would show how long that run was.
 	add(linux.AttachStep(f.Box, Box), procStep(without))
 	if f.Tree >= 0 {
 		add(linux.AttachStep(f.Tree, Host))
@@ -75,7 +75,7 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 	add(linux.ChdirStep(WorkDir))
 	// Its current group becomes the root of the cgroup tree that the child sees.
 	layer(Namespaces, linux.NewCgroupNamespaceStep())
-	// The daemon may have another policy or nice value, and run on other CPUs.
+	// The daemon may have another policy, nice value or affinity.
 	add(linux.NormalPolicyStep(), linux.NormalPriorityStep(), linux.AffinityStep(l.CPUs))
 	// execve resets signal handlers, but not ignored signals.
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE,
@@ -100,9 +100,10 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 	layer(User, linux.NoCapabilitiesStep())
 	// A change of user clears the parent-death signal, so it is set after that.
 	add(linux.DieWithParentStep())
-	// Without no_new_privs an unprivileged process cannot install a filter; with it, execve ignores set-user-ID bits.
+	// An unprivileged process needs no_new_privs to install a filter. It also makes execve ignore set-user-ID
+	// bits.
 	layer(User, linux.NoNewPrivsStep())
-	// The filter comes last: it allows the steps that follow and none of those above.
+	// The filter comes last: it allows the steps after it and none of those before it.
 	if len(l.Seccomp) > 0 {
 		layer(Seccomp, linux.SeccompStep(l.Seccomp))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzLoad checks that no bytes make the decoder panic or allocate more than they hold, and that what it accepts
+// FuzzLoad checks that the decoder never panics or allocates more than the input size, and that accepted input
 // survives encoding and decoding.
 func FuzzLoad(f *testing.F) {
 	load := someLoad()
@@ -34,8 +34,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzAnswer checks that an answer of judged-init is a process or an error, that ParseAnswer reads what answer
-// writes, and that a parsed request has exactly the descriptors that it came with.
+// FuzzAnswer checks that an answer of judged-init is a process or an error, that ParseAnswer parses the output
+// of answer, and that a parsed request has exactly the received descriptors.
 func FuzzAnswer(f *testing.F) {
 	f.Add(answer(4711, nil), 4711, "")
 	f.Add(answer(0, errors.New("clone3: no")), 12, "mount proc: no")

@@ -13,11 +13,11 @@ import (
 	"judged/internal/base/linux"
 )
 
-// KernelGap reads the clock in a loop for as many milliseconds as its argument says, and writes for how long it could
-// not: the time that interrupts, other tasks and a hypervisor take. It runs on one CPU only.
+// KernelGap reads the clock in a loop for the number of milliseconds in its argument, and reports for how long
+// it could not run because of interrupts, other tasks and a hypervisor. It runs on one CPU only.
 const KernelGap = "gap"
 
-// GapBounds are the lower bounds of the buckets that gaps are counted in.
+// GapBounds returns the lower bounds of the histogram buckets for gaps.
 func GapBounds() []time.Duration {
 	return []time.Duration{500 * time.Nanosecond, 2 * time.Microsecond, 10 * time.Microsecond, 50 * time.Microsecond,
 		200 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond}
@@ -26,22 +26,22 @@ func GapBounds() []time.Duration {
 // Gaps is the result of KernelGap.
 type Gaps struct {
 	Elapsed time.Duration
-	Lost    time.Duration // sum over all gaps of the time beyond an ordinary step
+	Lost    time.Duration // sum over all gaps of the time beyond a normal step
 	Longest time.Duration
-	Floor   time.Duration // the shortest gap that can be distinguished from an ordinary step
-	Waited  time.Duration // for the CPU, while others had it; also 0 if the kernel does not report it
+	Floor   time.Duration // the shortest gap that can be distinguished from a normal step
+	Waited  time.Duration // runnable while others had the CPU; also 0 if the kernel does not report it
 	Counts  []uint64      // one for each of GapBounds
 }
 
-// Ratio is the share of the time that was lost.
+// Ratio returns the fraction of the time that was lost.
 func (g Gaps) Ratio() float64 { return float64(g.Lost) / float64(g.Elapsed) }
 
-// watchGaps keeps Go's runtime out of the measurement, whose threads would show as gaps.
+// watchGaps excludes Go's runtime, whose threads would appear as gaps, from the measurement.
 func watchGaps(milliseconds int) int {
 	return spinAlone(milliseconds, Gaps.append)
 }
 
-// spinAlone spins in a child process, which writes the result as format renders it.
+// spinAlone spins in a child process, which writes the result as formatted by format.
 func spinAlone(milliseconds int, format func(Gaps, []byte, gapCounts) []byte) int {
 	if milliseconds < 1 {
 		return 2
@@ -65,8 +65,8 @@ func spinAlone(milliseconds int, format func(Gaps, []byte, gapCounts) []byte) in
 	return 0
 }
 
-// settle is how long the threads of the parent need to fall asleep: the runtime's sysmon wakes every 10 ms until
-// there is nothing left to monitor.
+// settle is how long the parent's threads need until they sleep: the runtime's sysmon wakes every 10 ms until
+// there is nothing to monitor.
 const settle = 30 * time.Millisecond
 
 func sleep(d time.Duration) {
@@ -100,8 +100,8 @@ func waited() time.Duration {
 
 type gapCounts [8]uint64
 
-// spin counts a step of the clock as a gap if it is at least three times the usual step, and at least half a
-// microsecond: where reading the clock is a system call, steps are long.
+// spin counts a step of the clock as a gap if it is at least three times the usual step and at least half a
+// microsecond. Where reading the clock is a system call, steps are long.
 func spin(length time.Duration) (g Gaps, counts gapCounts) {
 	var first [255]time.Duration
 	start := time.Now()
@@ -173,8 +173,8 @@ func ParseGaps(line string) (Gaps, error) {
 	return Gaps{Elapsed: d(0), Lost: d(1), Longest: d(2), Floor: d(3), Waited: d(4), Counts: numbers[times:]}, nil
 }
 
-// KernelLimits writes what the kernel reports about its sandbox, and then spins for as many milliseconds as its
-// argument says.
+// KernelLimits writes the limits that the kernel reports for its sandbox, and then spins for the number of
+// milliseconds in its argument.
 const KernelLimits = "limits"
 
 func showLimits(milliseconds int) int {

@@ -29,7 +29,7 @@ func TestGapLine(t *testing.T) {
 	}
 }
 
-// TestSpin checks that counts and lost time agree, whatever else this machine runs.
+// TestSpin checks that counts and lost time agree, regardless of other load on this machine.
 func TestSpin(t *testing.T) {
 	const length = 20 * time.Millisecond
 	g, counts := spin(length)

@@ -11,22 +11,22 @@ import (
 	"judged/internal/base/linux"
 )
 
-// Paths inside a sandbox. All that a run can write to is one tmpfs, the box.
+// Paths inside a sandbox. A run can write only to one tmpfs, the box.
 const (
 	Box     = "/box"
-	WorkDir = Box + "/" + Work // where the solution starts
+	WorkDir = Box + "/" + Work // working directory of the solution
 	Work    = "work"           // folders in the box
 	Temp    = "tmp"            // target of /tmp
 	Shm     = "shm"            // target of /dev/shm
 )
 
-// Files is where a run sees its program and files. The working directory has links to them.
+// Files is the folder with the run's program and files. The working directory has links to them.
 const Files = "/files"
 
-// Host is where a run has its copies of files of the host, if it needs any.
+// Host is the folder with the run's copies of host files, if any.
 const Host = "/host"
 
-// Path is where a program without a slash in its name is looked up.
+// Path is the search path for program names without a slash.
 const Path = "/usr/local/bin:/usr/bin:/bin"
 
 // Name is the process name (argv[0]) that makes a program run as judged-init.
@@ -45,7 +45,7 @@ func Main() {
 	// it exits.
 	runtime.LockOSThread()
 	if err := run(os.Args[1:]); err != nil {
-		_ = linux.Send(controlFD, answer(0, err), nil) // judged may be gone
+		_ = linux.Send(controlFD, answer(0, err), nil) // judged may have exited
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -87,7 +87,7 @@ func serve(without Layers) error {
 	}
 }
 
-// inherit applies to judged-init what every process it forks inherits and cannot undo.
+// inherit sets properties of judged-init that all processes it forks inherit and cannot change.
 func inherit(without Layers) error {
 	// Whether a run gets huge pages must not depend on how fragmented the host's memory is.
 	if err := linux.NoHugePages(); err != nil {
@@ -121,7 +121,7 @@ func handle(msg []byte, fds []int, self int, pidHandoff *atomic.Int32, without L
 
 func closeAll(fds []int) {
 	for _, fd := range fds {
-		_ = syscall.Close(fd) // each exactly once: see readAll
+		_ = syscall.Close(fd) // exactly once: see readAll
 	}
 }
 
@@ -171,8 +171,8 @@ func initSteps(networks []int, report int, without Layers) []linux.Step {
 		linux.IgnoreSignalStep(syscall.SIGCHLD),
 		linux.AllSignalsStep(),
 		linux.ParkedStep(report),
-		// The lifeline closes when judged ends, whenever that is. A parent-death signal is not enough: a judged that
-		// dies before this process has asked for the signal never sends it.
+		// The lifeline closes when judged exits at any time. A parent-death signal is not enough: it is not
+		// sent if judged exits before this process has requested it.
 		linux.DupStep(lifelineFD, 0),
 		// This also closes the connection to judged: judged sees it close only when no process holds it.
 		linux.CloseFromStep(1),
@@ -187,7 +187,7 @@ func ReadReport(r *os.File) (linux.StepError, bool) {
 	return report, ok
 }
 
-// ReadParked is ReadReport for the parked child, whose report includes what it has used so far.
+// ReadParked is like ReadReport for the parked child, whose report includes its resource usage so far.
 func ReadParked(r *os.File) (linux.StepError, linux.Usage, bool) {
 	var b [linux.ParkedUsageSize]byte
 	n, err := r.Read(b[:])
@@ -201,7 +201,7 @@ func ReadParked(r *os.File) (linux.StepError, linux.Usage, bool) {
 	return report, linux.DecodeParkedUsage(b), true
 }
 
-// path is the program that the child executes.
+// path returns the program that the child executes.
 func (l *Load) path() string {
 	if l.Program != "" {
 		return l.Program
@@ -209,8 +209,8 @@ func (l *Load) path() string {
 	return lookPath(l.Args[0])
 }
 
-// lookPath finds a program as a shell does, among the host's files that all sandboxes see. It returns a name that it
-// cannot find unchanged; execve then reports the error.
+// lookPath finds a program, as a shell does, among the host's files that all sandboxes see. It returns a name
+// that it does not find unchanged; execve then reports the error.
 func lookPath(name string) string {
 	if strings.Contains(name, "/") {
 		return name

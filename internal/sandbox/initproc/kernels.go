@@ -2,15 +2,15 @@ package initproc
 
 import "errors"
 
-// The reference kernels, and what each depends on.
+// The reference kernels, and what their times depend on.
 const (
-	KernelALU       = "alu"       // a chain of dependent operations: the core's frequency and nothing else
+	KernelALU       = "alu"       // a chain of dependent operations: only the core's frequency
 	KernelSort      = "sort"      // sorting in the first level cache: branch prediction
 	KernelL2        = "l2"        // random steps through the second level cache
 	KernelL3        = "l3"        // random steps through the last level cache: neighbours that share it
 	KernelDRAM      = "dram"      // random steps through memory: its latency, also on a remote node
 	KernelTriad     = "triad"     // two arrays, read in sequence: memory bandwidth
-	KernelPageFault = "pagefault" // first touches of pages: page faults, zeroing, the hypervisor
+	KernelPageFault = "pagefault" // first accesses to pages: page faults, zeroing, the hypervisor
 	KernelSyscall   = "syscall"   // the cheapest system call: entry and its mitigations
 	KernelPingPong  = "pingpong"  // two threads that wake each other; for slots of two or more CPUs
 	KernelALUShort  = "alu-short" // a fifteenth of alu
@@ -22,18 +22,18 @@ func Kernels() []string {
 	return []string{KernelALU, KernelSort, KernelL2, KernelL3, KernelDRAM, KernelTriad, KernelPageFault, KernelSyscall}
 }
 
-// ShortKernels returns kernels that take some milliseconds, to run before and after a run. They measure what the
-// evidence does not show: the frequency of the core and neighbours in its cache.
+// ShortKernels returns kernels that take a few milliseconds, to be run before and after a run. They measure
+// what the evidence does not show: the core's frequency, and neighbours that share its cache.
 func ShortKernels() []string { return []string{KernelALUShort, KernelL3Short} }
 
 // kernel is a reference kernel that is ready to run. Only work is measured.
 type kernel struct {
 	work func()
-	ok   func() bool // whether work had the right result
+	ok   func() bool // reports whether the result of work was correct
 }
 
-// prepare returns the kernel with that name, for a working set of that many bytes. Kernels of registers, of the first
-// level cache and of system calls ignore the size.
+// prepare returns the kernel with the given name for a working set of the given size. Kernels that use only
+// registers, the first level cache or system calls ignore the size.
 func prepare(name string, bytes int) (kernel, error) {
 	switch name {
 	case KernelALU:

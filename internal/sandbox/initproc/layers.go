@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Layers is a set of layers of the sandbox. Only the attack suite uses it: it removes one layer at a time to see what
-// the others stop. No setting of a user leads here.
+// Layers is a set of layers of the sandbox. Only the attack suite uses it: it removes one layer at a time to
+// test the others. It cannot be configured.
 type Layers uint8
 
-// The layers that can be removed without breaking the measurement. Control groups still count CPU time and end a run,
-// the run still has its own mounts, and its first process is still parked before it starts.
+// The layers that can be removed without breaking the measurement. Control groups still count CPU time and kill
+// the run, the run still has its own mounts, and its first process is still parked before it starts.
 const (
 	Seccomp    Layers = 1 << iota // the system call policy
 	Namespaces                    // processes, IPC, network, host name, control groups
-	Root                          // without it: the host's files as they are, and all of /proc
+	Root                          // without it: the host's files unchanged, and all of /proc
 	User                          // without it: user 0 with all capabilities, and no no_new_privs
 	Cgroup                        // without it: no memory and process limits, no cpuset
 	Rlimits                       // without it: the limits of judged
@@ -39,7 +39,7 @@ func (l Layers) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParseLayers is the reverse of String.
+// ParseLayers parses the output of String.
 func ParseLayers(s string) (Layers, error) {
 	var all Layers
 	if s == "" {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Loads returns the kernels that never end, which do what neighbours do to a measurement. They write one byte when
-// they have allocated their memory and run at full strength.
+// Loads returns the kernels that never end and disturb measurements like noisy neighbours. They write one byte
+// when they have allocated their memory and run at full load.
 func Loads() []string { return []string{LoadCPU, LoadMemory, LoadMemoryAtTimes} }
 
 // The loads.

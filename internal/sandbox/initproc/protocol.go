@@ -21,7 +21,7 @@ const (
 const (
 	msgMaps   = 'm' // keep judged-init's memory from its children
 	msgInit   = 'i' // start process 1 of a sandbox
-	msgChild  = 'c' // park a child in it
+	msgChild  = 'c' // park a child in a sandbox
 	msgPID    = 'p'
 	msgFailed = 'f'
 )
@@ -29,14 +29,14 @@ const (
 // MaxMessage is the longest message, in bytes.
 const MaxMessage = 4096
 
-// MapsRequest is the first request, and is repeated from time to time. It carries the /proc/PID/maps of judged-init,
-// which has no /proc itself. The answer is its pid.
+// MapsRequest is the first request, and is repeated from time to time. It carries the /proc/PID/maps of
+// judged-init, which has no /proc. The answer is its pid.
 func MapsRequest(maps *os.File) ([]byte, []int) {
 	return []byte{msgMaps}, []int{int(maps.Fd())}
 }
 
-// InitRequest requests a process 1: the message, and the descriptor of the network namespace that it enters, if there
-// is one.
+// InitRequest requests a process 1. It returns the message, and the descriptor of the network namespace to
+// enter, if any.
 func InitRequest(network *os.File) ([]byte, []int) {
 	if network == nil {
 		return []byte{msgInit}, nil
@@ -44,8 +44,8 @@ func InitRequest(network *os.File) ([]byte, []int) {
 	return []byte{msgInit}, []int{int(network.Fd())}
 }
 
-// Load is what a run is started with. It is sent as a memfd that holds Encode's bytes, because arguments can be
-// longer than a message.
+// Load describes how a run is started. It is sent in encoded form in a memfd, because arguments can be longer
+// than a message.
 type Load struct {
 	Args      []string
 	Program   string // file to execute; if empty, Args[0], looked up in Path if it has no slash
@@ -58,34 +58,34 @@ type Load struct {
 	Seccomp   []byte // struct sock_filter instructions
 }
 
-// LoadFDs are the descriptors that go with a Load.
+// LoadFDs are the descriptors sent with a Load.
 type LoadFDs struct {
 	Load                  int // the memfd
 	Stdin, Stdout, Stderr int
 	Gate                  int   // the child waits here for the byte that starts the program
 	Report                int   // the child writes its report here
 	Process1              int   // pidfd
-	Box                   int   // mount of all that the run can write to
+	Box                   int   // mount of the file system that the run can write to
 	Birth                 int   // folder of the cgroup v2 group, or -1
 	Tree                  int   // mount of the host's files, or -1
 	Files                 int   // mount of the run's files, or -1
-	Open                  []int // files open in the program from FirstOpen on; at most maxOpen
+	Open                  []int // files available to the program from FirstOpen on; at most maxOpen
 	Tasks                 []int // tasks files of the cgroup v1 groups
 }
 
-// FirstOpen is the number of the first of LoadFDs.Open in the program. All descriptors that judged-init receives have
-// higher numbers than its own, so none is overwritten before it is duplicated.
+// FirstOpen is the number of the first descriptor of LoadFDs.Open in the program. All descriptors that
+// judged-init receives have higher numbers than its own, so none is overwritten before it is duplicated.
 const FirstOpen = 3
 
 // maxOpen is the number of descriptors that judged-init itself has above the standard ones.
 const maxOpen = pidHandoffFD - FirstOpen + 1
 
-// The second byte of a request for a child: which optional descriptors it carries.
+// The second byte of a request for a child: the optional descriptors that it carries.
 const (
 	withBirth = 1 << iota
 	withTree
 	withFiles
-	countShift = 4 // the bits from here on are the number of open files
+	countShift = 4 // the higher bits are the number of open files
 )
 
 // Request requests a parked child.
@@ -145,8 +145,8 @@ func answer(pid int, err error) []byte {
 	return b[:min(len(b), MaxMessage)]
 }
 
-// ParseAnswer returns the pid that a request asked for. With an error it is the pid of a process that has to be
-// reaped, or 0. An empty answer means that judged-init has ended.
+// ParseAnswer returns the pid of the requested process. With an error it is the pid of a process that must be
+// reaped, or 0. An empty answer means that judged-init has exited.
 func ParseAnswer(msg []byte) (int, error) {
 	if len(msg) == 0 {
 		return 0, errors.New("judged-init ended unexpectedly; look for an out-of-memory kill in the kernel's log")
@@ -186,7 +186,7 @@ func (l *Load) Encode() []byte {
 	return b
 }
 
-// Decode is the reverse of Encode.
+// Decode decodes the output of Encode.
 func (l *Load) Decode(b []byte) error {
 	d := decoder{b: b}
 	l.Args, l.Env, l.Program = d.strings(), d.strings(), d.string()
@@ -243,9 +243,10 @@ func (d *decoder) strings() []string {
 	return list
 }
 
-// readAll reads all of a file from its start, whatever its offset. That includes the kernel's files, which report no
-// size. It does not close the descriptor: the function that received it does, exactly once. A second close can hit a
-// descriptor that another thread has opened in between, for example the runtime's poller, which ends the process.
+// readAll reads a whole file from its start, regardless of its offset. It also works for kernel files, which
+// report no size. It does not close the descriptor: the function that received it does so exactly once. A
+// second close could close a descriptor that another thread has opened in between, for example that of the
+// runtime's poller, which would end the process.
 func readAll(fd int) ([]byte, error) {
 	var info syscall.Stat_t
 	if err := syscall.Fstat(fd, &info); err != nil {

@@ -148,8 +148,8 @@ func TestChildStepsOrder(t *testing.T) {
 		{"setresgid", "setresuid"},                      // same
 		{"setresuid", "capset"},                         // needs CAP_SETUID
 		{"setresuid", "prctl PR_SET_PDEATHSIG"},         // a change of user clears it
-		{"prctl PR_SET_NO_NEW_PRIVS", "seccomp"},        // or the kernel refuses the filter
-		{"prlimit64", "seccomp"}, {"capset", "seccomp"}, // the filter allows none of this
+		{"prctl PR_SET_NO_NEW_PRIVS", "seccomp"},        // otherwise the kernel refuses the filter
+		{"prlimit64", "seccomp"}, {"capset", "seccomp"}, // the filter allows none of these
 		{"setns", "rt_sigprocmask"}, {"rt_sigprocmask", "seccomp"}, // it starts with all signals blocked
 		{"seccomp", "write parked"}, {"write parked", "read go"}, {"read go", ExecStepName},
 	}
@@ -170,7 +170,8 @@ func TestChildStepsOrder(t *testing.T) {
 	}
 }
 
-// TestChildStepsOfLayers checks which steps a layer consists of, and that leaving one out leaves out nothing else.
+// TestChildStepsOfLayers checks which steps a layer consists of, and that removing a layer removes no other
+// steps.
 func TestChildStepsOfLayers(t *testing.T) {
 	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, nil, []int{14, 15}}
 	whole := stepNames(t, &l, fds, 0)

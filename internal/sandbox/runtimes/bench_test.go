@@ -7,15 +7,15 @@ import (
 	"judged/internal/testkit"
 )
 
-// hostPlaces are the places of the sandbox.
+// hostPlaces are the Places used by the sandbox.
 var hostPlaces = Places{
 	Shown: []string{"/usr", "/bin", "/lib", "/lib64", "/etc/alternatives", "/etc/java-17-openjdk", "/etc/mono",
 		"/etc/python3", "/etc/python3.11"},
 	Path: []string{"/usr/local/bin", "/usr/bin", "/bin"}, Cache: hostCache,
 }
 
-// BenchmarkFind measures what a job pays outside the timing of its runs, with all files in memory: stale once per
-// maxAge, fresh otherwise.
+// BenchmarkFind measures the cost per job outside the timing of its runs, with all files in memory: stale once
+// per maxAge, fresh otherwise.
 func BenchmarkFind(b *testing.B) {
 	testkit.Need(b, testkit.Python, testkit.Java, testkit.Node)
 	dir := b.TempDir()

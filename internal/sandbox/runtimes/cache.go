@@ -31,8 +31,8 @@ var cacheFlags = map[string]uint32{"amd64": 0x0303, "arm64": 0x0a03}[runtime.GOA
 // maxCached is the maximum number of libraries read from a cache: a hundred times what a large host has.
 const maxCached = 1 << 16
 
-// readCache returns the paths at which the loader finds libraries by name: one path, or several of which it takes the
-// best for the processor. It returns nil for a file that is not a cache.
+// readCache returns the paths at which the loader finds libraries by name: one path, or several from which it
+// chooses the best for the processor. It returns nil for a file that is not a cache.
 func readCache(b []byte) map[string][]string {
 	begin := bytes.Index(b, []byte(cacheMagic))
 	if begin < 0 {

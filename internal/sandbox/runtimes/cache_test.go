@@ -20,7 +20,7 @@ const hostCache = "/etc/ld.so.cache"
 
 // TestReadCache compares with ldconfig, which writes the cache.
 func TestReadCache(t *testing.T) {
-	testkit.Need(t, testkit.GCC) // and with it glibc
+	testkit.Need(t, testkit.GCC) // gcc implies glibc
 	text, err := os.ReadFile(hostCache)
 	if err != nil {
 		t.Fatal(err)

@@ -24,16 +24,16 @@ type Closure struct {
 
 // Entry is one file or symbolic link of the host.
 type Entry struct {
-	Path     string // absolute, no part of it a link
+	Path     string // absolute and without links
 	Target   string // target of a link, as written
 	Mode     fs.FileMode
 	Size     int64
 	Modified time.Time
-	Changed  time.Time // ctime, which no program can set
+	Changed  time.Time // ctime, which programs cannot set
 }
 
 func newEntry(path string, info fs.FileInfo) Entry {
-	st := info.Sys().(*syscall.Stat_t) // always, on Linux
+	st := info.Sys().(*syscall.Stat_t) // always has this type on Linux
 	return Entry{Path: path, Mode: info.Mode(), Size: info.Size(), Modified: info.ModTime(),
 		Changed: time.Unix(st.Ctim.Unix())}
 }
@@ -41,7 +41,7 @@ func newEntry(path string, info fs.FileInfo) Entry {
 // IsLink reports whether the entry is a symbolic link. Every other entry is a regular file.
 func (e Entry) IsLink() bool { return e.Mode&fs.ModeSymlink != 0 }
 
-// Is reports whether info describes the file that was found, unchanged.
+// Is reports whether info describes the same, unchanged file.
 func (e Entry) Is(info fs.FileInfo) bool {
 	now := newEntry(e.Path, info)
 	return now.Mode == e.Mode && now.Size == e.Size && now.Modified.Equal(e.Modified) && now.Changed.Equal(e.Changed)
@@ -66,12 +66,12 @@ const (
 	inodeBytes = 1 << 10
 )
 
-// Footprint returns the memory that a copy of a file of that size takes.
+// Footprint returns the memory used by a copy of a file of the given size.
 func Footprint(size int64) units.Bytes {
 	return units.Bytes((size+pageBytes-1)&^(pageBytes-1) + inodeBytes)
 }
 
-// Bytes returns the memory that a copy of the closure takes.
+// Bytes returns the memory used by a copy of the closure.
 func (c *Closure) Bytes() units.Bytes {
 	var n units.Bytes
 	for _, e := range c.Entries {

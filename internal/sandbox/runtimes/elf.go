@@ -14,10 +14,10 @@ type linkage struct {
 	loader    string   // PT_INTERP, or ""
 	libraries []string // DT_NEEDED
 	runpath   []string // DT_RUNPATH, as written
-	rpath     []string // DT_RPATH: applies to what the libraries need, too
+	rpath     []string // DT_RPATH: also applies to libraries of the libraries
 }
 
-// Limits on what is read from one file. Real files need a tenth of them. Every name is looked up in every folder
+// Limits on what is read from one file. Real files need a tenth of them. Each name is looked up in each folder
 // while other jobs wait.
 const (
 	maxSegments  = 64
@@ -48,7 +48,7 @@ func readLinkage(f io.ReaderAt) (l linkage, ok bool) {
 	return l, true
 }
 
-// isWhole returns Program.Whole for a file of that size.
+// isWhole returns Program.Whole for a file of the given size.
 func isWhole(f io.ReaderAt, size uint64) bool {
 	ident := make([]byte, elf.EI_NIDENT)
 	n, _ := f.ReadAt(ident, 0) // a short read means a short file
@@ -59,7 +59,7 @@ func isWhole(f io.ReaderAt, size uint64) bool {
 		return false
 	}
 	if ident[elf.EI_DATA] != byte(elf.ELFDATA2LSB) {
-		return true // for another machine: execve reports that
+		return true // for another architecture: execve reports that
 	}
 	switch elf.Class(ident[elf.EI_CLASS]) {
 	case elf.ELFCLASS64:
@@ -149,7 +149,7 @@ func (l *linkage) readDynamic(f io.ReaderAt, segments []elf.Prog64, dynamic elf.
 	}
 }
 
-// offset returns the offset in the file of an address of the program.
+// offset converts an address of the program to an offset in the file.
 func offset(segments []elf.Prog64, address uint64) (uint64, bool) {
 	for _, s := range segments {
 		if elf.ProgType(s.Type) == elf.PT_LOAD && address >= s.Vaddr && address-s.Vaddr < s.Filesz {
@@ -178,7 +178,7 @@ func splitFolders(list string) []string {
 	return folders[:min(len(folders), maxFolders)]
 }
 
-// readAt fills a fixed-size value, and reports whether the file has all of it.
+// readAt reads a fixed-size value, and reports whether the file has all of it.
 func readAt(f io.ReaderAt, at uint64, into any) bool {
 	return binary.Read(io.NewSectionReader(f, int64(at), int64(binary.Size(into))), binary.LittleEndian, into) == nil
 }

@@ -156,7 +156,7 @@ func TestIsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := bytes.Clone(program) // the same bytes mean something else there
+	small := bytes.Clone(program) // the same bytes have another meaning there
 	small[elf.EI_CLASS] = byte(elf.ELFCLASS32)
 	nothing := bytes.Clone(program)
 	nothing[56], nothing[57] = 0, 0 // e_phnum

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// failure is the first error that the host is responsible for. A file that cannot be read for such a reason is not a
-// file that does not exist: a program would be run without it, and blamed.
+// failure records the first error for which the host is responsible. A file that cannot be read because of such
+// an error must not be treated as missing: the program would be run without it, and blamed for the result.
 type failure struct{ err error }
 
-// hostErrors are the errors of a disk or a file server that fails, and of a host without memory or descriptors.
-// Contestants choose some of the names and offsets, so that other errors can be theirs.
+// hostErrors are the errors of a failing disk or file server, and of a host without free memory or descriptors.
+// Contestants choose some of the names and offsets, so other errors can be caused by them.
 var hostErrors = []error{syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ESTALE, syscall.ETIMEDOUT}
 
 func (f *failure) note(err error) {
@@ -21,7 +21,7 @@ func (f *failure) note(err error) {
 	}
 }
 
-// reader returns a reader of r that notes errors.
+// reader returns a reader of r that records errors.
 func (f *failure) reader(r io.ReaderAt) io.ReaderAt { return notingReader{r, f} }
 
 type notingReader struct {

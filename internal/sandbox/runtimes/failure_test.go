@@ -14,8 +14,8 @@ func (d brokenDisk) ReadAt([]byte, int64) (int, error) {
 	return 0, &os.PathError{Op: "read", Err: d.err}
 }
 
-// TestHostThatCannotRead: a file that the host cannot read is not a broken program, and one whose headers name
-// offsets that do not exist is.
+// TestHostThatCannotRead: a file that the host cannot read is not treated as a broken program, but one whose
+// headers have invalid offsets is.
 func TestHostThatCannotRead(t *testing.T) {
 	if p, err := Inspect(brokenDisk{syscall.EIO}, 1<<20); !errors.Is(err, syscall.EIO) {
 		t.Errorf("%+v, %v, want EIO", p, err)

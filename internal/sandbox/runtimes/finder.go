@@ -32,7 +32,7 @@ type Finder struct {
 type result struct {
 	used time.Time // guarded by Finder.mu
 
-	mu      sync.Mutex // guards the rest, and is held during a search: concurrent callers wait for its result
+	mu      sync.Mutex // guards the rest; held during a search, so that concurrent callers wait for its result
 	done    bool
 	foundAt time.Time
 	closure *Closure
@@ -40,11 +40,11 @@ type result struct {
 }
 
 const (
-	// maxAge is how long a result is used. A search takes 30 ms for the 4000 files of Python, and the kernel evicts
-	// pages that nobody uses.
+	// maxAge is how long a result is used. A search takes 30 ms for the 4000 files of Python, and the kernel
+	// evicts unused pages.
 	maxAge = 5 * time.Minute
-	// maxResults is how many results are cached. A host has a dozen kinds of program; contestants can link programs
-	// so that there are many.
+	// maxResults is how many results are cached. A host has a dozen kinds of program, but contestants can link
+	// programs in many different ways.
 	maxResults = 32
 )
 
@@ -53,10 +53,10 @@ func NewFinder(p Places) *Finder {
 	return &Finder{places: p, now: time.Now, results: map[string]*result{}}
 }
 
-// Find returns the files that are loaded by a program of the host, given by its path or a name to look up, and by the
-// files of a submission when they are executed. An empty name means no program; a nil Closure means no files. The
-// second result is the path of the program, or "" if it is not where programs can see it. An error means that the host
-// could not read its files.
+// Find returns the files that are loaded by a program of the host, given by its path or a name to look up, and
+// by the files of a submission when they are executed. An empty name means no program; a nil Closure means no
+// files. The second result is the path of the program, or "" if it is not where programs can see it. An error
+// means that the host failed to read its files.
 func (f *Finder) Find(name string, submitted []Program) (*Closure, string, error) {
 	all := make([]dependencies, 0, len(submitted))
 	for _, p := range submitted {
@@ -138,16 +138,16 @@ func (f *Finder) search(name string, all []dependencies) (*Closure, string, erro
 	return newClosure(w.entries), program, nil
 }
 
-// Program is what the beginning and the headers of a submitted file say about how it is executed.
+// Program describes how a submitted file is executed, according to its first line and headers.
 type Program struct {
 	// Whole reports whether the file has everything that its headers ask the kernel to load. It is false for an ELF
 	// file that is truncated or has nothing to load, and true for files of other kinds.
 	Whole bool
-	// Wanted is the interpreter or loader that executes the file, if it is one that a host for judging should have: a
-	// path, or after env a name to look up. Otherwise it is "": contestants may name others, by mistake or not, which
-	// nobody has to install.
+	// Wanted is the interpreter or loader that executes the file, if a host for judging should have it: a path,
+	// or after env a name to look up. Otherwise it is "": contestants may name other programs, by mistake or
+	// not, which nobody has to install.
 	Wanted string
-	// Executes are such interpreters that a script starts in its place.
+	// Executes are interpreters of the same kind that a script replaces itself with.
 	Executes []string
 	needs    dependencies
 }
@@ -157,7 +157,7 @@ func (p Program) Loads() bool {
 	return len(p.needs.Interpreters) > 0 || p.needs.Linkage.loader != "" || len(p.needs.Linkage.libraries) > 0
 }
 
-// Inspect reads what a file of that size says. An error means that the host could not read it.
+// Inspect reads the Program of a file. An error means that the host failed to read it.
 func Inspect(f io.ReaderAt, size int64) (Program, error) {
 	var failed failure
 	f = failed.reader(f)
@@ -170,9 +170,9 @@ func Inspect(f io.ReaderAt, size int64) (Program, error) {
 
 // dependencies are the files that an executable file names in its #! line or ELF headers.
 type dependencies struct {
-	Interpreters []string // of a #! line, and those that the script executes
+	Interpreters []string // from a #! line, and those that the script executes
 	Linkage      linkage
-	Opened       []string // texts of opened, in a static program
+	Opened       []string // texts of opened that a static program contains
 }
 
 func (d dependencies) empty() bool {
@@ -192,8 +192,8 @@ func readDependencies(f io.ReaderAt) (d dependencies) {
 	return d
 }
 
-// shown reports whether a path, as written, is in what programs can see. No other path is ever accessed: the names
-// come from contestants, and an access alone can mount a file system.
+// shown reports whether a path, as written, is visible to programs. No other path is ever accessed: the names
+// come from contestants, and even an access can mount a file system.
 func (p Places) shown(path string) bool {
 	return slices.ContainsFunc(p.Shown, func(tree string) bool {
 		return path == tree ||
@@ -201,7 +201,7 @@ func (p Places) shown(path string) bool {
 	})
 }
 
-// leadsTo reports whether a path is a parent of what programs can see.
+// leadsTo reports whether a path is a parent of a visible path.
 func (p Places) leadsTo(path string) bool {
 	return slices.ContainsFunc(p.Shown, func(tree string) bool { return strings.HasPrefix(tree, path+"/") })
 }

@@ -14,7 +14,7 @@ import (
 // fixture is a Finder with its own files and clock.
 type fixture struct {
 	*Finder
-	dir  string // contains the folder tree, which programs see, and files that they do not
+	dir  string // contains the folder tree, which programs see, and files that they do not see
 	time time.Time
 }
 
@@ -86,7 +86,7 @@ func (l *fixture) paths(c *Closure) []string {
 	return all
 }
 
-// TestFindLibraries has libraries in all places that a loader searches.
+// TestFindLibraries: libraries in all folders that a loader searches.
 func TestFindLibraries(t *testing.T) {
 	l := newFixture(t)
 	l.files(t, "tree/every")
@@ -133,8 +133,8 @@ func TestFindLibraries(t *testing.T) {
 	l.finds(t, "", []string{l.dir + "/none", l.dir})
 }
 
-// TestRpathIsInherited has a library that is only on the RPATH of the program that needs it, and one whose RUNPATH
-// excludes that folder.
+// TestRpathIsInherited: a library that is found only by the RPATH of the program that needs it, and one whose
+// RUNPATH excludes that folder.
 func TestRpathIsInherited(t *testing.T) {
 	l := newFixture(t)
 	l.library(t, "tree/lib/ld.so")
@@ -238,7 +238,7 @@ func TestFindAgain(t *testing.T) {
 	}
 }
 
-// TestClosureIsBounded has a file that is larger than a closure may be, and one that fits.
+// TestClosureIsBounded: a file that exceeds the maximum size of a closure, and one that fits.
 func TestClosureIsBounded(t *testing.T) {
 	l := newFixture(t)
 	l.files(t, "tree/jdk/bin/java", "tree/jdk/lib/large", "tree/jdk/lib/small")
@@ -248,7 +248,7 @@ func TestClosureIsBounded(t *testing.T) {
 	l.finds(t, l.dir+"/tree/jdk/bin/java", nil, "tree/jdk/bin/java", "tree/jdk/lib/small")
 }
 
-// inspect inspects files as the sandbox does; one that cannot be read says nothing.
+// inspect inspects files as the sandbox does; one that cannot be read yields an empty Program.
 func inspect(paths ...string) []Program {
 	var all []Program
 	for _, path := range paths {

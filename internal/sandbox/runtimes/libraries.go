@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// loadedLater are libraries that glibc opens when it needs them: to end a thread (pthread_exit), and to look up users
+// loadedLater are libraries that glibc opens on demand: to end a thread (pthread_exit), and to look up users
 // before 2.34.
 var loadedLater = [...]string{"libgcc_s.so.1", "libnss_files.so.2"}
 
-// loader adds a loader and its default folders. It lies among the system's libraries, behind a link on systems that
-// have libraries of several architectures.
+// loader adds a loader and its default folders. The loader is in a folder of the system's libraries, which is
+// behind a link on systems with several architectures.
 func (w *walk) loader(path string) {
 	real, ok := w.elf(path)
 	if !ok {
@@ -20,8 +20,8 @@ func (w *walk) loader(path string) {
 	w.defaults = append(w.defaults, dir, filepath.Join("/usr", dir), filepath.Dir(path), "/lib", "/usr/lib")
 }
 
-// libraries adds the libraries of a program or of a library. rpath is the RPATH of the files that need it: the loader
-// searches there as well, unless the file has a RUNPATH.
+// libraries adds the libraries of a program or of a library. rpath is the RPATH of the files that need it: the
+// loader also searches there, unless the file has a RUNPATH.
 func (w *walk) libraries(l linkage, origins, rpath []string) {
 	folders := expand(l.runpath, origins)
 	if len(l.runpath) == 0 {
@@ -33,7 +33,8 @@ func (w *walk) libraries(l linkage, origins, rpath []string) {
 	}
 }
 
-// library adds a library, given by its name, from where the loader would find it, and what that library needs.
+// library adds a library, given by its name, from where the loader would find it, and the libraries that it
+// needs.
 func (w *walk) library(name string, folders, rpath []string) {
 	if strings.Contains(name, "/") {
 		w.linked(name, rpath)
@@ -82,7 +83,8 @@ func (w *walk) elf(path string) (string, bool) {
 	return real, ok && w.linked(path, nil)
 }
 
-// origins returns what $ORIGIN stands for in a library: the folder where it was found, and the folder where it is.
+// origins returns the values of $ORIGIN for a library: the folder where it was found, and the folder where it
+// is.
 func origins(path, real string) []string {
 	found := filepath.Dir(path)
 	if found == filepath.Dir(real) {

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// opened are folders of which a C library, or another one, opens files while the program runs: the locale that LANG
-// names, conversions of character sets (iconv), and time zones. No header names them. A program that loads libraries
-// gets all of them. Of a static program the text shows which ones its library can open: text that is missing, as in
-// most programs without a C library, spares the run a tree.
+// opened lists folders with files that a C library or another library opens at run time: the locale that LANG
+// names, conversions of character sets (iconv), and time zones. No header names them. A program that loads
+// libraries gets all of them. For a static program, its text shows which ones its library can open. If it
+// contains none of these texts, as with most programs without a C library, the run needs no tree.
 var opened = [...]struct {
 	text    string
 	folders []string // patterns
@@ -20,10 +20,10 @@ var opened = [...]struct {
 	{"/usr/share/zoneinfo", []string{"/usr/share/zoneinfo"}},
 }
 
-// locales are those that Lang names.
+// locales are the folders of the locale that Lang names.
 var locales = [...]string{"/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8"}
 
-// Lang returns the value of LANG with which every program of this host finds its locale.
+// Lang returns a value of LANG whose locale exists on this host.
 func Lang() string {
 	for _, path := range locales {
 		if _, err := os.Stat(path); err == nil {
@@ -33,10 +33,10 @@ func Lang() string {
 	return "C"
 }
 
-// maxScanned bounds how much of a program is searched.
+// maxScanned is how much of a program is searched.
 const maxScanned = 256 << 20
 
-// readOpened returns which texts of opened a file contains.
+// readOpened returns the texts of opened that a file contains.
 func readOpened(f io.ReaderAt) (found []string) {
 	const window, overlap = 1 << 20, 64
 	b := make([]byte, window+overlap)

@@ -14,17 +14,16 @@ type Reader struct {
 	now  func() time.Time
 	load func(*os.File, int64) error
 
-	mu   sync.Mutex           // guards read, and is held while files are read: concurrent callers wait for them
+	mu   sync.Mutex           // guards read; held while files are read, so that concurrent callers wait for them
 	read map[string]time.Time // when each file was last read
 }
 
-// NewReader returns a Reader.
 func NewReader() *Reader {
 	return &Reader{now: time.Now, load: linux.Populate, read: map[string]time.Time{}}
 }
 
-// Read reads the files of a closure, once. It skips files that it has read lately for another closure, and files that
-// it cannot read: the run will fail on those, for the right reason.
+// Read reads the files of a closure, once. It skips files that it has recently read for another closure, and
+// files that it cannot read: the run will report the correct error for those.
 func (r *Reader) Read(c *Closure) {
 	c.read.Do(func() {
 		r.mu.Lock()

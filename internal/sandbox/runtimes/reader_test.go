@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRead checks that each file is read once per maxAge, whichever closures contain it.
+// TestRead checks that each file is read once per maxAge, regardless of which closures contain it.
 func TestRead(t *testing.T) {
 	l := newFixture(t)
 	l.files(t, "tree/bin/one #!DIR/tree/bin/two", "tree/bin/two #!DIR/tree/bin/three", "tree/bin/three")
@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 	if err := os.Remove(l.dir + "/tree/bin/three"); err != nil {
 		t.Fatal(err)
 	}
-	l.time = l.time.Add(maxAge - 1) // the closure is older than the removal
+	l.time = l.time.Add(maxAge - 1) // the closure was found before the removal
 	reads("one")
 	l.time = l.time.Add(1)
 	reads("one", "one", "two")

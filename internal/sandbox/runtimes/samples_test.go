@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// withoutSample are specials without a sample: the tests build those programs themselves, or the test host has none
-// (Debian has no package of .NET).
+// withoutSample are specials without a sample: the tests build those programs themselves, or the test host
+// lacks them (Debian has no package of .NET).
 var withoutSample = []string{"perl", "dotnet", "sh", "dash", "bash", "busybox"}
 
 // TestSpecialsHaveSamples checks that testdata/samples.json has an accepted program for each interpreter in specials.

@@ -11,8 +11,8 @@ import (
 // scriptHead is how much of a file the kernel reads for a #! line (BINPRM_BUF_SIZE).
 const scriptHead = 256
 
-// scriptLine returns what follows the #! of a file, as far as the kernel reads it, and whether the file starts with
-// #!.
+// scriptLine returns the text after the #! of a file, up to the kernel's limit, and whether the file starts
+// with #!.
 func scriptLine(f io.ReaderAt) (string, bool) {
 	b := make([]byte, scriptHead)
 	n, _ := f.ReadAt(b, 0) // a short read means a short file
@@ -41,17 +41,17 @@ func readInterpreters(f io.ReaderAt) []string {
 	return words[:1]
 }
 
-// The bounds of what is read of a script that executes interpreters.
+// Limits on what is read from a script that executes interpreters.
 const (
 	wrapperHead = 16 << 10
 	maxExecuted = 8
 )
 
-// executes finds what a shell script replaces itself with, also through env.
+// executes matches exec commands in a shell script, also with env.
 var executes = regexp.MustCompile(`(?m)(?:^|[\s;&|(])exec[ \t]+(?:(\S*\benv)[ \t]+)?([^\s;&|]+)`)
 
-// readExecuted returns the interpreters that a script names behind exec, such as python3 in a wrapper of DOMjudge: no
-// header of a file that is submitted names them. Other programs are not among what runs need.
+// readExecuted returns the interpreters that a script names after exec, such as python3 in a DOMjudge wrapper:
+// no header of a submitted file names them. It ignores other programs, because runs do not need them.
 func readExecuted(f io.ReaderAt) []string {
 	b := make([]byte, wrapperHead)
 	n, _ := f.ReadAt(b, 0) // a short read means a short file

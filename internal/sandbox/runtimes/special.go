@@ -2,13 +2,13 @@ package runtimes
 
 import "strings"
 
-// special describes files of an interpreter that neither its headers nor its location reveal.
+// special describes files of an interpreter that can be derived neither from its headers nor from its location.
 type special struct {
 	prefix   string   // of the interpreter's file name
 	exact    bool     // the name must equal prefix
 	folders  []string // patterns
 	programs []string // looked up by name
-	// libraries are patterns of libraries that it opens itself.
+	// libraries are patterns of libraries that the interpreter loads at run time.
 	libraries []string
 }
 
@@ -20,7 +20,7 @@ func (s special) is(name string) bool {
 }
 
 var specials = [...]special{
-	// Debian's folders of modules, and of settings for the whole host.
+	// Debian's folders for modules, and for settings of the whole host.
 	{prefix: "python3", folders: []string{"/usr/lib/python3", "/usr/local/lib/python3*", "/etc/python3*"}},
 	{prefix: "perl", folders: []string{"/usr/share/perl", "/usr/share/perl5", "/usr/lib/*/perl", "/usr/lib/*/perl5",
 		"/usr/lib/*/perl-base",
@@ -28,15 +28,15 @@ var specials = [...]special{
 	{prefix: "node", folders: []string{"/usr/share/nodejs", "/usr/lib/*/nodejs"}},
 	{prefix: "mono", folders: []string{"/usr/lib/mono", "/etc/mono"},
 		libraries: []string{"/usr/lib/libmono-native.so", "/usr/lib/libMonoPosixHelper.so"}},
-	// The folders of distributions and of Microsoft's packages; of the framework only the part that console programs
-	// use. .NET looks for several versions of ICU.
+	// The folders used by distributions and by Microsoft's packages; of the framework only the part that
+	// console programs use. .NET searches several versions of ICU.
 	{prefix: "dotnet", exact: true, folders: dotnetFolders,
 		libraries: []string{"/usr/lib/*/libicuuc.so.*", "/usr/lib/*/libicui18n.so.*",
 			"/usr/lib64/libicuuc.so.*", "/usr/lib64/libicui18n.so.*"}},
 	{prefix: "sh", exact: true, programs: shellTools},
 	{prefix: "dash", exact: true, programs: shellTools},
 	{prefix: "bash", exact: true, programs: shellTools},
-	{prefix: "busybox", exact: true, programs: shellTools}, // its names are links
+	{prefix: "busybox", exact: true, programs: shellTools}, // the tools are links to it
 }
 
 var dotnetFolders = []string{"/usr/lib/dotnet/host", "/usr/lib/dotnet/shared/Microsoft.NETCore.App",
@@ -44,8 +44,8 @@ var dotnetFolders = []string{"/usr/lib/dotnet/host", "/usr/lib/dotnet/shared/Mic
 	"/usr/lib64/dotnet/shared/Microsoft.NETCore.App", "/usr/share/dotnet/host",
 	"/usr/share/dotnet/shared/Microsoft.NETCore.App"}
 
-// shellTools are the tools that scripts use for text, numbers, files and time. None concerns users, hosts, disks or
-// packages, and none is another interpreter.
+// shellTools are the tools that scripts use for text, numbers, files and time. None of them concerns users,
+// hosts, disks or packages, and none is an interpreter.
 var shellTools = strings.Fields("" +
 	"[ awk base64 basename bc cat chmod cksum cmp comm cp csplit cut date dc dd diff dirname echo egrep env expand " +
 	"expr factor false fgrep find fmt fold gawk grep head join link ln ls mawk md5sum mkdir mkfifo mktemp mv nice " +

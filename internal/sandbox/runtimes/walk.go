@@ -10,14 +10,14 @@ import (
 	"judged/internal/base/units"
 )
 
-// Limits of one closure. The largest here, a JDK, has 190 MB, and Python's has 4000 files.
+// Limits of one closure. The largest known ones are a JDK with 190 MB, and Python with 4000 files.
 const (
 	maxBytes = 512 << 20
 	maxFiles = 50_000
 )
 
-// walk collects the files that one program needs. It skips files that are missing, too large or hidden: the run will
-// fail on those.
+// walk collects the files that one program needs. It skips files that are missing, too large or hidden: the run
+// will fail on those.
 type walk struct {
 	places   Places
 	cache    map[string][]string // libraries in the loader's cache
@@ -25,7 +25,7 @@ type walk struct {
 	entries  map[string]Entry
 	folders  map[string]bool // already visited
 	left     units.Bytes     // remaining size
-	failure                  // of the host, whose result nobody may use
+	failure                  // if set, the result must not be used
 }
 
 func newWalk(p Places) *walk {
@@ -36,8 +36,8 @@ func newWalk(p Places) *walk {
 	return w
 }
 
-// program adds a program, given by its path or by a name to look up, with all that it needs. It returns the path of
-// the program, or "".
+// program adds a program, given by its path or a name to look up, and everything that it needs. It returns the
+// path of the program, or "".
 func (w *walk) program(name string) string {
 	path := name
 	if !strings.Contains(name, "/") {
@@ -59,7 +59,7 @@ func (w *walk) program(name string) string {
 	return path
 }
 
-// dependencies adds the dependencies of an executable file. origins are what its $ORIGIN stands for; a contestant's
+// dependencies adds the dependencies of an executable file. origins are the values of $ORIGIN; a contestant's
 // file has no origin on the host.
 func (w *walk) dependencies(d dependencies, origins []string) {
 	for _, name := range d.Interpreters {
@@ -80,8 +80,8 @@ func (w *walk) dependencies(d dependencies, origins []string) {
 }
 
 // installation adds the folders of an interpreter, which no header names: /usr/lib/python3.11 for
-// /usr/bin/python3.11, and lib and conf of an interpreter with its own prefix, such as a JVM. Other files are listed
-// in specials, by the name of the interpreter.
+// /usr/bin/python3.11, and lib and conf of an interpreter with its own prefix, such as a JVM. Other files are
+// listed in specials, by the name of the interpreter.
 func (w *walk) installation(real string) {
 	name, bin := filepath.Base(real), filepath.Dir(real)
 	if filepath.Base(bin) == "bin" {
@@ -118,8 +118,8 @@ func (w *walk) matching(patterns []string) {
 	}
 }
 
-// glob returns the paths that match a pattern. Those without a wildcard in the last parts may not exist. Unlike
-// filepath.Glob it notes what the host could not read.
+// glob returns the paths that match a pattern. Paths without a wildcard in the last parts may not exist. Unlike
+// filepath.Glob it records read errors of the host.
 func (w *walk) glob(pattern string) []string {
 	found := []string{"/"}
 	for part := range strings.SplitSeq(pattern[1:], "/") {
@@ -142,7 +142,7 @@ func (w *walk) glob(pattern string) []string {
 	return found
 }
 
-// folder adds a folder with everything below it, and what the libraries and programs there need.
+// folder adds a folder with everything below it, and the dependencies of the libraries and programs in it.
 func (w *walk) folder(path string) {
 	if real, info, ok := w.resolve(path); ok && info.IsDir() {
 		w.tree(real)
@@ -164,7 +164,7 @@ func (w *walk) tree(dir string) {
 		info, err := e.Info()
 		w.note(err)
 		switch {
-		case err != nil: // deleted meanwhile
+		case err != nil: // deleted in the meantime
 		case info.IsDir():
 			w.tree(path)
 		case info.Mode()&fs.ModeSymlink != 0:
@@ -188,11 +188,11 @@ func (w *walk) link(path string) {
 	}
 }
 
-// member adds a file of a folder. It does not add the interpreters of scripts: a script of Python's would add the
-// shell and its tools.
+// member adds a file of a folder. It does not add the interpreters of scripts: one of Python's scripts would
+// add the shell and its tools.
 func (w *walk) member(path string, info fs.FileInfo) {
 	if strings.HasSuffix(path, ".a") || !w.add(path, info) {
-		return // archives are for linking, and Python has 25 MB of them
+		return // archives are only for linking, and Python has 25 MB of them
 	}
 	if name := filepath.Base(path); info.Mode()&0o111 == 0 && !strings.Contains(name, ".so") &&
 		!strings.HasSuffix(name, ".node") {
@@ -212,15 +212,15 @@ func (w *walk) open(path string) *os.File {
 	return f
 }
 
-// single adds a file without what it needs.
+// single adds a file without its dependencies.
 func (w *walk) single(path string) {
 	if real, info, ok := w.resolve(path); ok && info.Mode().IsRegular() {
 		w.add(real, info)
 	}
 }
 
-// add adds a file, and reports whether it was added: it is not if it is already there, exceeds the limits, or is not
-// readable by a contestant's user.
+// add adds a file, and reports whether it was added. It does not add a file that is already there, exceeds the
+// limits, or is not readable by a contestant's user.
 func (w *walk) add(real string, info fs.FileInfo) bool {
 	size := Footprint(info.Size())
 	if _, ok := w.entries[real]; ok || !w.places.shown(real) || info.Mode()&0o005 == 0 || size > w.left ||
@@ -235,8 +235,8 @@ func (w *walk) add(real string, info fs.FileInfo) bool {
 // maxLinks is how many links the kernel follows for one path (MAXSYMLINKS).
 const maxLinks = 40
 
-// resolve follows a path link by link, within what programs can see, and adds the links if the path exists. The
-// result contains no link: links can give a file any number of names.
+// resolve follows a path link by link, within the visible files, and adds the links if the path exists. The
+// result contains no link, because links can give a file any number of names.
 func (w *walk) resolve(path string) (string, fs.FileInfo, bool) {
 	if !filepath.IsAbs(path) {
 		return "", nil, false
@@ -250,7 +250,7 @@ func (w *walk) resolve(path string) (string, fs.FileInfo, bool) {
 		if name == "" || name == "." {
 			continue
 		}
-		next := filepath.Join(at, name) // also right for "..": at contains no link
+		next := filepath.Join(at, name) // also correct for "..", because at contains no link
 		shown := w.places.shown(next)
 		if !shown && !w.places.leadsTo(next) && next != "/" {
 			return "", nil, false

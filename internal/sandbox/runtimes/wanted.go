@@ -11,7 +11,7 @@ import (
 // wanted returns Program.Wanted.
 func wanted(f io.ReaderAt) string {
 	if line, ok := scriptLine(f); ok {
-		// The kernel ends the name at a blank. A line with Windows line endings names a file that ends in CR.
+		// The kernel ends the name at a blank. With Windows line endings the name ends in CR.
 		name, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimLeft(line, " \t"), "\t", " "), " ")
 		switch {
 		case !slices.Contains(binFolders[:], path.Dir(name)) || !standard.MatchString(path.Base(name)):
@@ -38,7 +38,7 @@ var standard = regexp.MustCompile(
 		`R|Rscript|julia|octave|octave-cli|guile|racket|sbcl|clisp|ecl|ocaml|runghc|runhaskell|stack|ghci|` +
 		`erl|escript|elixir|swipl|gprolog|gst|gforth|crystal|dart|nim|rdmd|tcc|expect|m4|jq|wasmtime)[0-9.]*$`)
 
-// isStandard reports whether a name, or a path in the usual folders, is that of such an interpreter.
+// isStandard reports whether a name, or a path in the usual folders, is that of a standard interpreter.
 func isStandard(name string) bool {
 	dir := path.Dir(name)
 	return standard.MatchString(path.Base(name)) &&

@@ -16,8 +16,8 @@ const (
 	ARM64 Arch = 0xc00000b7
 )
 
-// x32Bit marks the x32 calls of amd64. They have the same AUDIT_ARCH value as the native calls, so a filter that
-// checks only the architecture lets every call pass under a second number.
+// x32Bit marks the x32 calls of amd64. They have the same AUDIT_ARCH value as the native calls, so a filter
+// that checks only the architecture would miss the second number of each call.
 const x32Bit = 0x40000000
 
 // span is a sequence of consecutive system calls: the number of the first, and the names separated by white space.
@@ -26,8 +26,8 @@ type span struct {
 	names string
 }
 
-// The maps are built on first use: package initproc is linked into the first process of every sandbox, whose start
-// must not pay for them.
+// The maps are built on first use: package initproc is linked into the first process of each sandbox, where
+// building them would delay the start.
 var (
 	amd64Numbers = sync.OnceValue(func() map[string]uint32 { return numbers(amd64Calls) })
 	arm64Numbers = sync.OnceValue(func() map[string]uint32 { return numbers(arm64Calls) })

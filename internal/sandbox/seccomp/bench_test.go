@@ -21,7 +21,7 @@ func onOwnThread(b *testing.B, f func() error) {
 	}
 }
 
-// BenchmarkSystemCall measures a call with and without the filter in the same minute; the difference is the cost of
+// BenchmarkSystemCall measures a call with and without the filter, interleaved; the difference is the cost of
 // the filter.
 func BenchmarkSystemCall(b *testing.B) {
 	calls := []struct {

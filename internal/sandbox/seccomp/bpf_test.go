@@ -9,8 +9,8 @@ type data struct {
 	args [6]uint64
 }
 
-// outcome is the result of one run of a filter, and whether it read an argument: then the kernel cannot keep the call
-// in its bitmap.
+// outcome is the result of one run of a filter, and whether it read an argument. If it did, the kernel cannot
+// keep the call in its bitmap.
 type outcome struct {
 	action   Action
 	readArgs bool

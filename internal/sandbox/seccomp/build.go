@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Build translates a policy to the filter of one architecture. It fails on a name that no architecture has, on a call
-// in two rules, on an argument index above 5, and on a program longer than the kernel accepts.
+// Build compiles a policy to a filter for one architecture. It returns an error for a name that no architecture
+// has, a call in two rules, an argument index above 5, and a program longer than the kernel accepts.
 func Build(arch Arch, p Policy) (Filter, error) {
 	ranges, err := p.ranges(arch)
 	if err != nil {
@@ -29,7 +29,7 @@ func Build(arch Arch, p Policy) (Filter, error) {
 	return a.reversed, nil
 }
 
-// numberRange applies from its first number to the one before the next range.
+// numberRange applies from its first number up to the next range.
 type numberRange struct {
 	first  uint32
 	action Action

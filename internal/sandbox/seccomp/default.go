@@ -73,7 +73,7 @@ func allowed() []Rule {
 	}
 }
 
-// refused calls fail with an error for which callers have a fallback.
+// refused returns rules for calls that fail with an error for which callers have a fallback.
 func refused() []Rule {
 	const eperm = Action(errnoAction) | Action(syscall.EPERM)
 	return []Rule{
@@ -99,8 +99,8 @@ func refused() []Rule {
 	}
 }
 
-// absent calls would fail with ENOSYS anyway. They are named because each looks harmless enough to be allowed one
-// day.
+// absent returns rules for calls that would fail with ENOSYS anyway. They are listed explicitly, because each
+// of them looks harmless enough to be allowed by mistake.
 func absent() []Rule {
 	const enosys = Action(errnoAction) | Action(syscall.ENOSYS)
 	return []Rule{
@@ -121,7 +121,7 @@ func absent() []Rule {
 	}
 }
 
-// ignored calls succeed without effect.
+// ignored returns rules for calls that succeed without effect.
 func ignored() []Rule {
 	return []Rule{
 		group("the kernel may ignore advice; POSIX_FADV_DONTNEED would evict pages that judged has read for other runs",

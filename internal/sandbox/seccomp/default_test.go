@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDefault states the policy a second time, by hand: a change of default.go that breaks a promise has to change it
-// here too.
+// TestDefault states the policy a second time, independently, so that a change of default.go that breaks a
+// guarantee must also change this test.
 func TestDefault(t *testing.T) {
 	eperm, enosys := Errno(syscall.EPERM), Errno(syscall.ENOSYS)
 	tests := []struct {

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the lists of system calls in testdata; review the diff")
 
-// TestEverySystemCall compares what the filter of each architecture does with every number against a reviewed list: a
-// call that moves from one rule to another, or that a new table adds, shows as a changed line.
+// TestEverySystemCall compares the action for each number on each architecture with a reviewed list. A call
+// that moves to another rule, or that a new table adds, appears as a changed line.
 func TestEverySystemCall(t *testing.T) {
 	for _, arch := range bothArchs {
 		t.Run(arch.String(), func(t *testing.T) {
@@ -48,7 +48,7 @@ type listed struct {
 	name, actions string
 }
 
-// list describes what a filter does with the numbers from 0 to 600, and with some that only an attacker would use.
+// list lists the filter's actions for the numbers from 0 to 600, and for some that only an attacker would use.
 func list(t *testing.T, arch Arch, f Filter) string {
 	t.Helper()
 	names := map[uint32]string{}

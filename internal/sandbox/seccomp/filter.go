@@ -33,8 +33,8 @@ const (
 	offArgs   = 16 // six arguments of 8 bytes; the low half comes first, both architectures being little-endian
 )
 
-// maxSkip is one less than an 8-bit offset can hold: bringing one target of a test into reach may move the other away
-// by one instruction.
+// maxSkip is one less than an 8-bit offset can hold: making one target of a test reachable may move the other
+// one away by one instruction.
 const maxSkip = 254
 
 // assembler emits a program from its end to its start, because jumps only go forward: every target is known before a
@@ -52,7 +52,7 @@ func (a *assembler) emit(i Instruction) int {
 // skip returns how many instructions the next one emitted has to skip to reach target.
 func (a *assembler) skip(target int) int { return len(a.reversed) - target - 1 }
 
-// ret returns the position of a return with this action that is in reach of a jump.
+// ret returns the position of a return with this action that a jump can reach.
 func (a *assembler) ret(action Action) int {
 	if at, ok := a.rets[action]; ok && a.skip(at) <= maxSkip {
 		return at

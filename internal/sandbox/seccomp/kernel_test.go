@@ -100,7 +100,8 @@ func runConfined(t *testing.T, argv ...string) result {
 	return res
 }
 
-// probeProgram returns the program that makes the calls. A guest has no compiler: there it is next to its source.
+// probeProgram returns the program that makes the calls. In a guest, which has no compiler, it is next to its
+// source.
 func probeProgram(t *testing.T) string {
 	const built = "testdata/probe"
 	if _, err := os.Stat(built); err == nil {
@@ -109,14 +110,14 @@ func probeProgram(t *testing.T) string {
 	return testkit.CompileC(t, "testdata/probe.c", true)
 }
 
-// TestInGuest tests with another kernel than the host's.
+// TestInGuest runs the tests with a kernel other than the host's.
 func TestInGuest(t *testing.T) {
-	t.Parallel() // one emulator keeps one CPU busy
+	t.Parallel() // an emulator uses only one CPU
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	askGuest(t, "amd64", testkit.CompileC(t, "testdata/probe.c", true))
 }
 
-// TestInArm64Guest tests with a kernel of the other architecture.
+// TestInArm64Guest runs the tests with an arm64 kernel.
 func TestInArm64Guest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
@@ -219,7 +220,7 @@ func TestCProgramsRun(t *testing.T) {
 	}
 }
 
-// Each program is a part of Python that fails without some group of the policy.
+// Each program uses a feature of Python that fails without a certain group of the policy.
 func TestPythonRuns(t *testing.T) {
 	testkit.Need(t, testkit.Python)
 	tests := []struct{ name, program string }{

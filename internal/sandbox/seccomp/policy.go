@@ -11,11 +11,11 @@ type Action uint32
 
 // Actions without an error number; see Errno for the others.
 const (
-	// Allow lets the call through.
+	// Allow executes the call.
 	Allow Action = 0x7fff0000
-	// Kill ends the whole process, all its threads, with SIGSYS.
+	// Kill kills the whole process with SIGSYS.
 	Kill Action = 0x80000000
-	// Ignore reports success and does nothing.
+	// Ignore returns success without executing the call.
 	Ignore Action = errnoAction
 )
 
@@ -39,24 +39,25 @@ func (a Action) String() string {
 	return fmt.Sprintf("action 0x%08x", uint32(a))
 }
 
-// Policy defines for every system call of every architecture what happens to it.
+// Policy defines the action for each system call of each architecture.
 type Policy struct {
-	// Default is for calls that no rule names.
+	// Default is the action for calls that no rule names.
 	Default Action
-	// Foreign is for calls of another architecture (int 0x80 on amd64) and of x32.
+	// Foreign is the action for calls of another architecture (int 0x80 on amd64) and of x32.
 	Foreign Action
 	Rules   []Rule
 }
 
-// Rule gives one action to a group of calls. Names that only other architectures have are ignored. A call may be in
-// one rule only.
+// Rule sets the action for a group of calls. Names that only other architectures have are ignored. A call may
+// be in one rule only.
 type Rule struct {
-	// Why is the reason for the whole group, one line.
+	// Why is the reason for the whole group, in one line.
 	Why    string
 	Calls  []string
 	Action Action
-	// Args sets another action for some values of one argument. It removes these calls from the kernel's bitmap of
-	// calls that are always allowed (40 to 50 ns a call instead of 34), so no frequent call has it.
+	// Args sets another action for some values of one argument. It removes these calls from the kernel's bitmap
+	// of calls that are always allowed (40 to 50 ns per call instead of 34), so it is not used for frequent
+	// calls.
 	Args *Args
 }
 
@@ -70,8 +71,8 @@ type Args struct {
 	Then    Action
 }
 
-// ActionOf returns what a filter built for arch does with a call of that architecture. It defines the meaning of a
-// policy, against which its BPF is tested.
+// ActionOf returns the action of a filter built for arch for a call of that architecture. It defines the
+// meaning of a policy, and the generated BPF is tested against it.
 func (p Policy) ActionOf(arch Arch, nr uint32, args [6]uint64) Action {
 	if arch.isForeignABI(nr) {
 		return p.Foreign

@@ -12,15 +12,15 @@ const (
 	cloneNewUser   = 0x10000000
 	cloneNewPID    = 0x20000000
 	cloneNewNet    = 0x40000000
-	// cloneNewTime is in the byte of the exit signal, so clone does not read it as a flag and only clone3 and unshare
-	// do. It is tested all the same: no signal has this bit, so no program is affected.
+	// cloneNewTime is in the byte of the exit signal, so clone does not treat it as a flag; only clone3 and
+	// unshare do. It is tested nevertheless: no signal has this bit, so no program is affected.
 	cloneNewTime = 0x00000080
 	cloneNewAny  = cloneNewNS | cloneNewCgroup | cloneNewUTS | cloneNewIPC | cloneNewUser | cloneNewPID |
 		cloneNewNet | cloneNewTime
 
-	// cloneParent makes the child a child of the caller's parent. The first process of a run is judged's own child,
-	// so its siblings would be too: judged does not know them and never reaps them, and the end of the run's pid
-	// namespace waits forever for each of its zombies (zap_pid_ns_processes).
+	// cloneParent makes the new process a child of the caller's parent. The first process of a run is a child
+	// of judged, so its siblings would be too. judged would not know and never reap them, and the end of the
+	// run's pid namespace would wait forever for their zombies (zap_pid_ns_processes).
 	cloneParent = 0x00008000
 
 	dupFD        = 0
@@ -64,7 +64,7 @@ const (
 	prSetVMA      = 0x53564d41
 )
 
-// tested are the rules that test an argument. None is for a frequent call.
+// tested returns the rules that test an argument. None is for a frequent call.
 func tested() []Rule {
 	return []Rule{
 		{
@@ -134,8 +134,8 @@ func tested() []Rule {
 	}
 }
 
-// outOfBandRule allows a call that sends, but without an urgent byte. Pairs of unix sockets support urgent bytes
-// since 5.15, and no runtime sends them. The error is that of a kernel without CONFIG_AF_UNIX_OOB.
+// outOfBandRule allows a send call, but only without an urgent byte. Pairs of unix sockets support urgent bytes
+// since Linux 5.15, and no runtime sends them. The error is that of a kernel without CONFIG_AF_UNIX_OOB.
 func outOfBandRule(call string, flags int) Rule {
 	return Rule{
 		Why:    "use of what socketpair made; urgent bytes are rarely used kernel code (CVE-2025-38236)",
@@ -145,8 +145,8 @@ func outOfBandRule(call string, flags int) Rule {
 	}
 }
 
-// escapes are attempts to break out of the sandbox or to attack the host. No solution makes these calls by accident,
-// so they end it with the verdict SV.
+// escapes returns rules for attempts to escape from the sandbox or attack the host. No solution makes these
+// calls by accident, so they kill it with the verdict SV.
 func escapes() []Rule {
 	return []Rule{
 		group("other namespaces and other roots", Kill, `
