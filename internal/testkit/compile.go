@@ -12,14 +12,12 @@ import (
 	"testing"
 )
 
-// CompileC builds the C program in the file src with gcc -O2, statically
-// linked when static, and returns the path of the executable. Every user may
-// read and execute it, unlike what lies in t.TempDir.
+// CompileC builds the C program in the file src with gcc -O2, statically linked if static is set, and returns
+// the path of the executable. Every user can read and execute it, unlike files in t.TempDir.
 //
-// In a binary whose TestMain uses Run a source is built once per content, and
-// Run removes the result; elsewhere it is removed when t ends. The test is
-// skipped (see Need) where there is no compiler. In a guest, which has none, it
-// is the program that was shipped next to its source.
+// If TestMain uses Run, a source is built once per content, and Run removes the result; otherwise it is removed
+// when t ends. The test is skipped (see Need) if there is no compiler. In a guest, which has no compiler, it is
+// the program that was shipped next to its source.
 func CompileC(t testing.TB, src string, static bool) string {
 	t.Helper()
 	if shipped := strings.TrimSuffix(src, ".c"); isFile(shipped) {
@@ -33,14 +31,14 @@ func CompileC(t testing.TB, src string, static bool) string {
 	return compile(t, hostGCC, src, static)
 }
 
-// CompileArm64 is CompileC for arm64 guests, always statically linked.
+// CompileArm64 is like CompileC for arm64 guests, always statically linked.
 func CompileArm64(t testing.TB, src string) string {
 	t.Helper()
 	Need(t, GCCArm64)
 	return compile(t, GCCForArm64, src, true)
 }
 
-// CompileStatic is CompileC, statically linked, with a compiler of the caller's choice.
+// CompileStatic is like CompileC, statically linked, with the given compiler.
 func CompileStatic(t testing.TB, gcc, src string) string {
 	t.Helper()
 	return compile(t, gcc, src, true)
@@ -51,19 +49,19 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// JuryProgram is a program of testdata/jury, statically linked.
+// JuryProgram returns a program of testdata/jury, statically linked.
 func JuryProgram(t testing.TB, name string) string {
 	t.Helper()
 	return CompileC(t, JurySource(t, name), true)
 }
 
-// JurySource is the source of a program of testdata/jury.
+// JurySource returns the source of a program of testdata/jury.
 func JurySource(t testing.TB, name string) string {
 	t.Helper()
 	return filepath.Join(RepoRoot(t), "testdata", "jury", name+".c")
 }
 
-// GCCForArm64 is the compiler of arm64 guests' programs.
+// GCCForArm64 is the compiler for arm64 guests.
 const GCCForArm64 = "aarch64-linux-gnu-gcc"
 
 const hostGCC = "gcc"
@@ -94,12 +92,12 @@ func compileC(compiler, src, out string, static bool) error {
 	return nil
 }
 
-// compiled is shared by all tests of a binary, so it cannot live in one.
+// compiled is shared by all tests of a binary, so it is a global variable.
 var compiled programs
 
-// programs is what CompileC has built between begin and end.
+// programs holds the programs built by CompileC between begin and end.
 type programs struct {
-	mu     sync.Mutex // guards the rest, and is held while gcc runs: two tests may want the same program
+	mu     sync.Mutex // guards the rest; held while gcc runs, because two tests may need the same program
 	active bool
 	dir    string
 	paths  map[string]string

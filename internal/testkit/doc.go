@@ -1,9 +1,7 @@
-// Package testkit is what tests of several packages share: stating a need of
-// the machine so that it cannot vanish silently (Need), failing a test binary
-// that leaves something behind (Run), building C programs (CompileC) and
-// waiting for a condition (WaitFor).
+// Package testkit is shared by tests of several packages: it declares what a test needs from the machine, so
+// that it cannot be skipped silently (Need), fails a test binary that leaves something behind (Run), builds C
+// programs (CompileC) and waits for conditions (WaitFor).
 //
-// It is imported by _test.go files and by packages below testkit only, and it
-// uses the standard library only, so that every floor may use it. Fixtures of
-// one package and helpers that know a domain type do not belong here.
+// Only _test.go files and packages below testkit import it. It uses only the standard library, so that all
+// layers can use it. Fixtures of one package and helpers that know a domain type do not belong here.
 package testkit

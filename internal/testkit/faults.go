@@ -15,13 +15,13 @@ import (
 	"unsafe"
 )
 
-// Faults makes one system call of some threads fail, as if the kernel could
-// not do it. Seccomp reports the calls of these threads, and of all that they
-// start, to a supervisor, which lets all of them continue except one.
+// Faults makes one system call of some threads fail, as if the kernel could not execute it. Seccomp reports the
+// calls of these threads, and of all threads and processes that they start, to a supervisor, which lets all of
+// them continue except one.
 type Faults struct {
 	supervisors sync.WaitGroup
-	// log is the descriptor in which go test notes the files that a test opens, -1 without one. Package os writes to it
-	// while it holds a lock.
+	// log is the descriptor in which go test records the files that a test opens, or -1. Package os writes to
+	// it while it holds a lock.
 	log int
 
 	mu     sync.Mutex // guards the rest
@@ -30,8 +30,8 @@ type Faults struct {
 	failed string
 }
 
-// spared are calls that a Go runtime makes at any time and does not survive
-// the failure of, and those without an error.
+// spared lists calls that a Go runtime makes at any time and whose failure it does not survive, and calls that
+// cannot fail.
 var spared = []uint32{syscall.SYS_FUTEX, syscall.SYS_EPOLL_PWAIT, syscall.SYS_EPOLL_CTL, syscall.SYS_EPOLL_CREATE1,
 	syscall.SYS_NANOSLEEP, syscall.SYS_SCHED_YIELD, syscall.SYS_MADVISE, syscall.SYS_MMAP, syscall.SYS_MUNMAP,
 	syscall.SYS_RT_SIGPROCMASK, syscall.SYS_RT_SIGACTION, syscall.SYS_RT_SIGRETURN, syscall.SYS_SIGALTSTACK,
@@ -41,17 +41,16 @@ var spared = []uint32{syscall.SYS_FUTEX, syscall.SYS_EPOLL_PWAIT, syscall.SYS_EP
 // Numbers that package syscall lacks.
 var (
 	sysSeccomp   = map[string]uintptr{"amd64": 317, "arm64": 277}
-	sysGetrandom = map[string]uint32{"amd64": 318, "arm64": 278} // a runtime does not survive its failure either
+	sysGetrandom = map[string]uint32{"amd64": 318, "arm64": 278} // the runtime does not survive its failure either
 )
 
-// NewFaults returns Faults without threads. The garbage collector is off until
-// the test ends: it waits for a thread that forks, whose child may wait for
-// the supervisor.
+// NewFaults returns Faults without threads. The garbage collector is off until the test ends, because it waits
+// for a thread that forks, whose child may wait for the supervisor.
 func NewFaults(t testing.TB) *Faults {
 	f := &Faults{log: testLog(t)}
 	percent := debug.SetGCPercent(-1)
-	runtime.GC() // waits for one that has begun
-	// A thread may wait for the supervisor without giving up its place among those that run Go code.
+	runtime.GC() // waits for a running collection
+	// A thread may wait for the supervisor without releasing its P.
 	places := runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
 	t.Cleanup(func() {
 		f.supervisors.Wait()
@@ -61,14 +60,14 @@ func NewFaults(t testing.TB) *Faults {
 	return f
 }
 
-// testLog finds the descriptor of the flag -test.testlogfile.
+// testLog returns the descriptor of the flag -test.testlogfile.
 func testLog(t testing.TB) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		path, err := os.Readlink("/proc/self/fd/" + e.Name()) // that of the folder itself is closed by now
+		path, err := os.Readlink("/proc/self/fd/" + e.Name()) // the descriptor of the folder itself is closed by now
 		n, notNumber := strconv.Atoi(e.Name())
 		if err == nil && notNumber == nil && filepath.Base(path) == "testlog.txt" {
 			return n
@@ -77,8 +76,8 @@ func testLog(t testing.TB) int {
 	return -1
 }
 
-// Watch adds the calling thread, for good: it must be locked, and end with the
-// test. The threads that it starts are watched as well.
+// Watch adds the calling thread permanently: it must be locked, and end with the test. Threads that it starts
+// are watched too.
 func (f *Faults) Watch() error {
 	calls := append(slices.Clip(spared), sysGetrandom[runtime.GOARCH])
 	filter := []syscall.SockFilter{{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS}} // the number of the call
@@ -102,9 +101,9 @@ func (f *Faults) Watch() error {
 func (f *Faults) OnThread(job func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		if syscall.Gettid() == syscall.Getpid() {
-			// The first thread of a process does not end.
+			// The first thread of a process never ends.
 			err := f.OnThread(job)
 			runtime.UnlockOSThread()
 			done <- err
@@ -119,15 +118,15 @@ func (f *Faults) OnThread(job func() error) error {
 	return <-done
 }
 
-// FailAt makes the nth of the calls from now on fail, with EIO.
+// FailAt makes the nth call from now on fail with EIO.
 func (f *Faults) FailAt(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failAt, f.calls, f.failed = n, 0, ""
 }
 
-// Stop lets all calls continue from now on, and returns which one has failed:
-// process and call, "" if there were not as many.
+// Stop lets all calls continue from now on, and returns the process and the call that has failed, or "" if
+// there were fewer calls.
 func (f *Faults) Stop() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -202,11 +201,11 @@ func (f *Faults) fails(n *notification) bool {
 	case f.failAt == 0:
 		return false
 	case (n.nr == syscall.SYS_WRITE || n.nr == syscall.SYS_READ) && n.args[2] == 8:
-		return false // a Go runtime wakes its poller by 8 bytes
+		return false // the Go runtime wakes its poller by writing 8 bytes
 	case n.nr == syscall.SYS_WRITE && int(n.args[0]) == f.log && !isChild(n.pid):
 		return false
 	case n.nr == syscall.SYS_FCNTL && n.args[1] >= syscall.F_GETFD && n.args[1] <= syscall.F_SETFL:
-		return false // flags, for which the kernel needs nothing
+		return false // flags, for which the kernel needs no resources
 	}
 	if f.calls++; f.calls != f.failAt {
 		return false
@@ -215,12 +214,13 @@ func (f *Faults) fails(n *notification) bool {
 	return true
 }
 
-// isChild reports whether a thread is one of another process.
+// isChild reports whether a thread belongs to another process.
 func isChild(tid uint32) bool {
 	return syscall.Access(fmt.Sprintf("/proc/self/task/%d", tid), 0) != nil
 }
 
-// commandOf is the name of a thread, for people. Package os would wait for a lock that a watched thread may hold.
+// commandOf returns the name of a thread, for messages. It does not use package os, which would wait for a lock
+// that a watched thread may hold.
 func commandOf(tid uint32) string {
 	fd, err := syscall.Open(fmt.Sprintf("/proc/%d/comm", tid), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {

@@ -91,8 +91,8 @@ func spread(name string) (paths, numbers []string, err error) {
 	return paths, numbers, nil
 }
 
-// addTasks renders /proc/PID/stat with the fields of proc(5) that say who a thread is and where it
-// runs: 9 flags (PF_KTHREAD), 20 threads, 39 last CPU, 41 policy (1 is SCHED_FIFO).
+// addTasks generates /proc/PID/stat with the fields of proc(5) that identify a thread and its CPUs: 9 flags
+// (PF_KTHREAD), 20 threads, 39 last CPU, 41 policy (1 is SCHED_FIFO).
 func addTasks(tree fstest.MapFS, body string) error {
 	threads := map[string]int{}
 	lines := strings.FieldsFunc(body, func(r rune) bool { return r == '\n' })
@@ -109,7 +109,7 @@ func addTasks(tree fstest.MapFS, body string) error {
 		if f[2] == "kernel" {
 			flags = "2129984"
 			if _, err := strconv.Atoi(f[3]); err == nil {
-				flags = "69238848" // one that belongs to a CPU is bound to it: PF_NO_SETAFFINITY
+				flags = "69238848" // a thread that belongs to a CPU is bound to it: PF_NO_SETAFFINITY
 			}
 		}
 		if f[5] == "rt" {

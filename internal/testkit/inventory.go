@@ -17,14 +17,14 @@ import (
 
 // family is this process and its children.
 type family struct {
-	label string // what it is called in an inventory, "" for this process
+	label string // its name in an inventory, "" for this process
 	proc  string // its folder in /proc
 }
 
 var inode = regexp.MustCompile(`\[[0-9]+\]$`)
 
-// addFiles counts the descriptors of each target, without the numbers of
-// pipes and sockets: one that took the place of another is nothing left behind.
+// addFiles counts the descriptors for each target, without the numbers of pipes and sockets, because one may
+// replace another.
 func (inv inventory) addFiles(of family) error {
 	dir := of.proc + "/fd"
 	entries, err := os.ReadDir(dir)
@@ -42,7 +42,7 @@ func (inv inventory) addFiles(of family) error {
 	return nil
 }
 
-// gone forgives what cannot be read of a child: it may have ended since.
+// gone ignores errors for a child, which may have exited.
 func (of family) gone(err error) error {
 	if of.label == "" {
 		return err
@@ -50,7 +50,7 @@ func (of family) gone(err error) error {
 	return nil
 }
 
-// add notes a thing of which there may be several with one key.
+// add adds an item. Several items may have the same key.
 func (inv inventory) add(key, what string) {
 	unique := key
 	for n := 2; inv[unique] != ""; n++ {
@@ -59,10 +59,9 @@ func (inv inventory) add(key, what string) {
 	inv[unique] = what
 }
 
-// addChildren looks through all of /proc: the children file of a task exists
-// only on kernels with CONFIG_PROC_CHILDREN. A child is known by its name and
-// not by its pid, so that one may take the place of another; the oldest comes
-// first.
+// addChildren scans /proc, because the children file of a task exists only on kernels with
+// CONFIG_PROC_CHILDREN. A child is identified by its name and not its pid, so that one may replace another; the
+// oldest comes first.
 func (inv inventory) addChildren() ([]family, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -98,8 +97,7 @@ func (inv inventory) addChildren() ([]family, error) {
 	return children, nil
 }
 
-// addNamespaces finds those that a thread or a child is in, or would put its
-// children in.
+// addNamespaces adds the namespaces that a thread or a child is in, or would put its children in.
 func (inv inventory) addNamespaces(of family) error {
 	links, err := filepath.Glob(of.proc + "/task/[0-9]*/ns/*")
 	if err != nil {
@@ -113,7 +111,7 @@ func (inv inventory) addNamespaces(of family) error {
 	return nil
 }
 
-// addSockets finds those in a child's network, whichever process has them.
+// addSockets adds the sockets in a child's network namespace, of any process.
 func (inv inventory) addSockets(of family) error {
 	own, _ := os.Readlink("/proc/self/ns/net") // always there
 	its, err := os.Readlink(of.proc + "/ns/net")
@@ -123,7 +121,7 @@ func (inv inventory) addSockets(of family) error {
 	for _, table := range []string{"unix", "tcp", "tcp6", "udp", "udp6", "raw", "packet", "netlink"} {
 		text, err := os.ReadFile(of.proc + "/net/" + table)
 		if err != nil {
-			continue // this kernel has no such sockets
+			continue // not supported by this kernel
 		}
 		for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 			if n > 0 {
@@ -153,7 +151,7 @@ func (inv inventory) addCgroups(pids []int) error {
 		err := filepath.WalkDir(m.Point, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil && d != nil && d.IsDir():
-				return filepath.SkipDir // removed or closed to us while we look
+				return filepath.SkipDir // removed or inaccessible
 			case err != nil:
 				return nil
 			case d.IsDir() && own(path):
@@ -183,7 +181,7 @@ func (inv inventory) addMounts() error {
 	return nil
 }
 
-// addMountsOf adds what a child sees apart from us.
+// addMountsOf adds the mounts in a child's own mount namespace.
 func (inv inventory) addMountsOf(child family) error {
 	own, _ := os.Readlink("/proc/self/ns/mnt") // always there
 	if its, err := os.Readlink(child.proc + "/ns/mnt"); err != nil || its == own {
@@ -191,7 +189,7 @@ func (inv inventory) addMountsOf(child family) error {
 	}
 	all, err := mounts(child.proc)
 	if err != nil {
-		return nil // it has ended since
+		return nil // it has exited since
 	}
 	for _, m := range all {
 		what := fmt.Sprintf("%smount of %s (%s) on %s", child.label, m.Source, m.FSType, m.Point)
@@ -200,8 +198,8 @@ func (inv inventory) addMountsOf(child family) error {
 	return nil
 }
 
-// ofAnother reports whether text names, as judged-<pid>-, another process
-// that is alive: test binaries of several packages run side by side.
+// ofAnother reports whether text contains judged-<pid>- with the pid of another live process, because test
+// binaries of several packages run concurrently.
 func ofAnother(text string) bool {
 	found := namedByProcess.FindStringSubmatch(text)
 	if found == nil || found[1] == strconv.Itoa(os.Getpid()) {

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// RequireEnv names the environment variable that turns missing needs from a
-// skip into a failure. Its value is a comma separated list of Requirement
-// names, or "all".
+// RequireEnv is the environment variable that makes a test fail instead of skip if something is missing. Its
+// value is a comma-separated list of Requirement names, or "all".
 const RequireEnv = "JUDGED_TEST_REQUIRE"
 
 // Requirement is something a test needs from the machine. Its text is the name
@@ -18,26 +17,26 @@ const RequireEnv = "JUDGED_TEST_REQUIRE"
 type Requirement string
 
 const (
-	Time        Requirement = "time"         // many seconds: always there, but not with -short
+	Time        Requirement = "time"         // many seconds: always available, except with -short
 	Root        Requirement = "root"         // effective user 0
-	Cgroup      Requirement = "cgroup"       // a cgroup with the memory controller can be made, whatever the version
-	CgroupV1    Requirement = "cgroup-v1"    // the same, and memory is a v1 hierarchy (hybrid hosts too)
-	CgroupV2    Requirement = "cgroup-v2"    // the same, and memory is a controller of the v2 tree
-	GCC         Requirement = "gcc"          // a C compiler that builds
-	StaticGCC   Requirement = "static-gcc"   // the same with -static, which needs the static C library
-	Python      Requirement = "python"       // python3 starts, from where a sandbox looks for programs
-	Java        Requirement = "java"         // so does java, and javac and jar are there
-	Node        Requirement = "node"         // so does node
-	Mono        Requirement = "mono"         // so does mono, and mcs is there
-	Rust        Requirement = "rust"         // rustc starts
-	Go          Requirement = "go"           // so does go, from where a sandbox looks for it
+	Cgroup      Requirement = "cgroup"       // a cgroup with the memory controller can be created, in any version
+	CgroupV1    Requirement = "cgroup-v1"    // like cgroup, with memory in a v1 hierarchy (also on hybrid hosts)
+	CgroupV2    Requirement = "cgroup-v2"    // like cgroup, with memory in the v2 hierarchy
+	GCC         Requirement = "gcc"          // a working C compiler
+	StaticGCC   Requirement = "static-gcc"   // like gcc, with -static, which needs the static C library
+	Python      Requirement = "python"       // python3 in the search path of sandboxes
+	Java        Requirement = "java"         // java likewise, with javac and jar
+	Node        Requirement = "node"         // node likewise
+	Mono        Requirement = "mono"         // mono likewise, with mcs
+	Rust        Requirement = "rust"         // rustc
+	Go          Requirement = "go"           // go in the search path of sandboxes
 	QEMU        Requirement = "qemu"         // qemu-system-x86_64
 	GuestKernel Requirement = "guest-kernel" // a kernel for it, as fetched by .ci/setup
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
 	Chromium    Requirement = "chromium"     // chromium, for pages
 	Postgres    Requirement = "postgres"     // the programs of a PostgreSQL server, see PostgresPrograms
-	S3          Requirement = "s3"           // versitygw, a server with the interface of S3
-	Ext4        Requirement = "ext4"         // mkfs.ext4, and loop devices to mount what it makes
+	S3          Requirement = "s3"           // versitygw, an S3-compatible server
+	Ext4        Requirement = "ext4"         // mkfs.ext4, and loop devices to mount its file systems
 	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
 	// ProblemTools are verifyproblem and bt, as fetched by .ci/setup.
 	ProblemTools Requirement = "problemtools"
@@ -49,14 +48,13 @@ const (
 	GuestKernelArm64 Requirement = "guest-kernel-arm64" // a kernel for it, as fetched by .ci/setup
 )
 
-// Need skips the test when the machine lacks one of needs, saying which and
-// why. It fails the test instead when RequireEnv asks for the missing one.
+// Need skips the test if the machine lacks one of needs, and logs which one and why. If RequireEnv contains the
+// missing one, it fails the test instead.
 //
-// With -short every test that needs anything is skipped: what is left takes seconds
-// and no privileges.
+// With -short, all tests that call Need are skipped; the others take seconds and need no privileges.
 //
-// "all" asks for everything except CgroupV1 and CgroupV2: a host has its
-// controllers in one or the other, so these two count only when named.
+// "all" includes everything except CgroupV1 and CgroupV2: the controllers of a host are in one or the other, so
+// these two must be named explicitly.
 func Need(t testing.TB, needs ...Requirement) {
 	t.Helper()
 	if testing.Short() && len(needs) > 0 {
@@ -74,8 +72,8 @@ func Need(t testing.TB, needs ...Requirement) {
 	}
 }
 
-// Has reports whether the machine offers everything in needs. It is for
-// helpers that choose between two ways; tests call Need.
+// Has reports whether the machine provides all of needs. It is for helpers that choose between two ways; tests
+// call Need.
 func Has(needs ...Requirement) bool {
 	return !slices.ContainsFunc(needs, func(n Requirement) bool { return lacks(n) != nil })
 }
@@ -92,8 +90,7 @@ func required(n Requirement, list string) bool {
 	return false
 }
 
-// lacks returns nil when the machine offers n, and otherwise why it does not
-// with the next step.
+// lacks returns nil if the machine provides n, otherwise an error with the reason and the next step.
 func lacks(n Requirement) error {
 	switch n {
 	case Time:

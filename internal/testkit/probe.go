@@ -14,8 +14,7 @@ import (
 	"judged/internal/host/proc"
 )
 
-// The answers of these do not change while a test binary runs and cost
-// up to a few hundred milliseconds each.
+// The results do not change while a test binary runs, and take up to a few hundred milliseconds each.
 var (
 	gccWorks       = sync.OnceValue(func() error { return tryCompiler(hostGCC, false) })
 	staticGCCWorks = sync.OnceValue(func() error { return tryCompiler(hostGCC, true) })
@@ -37,9 +36,8 @@ var (
 	})
 )
 
-// GuestKernelPath returns the kernel image that .ci/setup has fetched for
-// guests of an architecture, amd64 or arm64. The environment variables
-// JUDGED_TEST_KERNEL and JUDGED_TEST_KERNEL_ARM64 name other ones.
+// GuestKernelPath returns the kernel image that .ci/setup has fetched for guests of an architecture, amd64 or
+// arm64. The environment variables JUDGED_TEST_KERNEL and JUDGED_TEST_KERNEL_ARM64 override it.
 func GuestKernelPath(arch string) (string, error) {
 	variable, name := "JUDGED_TEST_KERNEL", "vmlinuz"
 	if arch == "arm64" {
@@ -59,8 +57,8 @@ func GuestKernelPath(arch string) (string, error) {
 	return path, nil
 }
 
-// PostgresPrograms returns the folder with initdb, postgres and psql of the
-// newest PostgreSQL. Debian keeps them out of the path.
+// PostgresPrograms returns the folder with initdb, postgres and psql of the newest PostgreSQL version. Debian
+// does not install them in PATH.
 func PostgresPrograms() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil {
@@ -129,9 +127,9 @@ func tryCompiler(compiler string, static bool) error {
 	return compileC(compiler, src, filepath.Join(dir, "test"), static)
 }
 
-// starts runs a program that ends at once. A version manager's shim may be on
-// the path with nothing behind it, or with something that lies in a home folder,
-// which no sandbox shows: what sandboxes are to start is named by its path.
+// starts runs a program that exits at once. PATH may contain a version manager's shim without a program, or
+// with one in a home folder, which sandboxes do not show. Programs for sandboxes are therefore given by their
+// path.
 func starts(remedy, name string, args ...string) error {
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
@@ -158,8 +156,8 @@ const (
 	onlyV2
 )
 
-// cgroupUsable makes and removes a cgroup, because a mounted hierarchy may be
-// read-only, as it is in most containers.
+// cgroupUsable creates and removes a cgroup, because a mounted hierarchy may be read-only, as in most
+// containers.
 func cgroupUsable(version cgroupVersion) error {
 	parent, isV2, err := memoryHierarchy()
 	switch {
@@ -180,9 +178,8 @@ func cgroupUsable(version cgroupVersion) error {
 	return nil
 }
 
-// memoryHierarchy returns where the hierarchy that carries the memory
-// controller is mounted. A hybrid host mounts a v2 tree too, without
-// controllers, and counts as v1.
+// memoryHierarchy returns the mount point of the hierarchy with the memory controller. A hybrid host also
+// mounts a v2 hierarchy, without controllers, and counts as v1.
 func memoryHierarchy() (dir string, isV2 bool, err error) {
 	all, err := mounts("/proc/self")
 	if err != nil {

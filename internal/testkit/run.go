@@ -14,8 +14,8 @@ import (
 // something behind.
 const LeftoverExit = 99
 
-// settle is how long what is being torn down when the last test returns may
-// still take: goroutines closing files, a killed process becoming reapable.
+// settle is how long cleanup may take after the last test has returned: goroutines close files, and killed
+// processes become reapable.
 const settle = 3 * time.Second
 
 // Run runs the tests of m and then looks for what they left behind: open file
@@ -51,16 +51,17 @@ func Run(m *testing.M) int {
 	return LeftoverExit
 }
 
-// Baseline records what this process and its children have. The function that it returns lists what was added since,
-// and the control groups of the given processes. It waits a few seconds for what is still being removed.
+// Baseline records the resources of this process and its children. The returned function lists resources added
+// since then, and the control groups of the given processes. It waits a few seconds for those that are being
+// removed.
 func Baseline() (leftovers func(pids ...int) ([]string, error), err error) {
 	openPoller()
 	before, err := takeInventory(Users{})
 	return func(pids ...int) ([]string, error) { return leftover(before, Users{}, settle, pids...) }, err
 }
 
-// openPoller makes the runtime open its epoll and event descriptors, which
-// stay open for good, before they are counted.
+// openPoller makes the runtime open its epoll and event descriptors, which are never closed, before descriptors
+// are counted.
 func openPoller() {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -70,7 +71,7 @@ func openPoller() {
 	w.Close()
 }
 
-// inventory maps a key that identifies a thing to its description for people.
+// inventory maps the key of a resource to its description.
 type inventory map[string]string
 
 func takeInventory(u Users, pids ...int) (inventory, error) {
@@ -91,8 +92,7 @@ func takeInventory(u Users, pids ...int) (inventory, error) {
 	return inv, errors.Join(errs...)
 }
 
-// leftover returns what exists now, did not exist before, and does not go
-// away within settle.
+// leftover returns resources that did not exist before and are not removed within settle.
 func leftover(before inventory, u Users, settle time.Duration, pids ...int) ([]string, error) {
 	end := time.Now().Add(settle)
 	for {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Run(m)) }
 
-// recorder replaces a test whose end we want to see.
+// recorder replaces a testing.TB and records how the test ends.
 type recorder struct {
 	testing.TB
 	outcome, text string
@@ -118,8 +118,8 @@ func TestAllLeavesOutTheCgroupVersion(t *testing.T) {
 	}
 }
 
-// leaks are what the binary, run again by TestRunFindsLeftovers, leaves
-// behind in TestLeak; undoLeak removes what outlives it.
+// leaks are the resources that the binary, run again by TestRunFindsLeftovers, leaks in TestLeak. undoLeak
+// removes those that outlive it.
 var leaks = map[string]func(t *testing.T){
 	"nothing": func(t *testing.T) {},
 	"file descriptor": func(t *testing.T) {

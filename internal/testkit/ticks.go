@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// CPUTicks is user and system time of a process, and of its children that have ended,
-// in 1/100 s. Both are 0 when it has ended itself.
+// CPUTicks returns the user and system time of a process, and of its children that have exited, in 1/100 s.
+// Both are 0 if the process has exited.
 func CPUTicks(t testing.TB, pid int) (own, children int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -22,12 +22,12 @@ func CPUTicks(t testing.TB, pid int) (own, children int) {
 		t.Fatal(err)
 	}
 	stat := string(text)
-	// utime, stime, cutime and cstime; the state is the first field after the name.
+	// utime, stime, cutime and cstime; the first field after the name is the state.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])[11:15]
 	return atoi(t, fields[0]) + atoi(t, fields[1]), atoi(t, fields[2]) + atoi(t, fields[3])
 }
 
-// Children are the children of a process with one thread.
+// Children returns the children of a single-threaded process.
 func Children(t testing.TB, pid int) (all []int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))

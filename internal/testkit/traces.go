@@ -11,24 +11,21 @@ import (
 	"time"
 )
 
-// Users are the user IDs that nothing but the sandboxes of one test has.
+// Users are the user IDs that only the sandboxes of one test use.
 type Users struct{ First, Count int }
 
 func (u Users) has(id int) bool { return id >= u.First && id < u.First+u.Count }
 
-// Traces is what there was, at one moment, of all that a sandbox could leave
-// behind.
+// Traces is a snapshot of everything that a sandbox could leave behind.
 type Traces struct {
 	users  Users
 	before inventory
 	settle time.Duration
 }
 
-// Watch looks at this process, its children and the host: descriptors,
-// processes, namespaces, control groups, mounts, and what the users have of
-// processes, shared memory, message queues, semaphores, files in the folders
-// that all may write to, and keys. It is of no use while other tests of the
-// binary run.
+// Watch takes a snapshot of this process, its children and the host: descriptors, processes, namespaces,
+// control groups, mounts, and for the users their processes, shared memory, message queues, semaphores, files
+// in world-writable folders, and keys. Other tests of the binary must not run at the same time.
 func Watch(t testing.TB, u Users) *Traces {
 	t.Helper()
 	inv, err := takeInventory(u)
@@ -38,8 +35,8 @@ func Watch(t testing.TB, u Users) *Traces {
 	return &Traces{users: u, before: inv, settle: settle}
 }
 
-// None fails the test with a list of what is there now and was not. It gives
-// what is dying some seconds.
+// None fails the test with a list of what was not in the snapshot and exists now. It waits some seconds for
+// resources that are being removed.
 func (w *Traces) None(t testing.TB) {
 	t.Helper()
 	left, err := leftover(w.before, w.users, w.settle)
@@ -51,7 +48,7 @@ func (w *Traces) None(t testing.TB) {
 	}
 }
 
-// addUsers adds what belongs to the users, whatever its parent is.
+// addUsers adds the processes of the users, with any parent.
 func (inv inventory) addUsers(u Users) error {
 	if u.Count == 0 {
 		return nil
@@ -62,7 +59,7 @@ func (inv inventory) addUsers(u Users) error {
 }
 
 func (inv inventory) addProcesses(u Users) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is valid
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -77,7 +74,7 @@ func (inv inventory) addProcesses(u Users) {
 	}
 }
 
-// addOwned looks into the folders that everybody may write to.
+// addOwned adds the users' files in world-writable folders.
 func (inv inventory) addOwned(u Users) {
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock"} {
 		entries, err := os.ReadDir(dir)
@@ -97,12 +94,12 @@ func (inv inventory) addOwned(u Users) {
 	}
 }
 
-// addTables reads the kernel's tables of what outlives a process.
+// addTables adds entries from the kernel's tables of objects that outlive a process.
 func (inv inventory) addTables(u Users) error {
 	for _, table := range []struct {
 		path string
 		what string
-		uid  int // field of the user
+		uid  int // index of the user's field
 	}{
 		{"/proc/sysvipc/shm", "shared memory segment", 7},
 		{"/proc/sysvipc/sem", "set of semaphores", 4},
@@ -112,7 +109,7 @@ func (inv inventory) addTables(u Users) error {
 		text, err := os.ReadFile(table.path)
 		if err != nil {
 			if os.IsNotExist(err) {
-				continue // this kernel has none
+				continue // not supported by this kernel
 			}
 			return fmt.Errorf("list %s: %w", table.what, err)
 		}

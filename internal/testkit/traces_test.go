@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTraces leaves one thing of each kind behind, and wants it to be found,
-// and nothing once it is gone.
+// TestTraces leaks one object of each kind, and checks that it is found, and that nothing is found after its
+// removal.
 func TestTraces(t *testing.T) {
 	Need(t, Root)
 	users := Users{First: 1<<24 + os.Getpid()%4096*1000, Count: 1000}
@@ -49,7 +49,7 @@ func sleeps(t *testing.T, user int) func() {
 		t.Fatal(err)
 	}
 	return func() {
-		_ = cmd.Process.Kill() // it sleeps
+		_ = cmd.Process.Kill() // it only sleeps
 		_ = cmd.Wait()
 	}
 }
@@ -72,7 +72,7 @@ func segment(t *testing.T, user int) func() {
 		id, _, errno = syscall.RawSyscall(syscall.SYS_SHMGET, private, 4096, create)
 		return errno
 	})
-	end()                                                              // and the segment stays
+	end()                                                              // the segment remains
 	return func() { syscall.RawSyscall(syscall.SYS_SHMCTL, id, 0, 0) } // IPC_RMID
 }
 
@@ -99,7 +99,7 @@ func pipe(t *testing.T, _ int) func() {
 	return func() { r.Close(); w.Close() }
 }
 
-// onThread makes a call as a user, on a thread that then waits for its end.
+// onThread makes a call as a user, on a thread that then waits until end is called.
 func onThread(t *testing.T, user int, call func() syscall.Errno) (end func()) {
 	t.Helper()
 	called, done := make(chan syscall.Errno), make(chan bool)
@@ -117,18 +117,18 @@ func onThread(t *testing.T, user int, call func() syscall.Errno) (end func()) {
 	return func() { close(done) }
 }
 
-// onOwnThread runs f on a thread that ends with it. The first thread of the
-// process never ends, and its user is in /proc for all.
+// onOwnThread runs f on a thread that exits afterwards. The first thread of the process never exits, and /proc
+// shows its user for the process.
 func onOwnThread(f func()) {
 	go func() {
-		runtime.LockOSThread() // and never unlocks
+		runtime.LockOSThread() // never unlocked
 		if syscall.Gettid() != os.Getpid() {
 			f()
 			return
 		}
 		held := make(chan bool)
 		go func() {
-			runtime.LockOSThread() // another one, while the first is held
+			runtime.LockOSThread() // a second thread, while the first is locked
 			close(held)
 			f()
 		}()

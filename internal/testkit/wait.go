@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// WaitFor polls cond until it is true and fails the test when it has not
-// become true within deadline (wall time). what completes "timed out waiting
-// for …". It runs cond in the calling goroutine, at least once, every 1 ms at
+// WaitFor polls cond until it is true, and fails the test if it is not true within deadline (wall time). what
+// completes "timed out waiting for …". It calls cond in the calling goroutine, at least once, every 1 ms at
 // first and every 20 ms later.
 func WaitFor(t testing.TB, deadline time.Duration, what string, cond func() bool) {
 	t.Helper()
@@ -24,7 +23,7 @@ func WaitFor(t testing.TB, deadline time.Duration, what string, cond func() bool
 	}
 }
 
-// RepoRoot returns the folder that holds go.mod, above the package under test.
+// RepoRoot returns the folder with go.mod, above the package under test.
 func RepoRoot(t testing.TB) string {
 	t.Helper()
 	start, err := os.Getwd()

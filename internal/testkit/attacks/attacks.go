@@ -18,75 +18,76 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// brokeStatus is the exit status of an attack that got through: BROKE_STATUS of
-// attack.h.
+// brokeStatus is the exit status of a successful attack: BROKE_STATUS of attack.h.
 const brokeStatus = 86
 
-// brokeMessage is part of what is said of a compiler, or of a checker that uses testlib, that has ended with brokeStatus.
+// brokeMessage is part of the message about a compiler, or a checker that uses testlib, that has exited with
+// brokeStatus.
 const brokeMessage = "status 86"
 
-// Canary is the text of a file of the host that nobody may read.
+// Canary is the content of a file of the host that must not be readable.
 const Canary = "nobody has read or written this"
 
-// Attack is one attack with what must come of it.
+// Attack is an attack and its expected result.
 type Attack struct {
-	Name   string `json:"-"` // 006-daemonize; the number is that of the catalogue
-	Source string `json:"-"` // path of this host
+	Name   string `json:"-"` // such as 006-daemonize, with the number in the catalogue
+	Source string `json:"-"` // path on this host
 
-	Title     string        `json:"attack"` // what is tried, one line
+	Title     string        `json:"attack"` // one line
 	Class     string        `json:"class"`
-	StoppedBy string        `json:"stopped_by"` // the mechanism, one line
-	Verdicts  []api.Verdict `json:"verdict"`    // in the whole sandbox; several where the kernel leaves it open
-	Signal    string        `json:"signal"`     // that ended the first process; "" says nothing
+	StoppedBy string        `json:"stopped_by"` // the mechanism that stops it, one line
+	Verdicts  []api.Verdict `json:"verdict"`    // with all layers; several if the kernel does not determine one
+	Signal    string        `json:"signal"`     // the signal that ended the first process; "" accepts any
 
 	Args     []string   `json:"args"`
 	Stdin    string     `json:"stdin"`
-	Phases   [][]string `json:"phases"`   // further arguments of runs one after the other, each in its own sandbox
-	Together bool       `json:"together"` // the phases run at once
+	Phases   [][]string `json:"phases"`   // additional arguments of consecutive runs, each in its own sandbox
+	Together bool       `json:"together"` // run the phases concurrently
 	Limits   api.Limits `json:"limits"`
-	CPUs     int        `json:"cpus"` // of the slot, at least 1
+	CPUs     int        `json:"cpus"` // CPUs of the slot, at least 1
 
-	// Language is that of an attack on the compiler: judged compiles its source. "" is a program that gcc has compiled.
+	// Language is the language of an attack on a compiler: judged compiles its source. "" means a program
+	// compiled by gcc.
 	Language  string            `json:"language"`
-	Files     map[string]string `json:"files"`      // further files next to the source, by name
-	AsChecker bool              `json:"as_checker"` // it is the checker of a program that writes nothing
-	// Interactor and Checker are what programs of the jury do that the attack has to do with: arguments of talker.c and
-	// checker.c of testdata/jury.
+	Files     map[string]string `json:"files"`      // additional files next to the source, by name
+	AsChecker bool              `json:"as_checker"` // run as the checker of a program that writes nothing
+	// Interactor and Checker are the arguments of the jury programs talker.c and checker.c of testdata/jury, if
+	// the attack involves them.
 	Interactor []string `json:"interactor"`
 	Checker    []string `json:"checker"`
-	Says       string   `json:"says"` // part of the message of the report
-	// OutputFile, Answer and Passes are those of the job and its test: a named output file, what it must hold, and how
-	// many passes there may be.
+	Says       string   `json:"says"` // substring of the report's message
+	// OutputFile, Answer and Passes are settings of the job and its test: a named output file, its expected
+	// content, and the maximum number of passes.
 	OutputFile string `json:"output_file"`
 	Answer     string `json:"answer"`
 	Passes     int    `json:"passes"`
-	// GivenTo names programs of the jury that are given what it tries to get: "checker", "compiler".
+	// GivenTo lists jury programs that legitimately have what the attack tries to get: "checker", "compiler".
 	GivenTo []string `json:"given_to"`
-	Testlib bool     `json:"-"` // of a checker: it uses testlib
+	Testlib bool     `json:"-"` // for a checker: it uses testlib
 
-	CC      []string `json:"cc"` // further flags of gcc
+	CC      []string `json:"cc"` // additional flags of gcc
 	Dynamic bool     `json:"dynamic"`
-	Arch    []string `json:"arch"`   // GOARCHs that it is meant for; empty is all
-	Native  bool     `json:"native"` // leans on what an emulated processor does otherwise, so no guest tries it
+	Arch    []string `json:"arch"`   // GOARCH values for which it is intended; empty means all
+	Native  bool     `json:"native"` // depends on a real processor, so it is not run in guests
 
 	CPUTimeMS     *Range `json:"cpu_time_ms"`
 	MemoryBytes   *Range `json:"memory_bytes"`
 	UnsafeWithout Layers `json:"unsafe_without"`
 
-	// Open says that nothing stops it for certain, and SECURITY.md that this is
-	// not promised. It may get through; what it may not is do harm.
+	// Open means that nothing stops the attack reliably, as SECURITY.md says. It may succeed, but must do no
+	// harm.
 	Open bool `json:"open"`
-	// OpenWithHost says so of a root that shows the host's own files.
+	// OpenWithHost is like Open, for a root that shows the host's own files.
 	OpenWithHost bool `json:"open_with_host"`
 }
 
-// Range is what a counter must show, both ends included.
+// Range is an inclusive range of a counter.
 type Range [2]int64
 
-// Layers are layers of the sandbox, in JSON a list of their names.
+// Layers is a set of layers of the sandbox. Its JSON is a list of names.
 type Layers initproc.Layers
 
-// UnmarshalJSON refuses names that are no layer's.
+// UnmarshalJSON rejects unknown names.
 func (l *Layers) UnmarshalJSON(b []byte) error {
 	var names []string
 	if err := json.Unmarshal(b, &names); err != nil {
@@ -97,15 +98,15 @@ func (l *Layers) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Classes are what attacks are after, in the order of the table.
+// Classes returns the goals of attacks, in the order of the table.
 func Classes() []string {
 	return []string{"time", "memory", "output", "processes", "files", "identity", "kernel", "network", "ipc", "judge"}
 }
 
 var attackName = regexp.MustCompile(`^[0-9]{3}-[a-z0-9][a-z0-9-]*$`)
 
-// Read reads all attacks of a folder, ordered by name, and validates them as a
-// set: each has its program, each program its data. Unknown keys are errors.
+// Read reads all attacks in a folder, ordered by name, and validates them as a set: each must have a program,
+// and each program must have data. Unknown keys are errors.
 func Read(dir string) ([]Attack, error) {
 	data, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -193,8 +194,8 @@ func (a Attack) validate() error {
 	return nil
 }
 
-// ForJury returns the attack as a checker and as a compiler of a language make it, where they can: one run that tries to
-// reach something.
+// ForJury returns variants of the attack as a checker and as a compiler of a language, if possible. Each is a
+// single run that tries to reach something.
 func (a Attack) ForJury(language string) (made []Attack) {
 	reaches := !slices.Contains([]string{"time", "memory", "output", "processes"}, a.Class)
 	aimed := a.Language != "" || a.AsChecker || a.Interactor != nil || a.Checker != nil || a.OutputFile != ""
@@ -202,10 +203,10 @@ func (a Attack) ForJury(language string) (made []Attack) {
 		a.CPUs > 1 || a.Open || a.OpenWithHost {
 		return nil
 	}
-	// The arguments of a checker come after those of its protocol.
+	// The arguments of a checker follow those of its protocol.
 	if !slices.Contains(a.GivenTo, "checker") && len(a.Args) == 0 {
 		c := a
-		c.Name, c.AsChecker, c.Testlib = a.Name+"-checker", true, true // accepts by the status of held
+		c.Name, c.AsChecker, c.Testlib = a.Name+"-checker", true, true // accepts with the exit status of held
 		made = append(made, c)
 	}
 	if !slices.Contains(a.GivenTo, "compiler") {
@@ -217,7 +218,7 @@ func (a Attack) ForJury(language string) (made []Attack) {
 	return made
 }
 
-// CheckerKind is the protocol of an attack that is a checker.
+// CheckerKind returns the protocol of an attack that is a checker.
 func (a Attack) CheckerKind() string {
 	if a.Testlib {
 		return "testlib"
@@ -227,7 +228,7 @@ func (a Attack) CheckerKind() string {
 
 func line(s string) bool { return s != "" && !strings.ContainsAny(s, "\n|`") }
 
-// distinct refuses two attacks of one number: the table is ordered by it.
+// distinct rejects two attacks with the same number, because the table is ordered by it.
 func distinct(all []Attack) error {
 	for i := 1; i < len(all); i++ {
 		if number := all[i].Name[:3]; all[i-1].Name[:3] == number {
@@ -240,8 +241,8 @@ func distinct(all []Attack) error {
 
 func (a Attack) fits(arch string) bool { return len(a.Arch) == 0 || slices.Contains(a.Arch, arch) }
 
-// Runs are the argument lists of the runs that the attack is made of, without
-// the program. replace fills in what only the driver knows.
+// Runs returns the arguments of each run of the attack, without the program. replace inserts values that only
+// the driver knows.
 func (a Attack) Runs(replace *strings.Replacer) [][]string {
 	phases := a.Phases
 	if len(phases) == 0 {
@@ -258,8 +259,8 @@ func (a Attack) Runs(replace *strings.Replacer) [][]string {
 	return runs
 }
 
-// Differences says in what the report of one run is not as it must be, one line
-// each. slack widens the upper end of times: an emulated processor is slow.
+// Differences describes how the report of one run differs from the expected result, one line each. slack
+// extends the upper limits of times, because an emulated processor is slow.
 func (a Attack) Differences(r api.Report, slack int64) []string {
 	if a.Open && GotThrough(r) {
 		return nil
@@ -292,10 +293,10 @@ func (a Attack) Differences(r api.Report, slack int64) []string {
 	return all
 }
 
-// Expects reports whether the verdict is one that the whole sandbox may give.
+// Expects reports whether v is an expected verdict with all layers.
 func (a Attack) Expects(v api.Verdict) bool { return slices.Contains(a.Verdicts, v) }
 
-// GotThrough reports whether an attack says so of itself, or the report quotes what nobody may read.
+// GotThrough reports whether an attack reports its success, or the report contains the Canary.
 func GotThrough(r api.Report) bool {
 	e := r.Tests[0].Exit
 	text, err := json.Marshal(r)
@@ -303,10 +304,10 @@ func GotThrough(r api.Report) bool {
 		err != nil || bytes.Contains(text, []byte(Canary))
 }
 
-// maxMessage is more than all messages of a report with one test have together, in bytes.
+// maxMessage is larger than all messages of a report with one test together, in bytes.
 const maxMessage = 32 << 10
 
-// message is what a report says of why.
+// message returns all messages of a report.
 func message(r api.Report) string {
 	all := []string{r.Message}
 	for _, t := range r.Tests {

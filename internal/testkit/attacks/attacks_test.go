@@ -16,7 +16,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// least is the data of an attack with only what it must have.
+// least returns the minimal data of an attack.
 func least(change func(map[string]any)) string {
 	m := map[string]any{"attack": "spin", "class": "time", "stopped_by": "the clock", "verdict": []string{"TLE"}}
 	if change != nil {
@@ -29,7 +29,7 @@ func least(change func(map[string]any)) string {
 	return string(b)
 }
 
-// folder makes a folder of files.
+// folder creates a folder with files.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -19,9 +19,9 @@ import (
 	"judged/internal/testkit"
 )
 
-// Load returns the attacks that can be tried on a machine of a GOARCH and are
-// named by go test -run, and how many are for others. A guest has neither
-// compiler nor libraries: what it gets is shipped.
+// Load returns the attacks that can be run on a machine of a GOARCH and are selected by go test -run, and the
+// number of attacks for other architectures. A guest has neither a compiler nor libraries, so it gets compiled
+// programs.
 func Load(t testing.TB, arch string) (all []Attack, foreign int) {
 	t.Helper()
 	read, err := Read(Folder(t))
@@ -40,31 +40,30 @@ func Load(t testing.TB, arch string) (all []Attack, foreign int) {
 	return all, foreign
 }
 
-// Folder is where the attacks are.
+// Folder returns the folder with the attacks.
 func Folder(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(testkit.RepoRoot(t), "testdata", "attacks")
 }
 
-// Where a guest finds what Ship gives it.
+// Paths in a guest of the files from Ship.
 const (
 	guestFolder = "/repo/testdata/attacks"
 	guestJury   = "/repo/testdata/jury/"
 )
 
-// InGuest reports whether this is a guest that Ship was used for.
+// InGuest reports whether this is a guest with the files from Ship.
 func InGuest(t testing.TB) bool { return Folder(t) == guestFolder }
 
-// forGuests leaves out what wants a real processor, or timing that emulation
-// does not have: what is open may get through anyway.
+// forGuests excludes attacks that need a real processor or precise timing. Open attacks are excluded because
+// they may succeed anyway.
 func (a Attack) forGuests() bool { return !a.Native && !a.Open && a.Language == "" }
 
-// loaders are where programs of a GOARCH have their loader.
+// loaders maps a GOARCH to the path of the dynamic loader.
 var loaders = map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch64.so.1"}
 
-// Ship returns the files that a guest of a GOARCH needs to try the attacks, by
-// their path there: the data, each program next to its source, and the libraries
-// of those that have some.
+// Ship returns the files that a guest of a GOARCH needs to run the attacks, by their path there: the data, each
+// program next to its source, and the required libraries.
 func Ship(t testing.TB, arch, gcc, dir string) map[string]string {
 	t.Helper()
 	all, _ := Load(t, arch)
@@ -97,7 +96,7 @@ func ShipJury(t testing.TB, gcc string) map[string]string {
 	return files
 }
 
-// library is where a gcc has a library for its programs.
+// library returns the path of a library that gcc uses.
 func library(t testing.TB, gcc, name string) string {
 	t.Helper()
 	out, err := exec.Command(gcc, "-print-file-name="+name).Output()
@@ -112,9 +111,8 @@ func library(t testing.TB, gcc, name string) string {
 	return real
 }
 
-// Chosen is what go test -run asks for on the level of attacks, with the slash
-// before it, or nothing: building 130 programs to run one would make their
-// authors wait.
+// Chosen returns the part of go test -run that selects attacks, with the slash before it, or "". It avoids
+// building 130 programs to run one.
 func Chosen() string {
 	pattern := flag.Lookup("test.run").Value.String()
 	if i := strings.IndexByte(pattern, '/'); i >= 0 {
@@ -132,10 +130,9 @@ func chosen(t testing.TB) *regexp.Regexp {
 	return r
 }
 
-// Build compiles the attacks into dir with a gcc, as many at once as there are
-// CPUs, and returns the programs by the attacks' names. What is built already
-// is not built again, and what was shipped lies next to its source. One that
-// cannot be built is an error of the test and has no program.
+// Build compiles the attacks into dir with gcc, in parallel on all CPUs, and returns the programs by the
+// attacks' names. It does not rebuild existing programs, and finds shipped programs next to their sources. An
+// attack that cannot be built is a test error and has no program.
 func Build(t testing.TB, gcc, dir string, all []Attack) map[string]string {
 	t.Helper()
 	var (
@@ -170,8 +167,8 @@ func (a Attack) build(gcc, dir string) (string, error) {
 	if _, err := os.Stat(shipped); err == nil {
 		return shipped, nil
 	}
-	// A second attack may be made of the same source some day, and one of
-	// the same name for two processors is today.
+	// The name includes everything that distinguishes programs: two attacks can share a source, and attacks for
+	// two processors can share a name.
 	args := append(a.flags(), a.Source, "-lm")
 	sum := sha256.Sum256([]byte(strings.Join(append(args, gcc), "\x00")))
 	out := filepath.Join(dir, fmt.Sprintf("%s-%x", a.Name, sum[:4]))
@@ -184,8 +181,7 @@ func (a Attack) build(gcc, dir string) (string, error) {
 	return out, nil
 }
 
-// flags leave no warning out: what a compiler doubts in an attack may be why it
-// fails.
+// flags suppresses no warnings, because they can explain why an attack fails.
 func (a Attack) flags() []string {
 	flags := append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"}, a.CC...)
 	if !a.Dynamic {

@@ -10,19 +10,18 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Outcome is what came of an attack with one layer left out.
+// Outcome is the result of an attack with one layer removed.
 type Outcome string
 
-// The outcomes. Anything else is a verdict by which another layer stopped it.
+// The outcomes. Any other value is the verdict with which another layer stopped the attack.
 const (
 	Held     Outcome = "held"
 	Broke    Outcome = "broke"
-	NotTried Outcome = "not tried" // its success would do harm there
+	NotTried Outcome = "not tried" // a success would do harm
 )
 
-// Needs says what a table shows of the outcomes by layer: the layers without
-// which the attack gets through. One that no missing layer lets through is held
-// by two or more.
+// Needs returns the text for the outcomes by layer: the layers without which the attack succeeds. If removing a
+// single layer is never enough, two or more layers stop the attack.
 func Needs(outcomes map[initproc.Layers]Outcome) string {
 	var needed, untried []string
 	for _, l := range initproc.EachLayer() {
@@ -43,28 +42,27 @@ func Needs(outcomes map[initproc.Layers]Outcome) string {
 	return text
 }
 
-// What a table says of other attacks.
+// Texts for other attacks.
 const (
-	NeedsUnknown = "not tried" // this machine cannot
+	NeedsUnknown = "not tried" // not possible on this machine
 	NeedsNothing = "**open**"
 	NeedsHost    = "root `host`"
 )
 
-// The lines around the table of SECURITY.md.
+// The lines around the table in SECURITY.md.
 const (
 	tableBegin = "<!-- written by go test ./internal/engine/judge -run TestLayers -update; measured on "
 	tableEnd   = "<!-- end of the table -->"
 )
 
-// Table is the table of SECURITY.md, with the machine that it was measured on.
-// Machines of another kind may hold more or less: what is compared with it there
-// is only what the data of the attacks say.
+// Table is the table in SECURITY.md, and the machine on which it was measured. The results of other machines
+// can differ, so tests compare only the data of the attacks with it.
 type Table struct {
-	Machine string            // "Linux 6.18, amd64, cgroup v1"
-	Needs   map[string]string // by the attack's name
+	Machine string            // such as "Linux 6.18, amd64, cgroup v1"
+	Needs   map[string]string // by name of the attack
 }
 
-// Write puts the table in its place in a text.
+// Write replaces the table in a text.
 func (t Table) Write(text string, all []Attack) (string, error) {
 	before, _, after, err := split(text)
 	if err != nil {
@@ -96,7 +94,7 @@ func verdicts(all []api.Verdict) string {
 	return strings.Join(names, ", ")
 }
 
-// ReadTable is the reverse of Write, as far as it holds measurements.
+// ReadTable parses the measurements from a text written by Write.
 func ReadTable(text string, all []Attack) (Table, error) {
 	_, table, _, err := split(text)
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestTableTellsTheData holds what SECURITY.md says of the attacks against their
-// data, on every machine. What it says of the layers is measured, and held by
-// TestLayers of package judge.
+// TestTableTellsTheData compares the table in SECURITY.md with the data of the attacks, on every machine. The
+// results for layers are measured, and TestLayers of package judge checks them.
 func TestTableTellsTheData(t *testing.T) {
 	all, err := Read(Folder(t))
 	if err != nil {

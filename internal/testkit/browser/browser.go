@@ -1,5 +1,4 @@
-// Package browser opens pages in a headless Chromium and asks them questions,
-// over the pipe of the DevTools protocol.
+// Package browser opens pages in a headless Chromium and queries them, over the pipe of the DevTools protocol.
 package browser
 
 import (
@@ -20,18 +19,17 @@ import (
 // patience is how long an answer of the browser may take on a busy machine.
 const patience = time.Minute
 
-// Tab is one page of a separate browser. It ends with its test.
+// Tab is a page in its own browser. The browser is closed when the test ends.
 type Tab struct {
 	t       testing.TB
 	out     *os.File
 	in      *bufio.Reader
-	pipe    *os.File // below in, for deadlines
+	pipe    *os.File // underlying file of in, for deadlines
 	session string
 	last    int // number of the last command
 }
 
-// Open starts a browser with an empty page. Nothing but this machine can be
-// reached from it.
+// Open starts a browser with an empty page. The browser can connect only to this machine.
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	testkit.Need(t, testkit.Chromium)
@@ -74,7 +72,7 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// end closes the browser, and kills its process group where it does not go.
+// end closes the browser, and kills its process group if it does not exit.
 func (b *Tab) end(cmd *exec.Cmd) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -85,12 +83,12 @@ func (b *Tab) end(cmd *exec.Cmd) {
 	case <-time.After(patience):
 		b.t.Error("chromium does not end; it is killed")
 	}
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of the group
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // remaining processes of the group
 	b.out.Close()
 	b.pipe.Close()
 }
 
-// attach finds the empty page and turns its session into that of all commands.
+// attach attaches to the empty page. All commands use its session.
 func (b *Tab) attach() {
 	var created struct {
 		TargetID string `json:"targetId"`
@@ -103,7 +101,7 @@ func (b *Tab) attach() {
 	b.session = attached.SessionID
 }
 
-// Resize makes the page so many CSS pixels wide, as a phone or a screen is.
+// Resize sets the size of the page in CSS pixels.
 func (b *Tab) Resize(width, height int) {
 	b.call("Emulation.setDeviceMetricsOverride",
 		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
@@ -144,7 +142,7 @@ func (b *Tab) Wait(expression string) {
 	})
 }
 
-// Screenshot writes what the whole page looks like as a PNG.
+// Screenshot writes an image of the whole page as a PNG.
 func (b *Tab) Screenshot(path string) {
 	var shot struct{ Data string }
 	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &shot)
@@ -157,7 +155,7 @@ func (b *Tab) Screenshot(path string) {
 	}
 }
 
-// call sends a command and decodes its answer. Events in between are dropped.
+// call sends a command and decodes its answer. It ignores events in between.
 func (b *Tab) call(method string, params, result any) {
 	b.t.Helper()
 	b.send(method, params)

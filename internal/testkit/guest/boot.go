@@ -10,11 +10,9 @@ import (
 	"judged/internal/testkit"
 )
 
-// Boot starts the guest, runs its commands in order and returns what they did
-// by name. It skips the test where the emulator or the kernel is missing (see
-// testkit.Need), and fails it, with the guest's console in the log, when the
-// guest broke down or a command was not started or ran into its timeout. The
-// exit code of a command is the caller's to judge.
+// Boot starts the guest, runs its commands in order and returns their results by name. It skips the test if the
+// emulator or the kernel is missing (see testkit.Need). It fails the test, and logs the guest's console, if the
+// guest crashed or a command was not started or timed out. The caller evaluates the exit codes.
 func Boot(t testing.TB, cfg Config) map[string]Result {
 	t.Helper()
 	results, err := boot(t, cfg)
@@ -44,7 +42,7 @@ func failures(cfg Config, results map[string]Result) error {
 	return errors.Join(all...)
 }
 
-// boot returns the results that arrived also when it returns an error.
+// boot returns the results received so far, even with an error.
 func boot(t testing.TB, cfg Config) (map[string]Result, error) {
 	t.Helper()
 	e, err := prepare(t, cfg.withDefaults())
@@ -54,8 +52,7 @@ func boot(t testing.TB, cfg Config) (map[string]Result, error) {
 	return e.run(t)
 }
 
-// prepare builds what the guest consists of. It fails or skips t where the
-// machine lacks something.
+// prepare builds the files of the guest. It fails or skips t if the machine lacks something.
 func prepare(t testing.TB, cfg Config) (emulation, error) {
 	t.Helper()
 	if err := cfg.validate(); err != nil {
@@ -83,7 +80,7 @@ func prepare(t testing.TB, cfg Config) (emulation, error) {
 	return e, nil
 }
 
-// makeDisks makes files with holes that QEMU fills as the guest writes.
+// makeDisks creates sparse files for QEMU.
 func makeDisks(dir string, n int) ([]string, error) {
 	var files []string
 	for i := range n {

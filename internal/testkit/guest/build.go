@@ -15,15 +15,14 @@ import (
 
 const initPackage = "judged/internal/testkit/guest/init"
 
-// Build compiles the main package pkg ("./testdata/echo", "judged/cmd/judged")
-// without cgo, so that it runs in an amd64 guest that has no libraries, and
-// returns the path of the executable in t's temporary folder.
+// Build compiles the main package pkg ("./testdata/echo", "judged/cmd/judged") without cgo, because guests have
+// no libraries, for an amd64 guest. It returns the path of the executable in t's temporary folder.
 func Build(t testing.TB, pkg string, flags ...string) string {
 	t.Helper()
 	return BuildFor(t, "amd64", pkg, flags...)
 }
 
-// BuildFor is Build for guests of an architecture.
+// BuildFor is like Build for guests of an architecture.
 func BuildFor(t testing.TB, arch, pkg string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), filepath.Base(pkg))
@@ -44,8 +43,8 @@ func goTool(ctx context.Context, arch, dir string, args []string) error {
 	return nil
 }
 
-// writeInitrd writes the guest's first and only root file system. It is not
-// compressed: unpacking 50 MB under emulation takes as long as gzip would save.
+// writeInitrd writes the guest's root file system, the only one it has. It is not compressed, because unpacking
+// 50 MB under emulation would take longer than it saves.
 func writeInitrd(path, init string, cfg Config) (err error) {
 	out, err := os.Create(path)
 	if err != nil {

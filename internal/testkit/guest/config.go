@@ -10,45 +10,45 @@ import (
 	"judged/internal/testkit/guest/wire"
 )
 
-// Command is one program to run in the guest as root; see wire.Command for
-// its fields. "/init cat FILE…" is there to read files of the guest.
+// Command is a program that is run in the guest as root; see wire.Command for its fields. "/init cat FILE…"
+// reads files of the guest.
 type Command = wire.Command
 
-// Config describes a guest. The zero value with Commands is a machine of four
-// single-threaded cores in two sockets, one NUMA node and 2 GiB.
+// Config describes a guest. The zero value with Commands is a machine with four single-threaded cores in two
+// sockets, one NUMA node and 2 GiB.
 type Config struct {
-	Arch string // its GOARCH: amd64, which "" is too, or arm64
+	Arch string // its GOARCH: amd64 (also "") or arm64
 
-	// Append is added to the kernel's command line: "isolcpus=2,3 nohz_full=2,3".
+	// Append is appended to the kernel command line, for example "isolcpus=2,3 nohz_full=2,3".
 	Append string
 
 	Sockets, Cores, Threads int    // cores per socket, threads per core; 0,0,0 means 2,2,1
-	Model                   string // QEMU's -cpu; "" is one that works with the rest
+	Model                   string // QEMU's -cpu; "" means one that works with the other settings
 	NUMA                    bool   // one node per socket, with an equal share of CPUs and memory
-	MemoryMiB               int    // 0 is 2048; files of the guest take theirs from it
+	MemoryMiB               int    // 0 means 2048; includes the guest's files
 	Disks                   int    // empty ones of DiskBytes: /dev/nvme0n1, /dev/nvme0n2 and so on
 
 	Files map[string]string // guest path -> host file; mode bits are kept
-	Dirs  map[string]string // guest path -> host folder, with all below it
+	Dirs  map[string]string // guest path -> host folder with its content
 
 	Commands []Command
 
-	// Timeout bounds one start of the guest in wall time; 0 is 10 minutes. When
-	// it is over the machine is switched off and the results so far are kept.
-	// It need not be short: a guest that hangs as a whole is noticed before.
+	// Timeout limits one start of the guest in wall time; 0 means 10 minutes. After it the machine is switched
+	// off and the results so far are kept. It need not be short, because a guest that hangs is detected
+	// earlier.
 	Timeout time.Duration
 }
 
 // DiskBytes is the size of each disk of a guest.
 const DiskBytes = 16 << 20
 
-// Result is what a command did.
+// Result is the result of a command.
 type Result struct {
 	Stdout, Stderr string // byte for byte
-	ExitCode       int    // -1 when it was killed or not started
+	ExitCode       int    // -1 if it was killed or not started
 	Signal         string // name of the signal that killed it
-	Failure        string // why it was not started, or that its timeout killed it
-	Over           bool   // it came to an end while the guest lived
+	Failure        string // why it was not started, or that it timed out
+	Over           bool   // it ended before the guest did
 }
 
 func (c Config) withDefaults() Config {
@@ -85,16 +85,14 @@ func (c Config) validate() error {
 	return nil
 }
 
-// accelerator has one thread of the host take turns at the guest's CPUs. With
-// one thread for each of them QEMU 7.2 may translate code that another CPU is
-// just patching, and keep the outdated translation for good: after the kernel
-// has switched a static key, every CPU that comes by a breakpoint which is long
-// gone raises it again and again, with interrupts off, until the machine stands
-// still. Some guests did so every other time. The threads save little, too:
-// most of what they take of the host they spend on waiting for each other.
+// accelerator makes one host thread run the guest's CPUs in turn. With one thread for each CPU, QEMU 7.2 can
+// translate code while another CPU patches it, and keep the outdated translation permanently. After the kernel
+// has switched a static key, each CPU that reaches the removed breakpoint then raises it again and again, with
+// interrupts off, until the machine hangs. With some guests this happened every other time. The threads save
+// little time, because they mostly wait for each other.
 const accelerator = "tcg,thread=single"
 
-// args is QEMU's command line without the program.
+// args returns QEMU's command line without the program.
 func (c Config) args(kernel, initrd, console, results string) []string {
 	m := machines[c.Arch]
 	args := []string{
@@ -119,8 +117,8 @@ func (c Config) args(kernel, initrd, console, results string) []string {
 	return args
 }
 
-// diskArgs are QEMU's arguments for disks: NVMe, because Debian's kernels for
-// clouds have its driver and no other one built in.
+// diskArgs returns QEMU's arguments for disks. They use NVMe, the only disk driver that is built into Debian's
+// cloud kernels.
 func diskArgs(files []string) []string {
 	if len(files) == 0 {
 		return nil
@@ -134,8 +132,8 @@ func diskArgs(files []string) []string {
 	return args
 }
 
-// kernelLine makes a panic end QEMU (with -no-reboot) instead of the timeout,
-// and keeps watchdogs from taking a slow emulation for a hang.
+// kernelLine returns the kernel command line. It makes QEMU exit after a panic (with -no-reboot) instead of
+// after the timeout, and keeps watchdogs from treating slow emulation as a hang.
 func (c Config) kernelLine(console string) string {
 	line := "console=" + console + " panic=-1 quiet nowatchdog"
 	if c.Append != "" {

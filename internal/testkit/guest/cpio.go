@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// archive writes the "newc" form of cpio, the one the kernel unpacks as its
-// first root (Documentation/driver-api/early-userspace/buffer-format.rst). An
-// entry is a header of fixed-width hexadecimal fields, the name with a zero
-// byte, and the data; the last two are padded to 4 bytes.
+// archive writes the "newc" format of cpio, which the kernel unpacks as the initial root file system
+// (Documentation/driver-api/early-userspace/buffer-format.rst). An entry is a header of fixed-width hexadecimal
+// fields, the name with a zero byte, and the data; the last two are padded to 4 bytes.
 type archive struct {
 	w    io.Writer
-	err  error // the first one; later writes do nothing
+	err  error // the first error; later writes have no effect
 	ino  int
-	dirs map[string]bool // written already: a parent comes before its children
+	dirs map[string]bool // already written: a parent comes before its children
 }
 
 func newArchive(w io.Writer) *archive { return &archive{w: w, dirs: map[string]bool{".": true}} }
@@ -52,7 +51,7 @@ func (a *archive) write(s string) {
 
 func (a *archive) pad(written int) { a.write("\x00\x00\x00"[:(4-written%4)%4]) }
 
-// dir makes the folder name and those above it.
+// dir adds a folder and its parents.
 func (a *archive) dir(name string) {
 	name = relative(name)
 	if a.dirs[name] {
@@ -92,7 +91,7 @@ func (a *archive) file(name, host string) {
 	a.entry(name, modeFile|uint32(info.Mode().Perm()), info.Size(), f)
 }
 
-// tree copies the folder host with folders, files and symbolic links.
+// tree adds the folder host with its folders, files and symbolic links.
 func (a *archive) tree(name, host string) {
 	if a.err != nil {
 		return
@@ -122,13 +121,13 @@ func (a *archive) tree(name, host string) {
 	})
 }
 
-// close ends the archive and returns the first error of any call.
+// close ends the archive and returns the first error of any method.
 func (a *archive) close() error {
 	a.entry("TRAILER!!!", 0, 0, nil)
 	return a.err
 }
 
-// relative is the archive's form of a guest path: names have no leading slash.
+// relative returns the name of a guest path in the archive, without the leading slash.
 func relative(name string) string {
 	return path.Clean(strings.TrimPrefix(path.Clean("/"+name), "/"))
 }

@@ -14,31 +14,28 @@ import (
 	"time"
 )
 
-// emulation is a guest that can be started, each time from the beginning.
+// emulation is a guest that can be started several times, each time from the beginning.
 type emulation struct {
 	qemu             string
-	args             []string      // of qemu
-	console, channel string        // the files behind its serial ports
-	timeout          time.Duration // of one start
-	silence          time.Duration // without a byte on the channel that make it stuck
+	args             []string      // arguments of qemu
+	console, channel string        // the files for its serial ports
+	timeout          time.Duration // for one start
+	silence          time.Duration // time without data on the channel after which it is stuck
 }
 
 const (
-	// starts bounds how often a stuck guest is tried.
+	// starts is how often a guest that gets stuck is started.
 	starts = 3
 
-	// silence is longer than booting takes under load: the first byte comes
-	// after it.
+	// silence is longer than booting takes under load, because there is no data before the end of the boot.
 	silence = 45 * time.Second
 )
 
-// errStuck is a guest whose kernel no longer runs its processes: an emulator
-// that went wrong, not a test. A test that hangs ends by its own timeout, which
-// comes first, and is not repeated.
+// errStuck means that the guest's kernel no longer runs its processes: a failure of the emulator, not of a
+// test. A test that hangs is ended by its own timeout, which is shorter, and is not repeated.
 var errStuck = errors.New("the guest is stuck")
 
-// run starts the guest, and again while it gets stuck. It returns the results
-// that arrived last also when it returns an error.
+// run starts the guest, and again if it gets stuck. It returns the last results received, even with an error.
 func (e emulation) run(t testing.TB) (map[string]Result, error) {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -58,7 +55,7 @@ func (e emulation) run(t testing.TB) (map[string]Result, error) {
 	}
 }
 
-// start runs the guest once and reads what came of it.
+// start runs the guest once and reads its results.
 func (e emulation) start(ctx context.Context) (map[string]Result, error) {
 	for _, left := range []string{e.console, e.channel} {
 		if err := os.Remove(left); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -70,8 +67,8 @@ func (e emulation) start(ctx context.Context) (map[string]Result, error) {
 	return results, errors.Join(ran, err)
 }
 
-// runQEMU returns when the guest has powered off, or when it is stuck or its
-// timeout over, or when ctx ends; QEMU is gone then in any case.
+// runQEMU returns when the guest has powered off, is stuck or has timed out, or when ctx is done. QEMU has
+// always exited by then.
 func (e emulation) runQEMU(ctx context.Context) error {
 	ctx, timedOut := context.WithTimeoutCause(ctx, e.timeout,
 		errors.New("the guest did not power off in time and was killed"))
@@ -84,8 +81,8 @@ func (e emulation) runQEMU(ctx context.Context) error {
 		}
 	}()
 
-	// The parent death signal is sent when the thread that started the child
-	// ends, so the thread is kept. It covers a test binary that is killed.
+	// The parent-death signal is sent when the thread that started the child ends, so the thread is locked. It
+	// covers a test binary that is killed.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var said bytes.Buffer
@@ -102,8 +99,7 @@ func (e emulation) runQEMU(ctx context.Context) error {
 	return nil
 }
 
-// watch returns errStuck once the guest shows no life any more, or nil when ctx
-// ends.
+// watch returns errStuck if the guest sends no more data, or nil when ctx is done.
 func (e emulation) watch(ctx context.Context) error {
 	looks := time.NewTicker(e.silence / 20)
 	defer looks.Stop()
@@ -125,7 +121,7 @@ func (e emulation) watch(ctx context.Context) error {
 	}
 }
 
-// stallLine is how kernel/rcu/tree_stall.h begins when a CPU has not come by for
+// stallLine matches the message of kernel/rcu/tree_stall.h about a CPU that was stalled for
 // CONFIG_RCU_CPU_STALL_TIMEOUT, which is 21 s.
 var stallLine = regexp.MustCompile(`rcu: INFO: \w+ (self-)?detected (expedited )?stall.*`)
 
@@ -137,7 +133,7 @@ func stall(console string) string {
 	return string(bytes.TrimSpace(stallLine.Find(text)))
 }
 
-// tail is the end of the console, which is what a failure is explained by.
+// tail returns the end of the console, for the error message.
 func tail(path string) []byte {
 	text, err := os.ReadFile(path)
 	if err != nil {

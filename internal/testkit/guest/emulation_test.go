@@ -13,8 +13,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestStarts has a shell script in QEMU's place: its $n-th start, with the
-// files $console and $channel.
+// TestStarts replaces QEMU by a shell script that gets the number of its start in $n and the files in $console
+// and $channel.
 func TestStarts(t *testing.T) {
 	const (
 		done   = `echo '{"Stream":"done"}' >$channel`
@@ -27,8 +27,8 @@ func TestStarts(t *testing.T) {
 		timeout      time.Duration
 		starts       int
 		stuck        bool
-		err          string   // "" is a guest that came to its end
-		log          []string // one for each start that was not the last
+		err          string   // "" means a guest that has powered off
+		log          []string // one for each start except the last
 	}{
 		{name: "good", script: done, starts: 1},
 		{name: "silent at first", script: `[ $n != 1 ] || ` + silent + "\n" + done, starts: 2,
@@ -102,7 +102,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestFrozenGuest stops the CPUs of a machine before their first step.
+// TestFrozenGuest stops the CPUs of a machine before they execute anything.
 func TestFrozenGuest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
@@ -121,7 +121,7 @@ func TestFrozenGuest(t *testing.T) {
 	}
 }
 
-// beats counts the signs of life that have come.
+// beats counts the beats received.
 func beats(t *testing.T, e emulation) int {
 	t.Helper()
 	text, err := os.ReadFile(e.channel)

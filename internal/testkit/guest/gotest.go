@@ -15,19 +15,16 @@ import (
 	"judged/internal/testkit"
 )
 
-// guestRepo is where the repository would be in the guest: the test binary
-// runs in its package's folder below it, next to its testdata, and finds go.mod
-// above.
+// guestRepo is the path of the repository in the guest: the test binary runs in its package's folder below it,
+// next to its testdata, and finds go.mod above.
 const guestRepo = "/repo"
 
-// GoTest runs the tests of the package pkg (an import path) whose names match
-// the pattern run, inside the guest as root, and fails t with their log when
-// one fails, when none passes, or when a command of cfg, which run before, ends
-// with another exit code than 0. Files and Dirs of cfg may add to what the
-// tests find; the package's testdata is there.
+// GoTest runs the tests of the package pkg (an import path) whose names match the pattern run, in the guest as
+// root. It fails t and logs their output if one fails, none passes, or one of cfg's commands, which run first,
+// has an exit code other than 0. Files and Dirs of cfg can add files for the tests; the package's testdata is
+// included.
 //
-// In the guest testkit.Need lets neither Root nor Cgroup nor CgroupV2 be
-// skipped.
+// In the guest, testkit.Need fails instead of skipping a test that needs Root, Cgroup or CgroupV2.
 func GoTest(t testing.TB, cfg Config, pkg, run string) {
 	t.Helper()
 	cfg = cfg.withDefaults()
@@ -91,7 +88,7 @@ func shipTest(t testing.TB, cfg *Config, pkg, run string) (Command, error) {
 	if data := filepath.Join(folder, "testdata"); isDir(data) {
 		cfg.Dirs[path.Join(to, "testdata")] = data
 	}
-	// The binary's own timeout comes first: it prints where each goroutine is.
+	// The binary's own timeout is shorter, because it prints the stack of each goroutine.
 	limit := cfg.Timeout * 8 / 10
 	return Command{
 		Args: []string{path.Join(to, "package.test"), "-test.v", "-test.run=" + run, "-test.timeout=" + limit.String()},

@@ -20,8 +20,8 @@ func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3"
 
-// noise is data with every byte value, among them what a terminal would
-// change, and longer than any buffer on the way.
+// noise returns data with all byte values, including those that a terminal would change. It is longer than any
+// buffer in between.
 func noise(n int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	data := make([]byte, n)
@@ -44,7 +44,7 @@ func stdout(results map[string]Result, names ...string) map[string]string {
 }
 
 func TestGuestBoots(t *testing.T) {
-	t.Parallel() // one emulator keeps one CPU busy
+	t.Parallel() // an emulator uses only one CPU
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
 	data := noise(50_001)
 	host := t.TempDir()
@@ -92,7 +92,7 @@ func TestGuestBoots(t *testing.T) {
 	t.Logf("seconds since the kernel started, when asked: %s", got["uptime"].Stdout)
 }
 
-// TestArm64GuestBoots is the same road on the other architecture.
+// TestArm64GuestBoots is the same test for arm64.
 func TestArm64GuestBoots(t *testing.T) {
 	t.Parallel()
 	got := Boot(t, Config{
@@ -115,8 +115,8 @@ func TestArm64GuestBoots(t *testing.T) {
 	}
 }
 
-// TestGuestSMT also shows the results of commands that cannot run or do not end, and
-// that the guest gives signs of life meanwhile.
+// TestGuestSMT also tests commands that cannot be started or do not end, and that the guest sends beats
+// meanwhile.
 func TestGuestSMT(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
@@ -126,7 +126,7 @@ func TestGuestSMT(t *testing.T) {
 			read("siblings of cpu 3", "/sys/devices/system/cpu/cpu3/topology/thread_siblings_list"),
 			read("smt", "/sys/devices/system/cpu/smt/control"),
 			{Name: "no such program", Args: []string{"/no/such/program"}},
-			// Nobody sends anything to this port, so reading it never ends.
+			// Nothing is sent to this port, so reading it never ends.
 			{Name: "endless", Args: []string{"/init", "cat", "/dev/ttyS1"}, Timeout: 3 * wire.BeatPeriod},
 			read("afterwards", "/proc/sys/kernel/ostype"),
 		},
@@ -159,8 +159,7 @@ func TestGuestSMT(t *testing.T) {
 	}
 }
 
-// TestBrokenGuest starts one whose kernel finds no first process and one that
-// does not power off in time.
+// TestBrokenGuest starts a guest without a first process and one that does not power off in time.
 func TestBrokenGuest(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
 	for _, tc := range []struct {
@@ -192,7 +191,7 @@ func TestGoTestInGuest(t *testing.T) {
 	GoTest(t, Config{Append: isolation}, inner, "Test[^F]|TestFiles")
 }
 
-// verdict takes a test's failure so that it does not become ours.
+// verdict records a test's failure without failing this test.
 type verdict struct {
 	testing.TB
 	failed bool

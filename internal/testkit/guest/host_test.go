@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unpack reads the archive as initramfs/init of the kernel does.
+// unpack reads the archive as the kernel's initramfs code does.
 func unpack(t *testing.T, text string) []string {
 	t.Helper()
 	var entries []string

@@ -8,15 +8,15 @@ import (
 	"judged/internal/testkit"
 )
 
-// machine is what differs between the architectures of guests.
+// machine holds what differs between the architectures of guests.
 type machine struct {
 	qemu    string                              // the emulator's name
 	needs   []testkit.Requirement               // the emulator and a kernel for it
 	board   string                              // QEMU's -machine
 	model   func(threads int) string            // QEMU's -cpu
-	console string                              // what the kernel calls the first serial port
+	console string                              // the kernel's name for the first serial port
 	ports   func(first, second string) []string // QEMU's arguments for two serial ports into files
-	goEnv   []string                            // what go build needs besides GOARCH
+	goEnv   []string                            // environment of go build besides GOARCH
 }
 
 var machines = map[string]machine{
@@ -24,9 +24,8 @@ var machines = map[string]machine{
 		qemu:  "qemu-system-x86_64",
 		needs: []testkit.Requirement{testkit.QEMU, testkit.GuestKernel},
 		board: "pc",
-		// Without cx16, because QEMU 7.2 computes the flags of cmpxchg16b
-		// wrongly and the slab allocator of Linux 6.12 relies on them: it oopses
-		// on boot. max hides SMT.
+		// Without cx16, because QEMU 7.2 computes the flags of cmpxchg16b wrongly and the slab allocator of
+		// Linux 6.12 relies on them: it oopses on boot. max hides SMT.
 		model: func(threads int) string {
 			if threads > 1 {
 				return "Skylake-Server,-cx16"
@@ -37,15 +36,14 @@ var machines = map[string]machine{
 		ports: func(first, second string) []string {
 			return []string{"-serial", "file:" + first, "-serial", "file:" + second}
 		},
-		// The guest's CPU is not the host's.
+		// The guest's CPU differs from the host's.
 		goEnv: []string{"GOAMD64=v1"},
 	},
 	"arm64": {
 		qemu:  "qemu-system-aarch64",
 		needs: []testkit.Requirement{testkit.QEMUArm64, testkit.GuestKernelArm64},
 		board: "virt,gic-version=3",
-		// max authenticates pointers with QARMA by default, which takes half
-		// of the emulation's time.
+		// max uses QARMA for pointer authentication by default, which takes half of the emulation's time.
 		model:   func(int) string { return "max,pauth-impdef=on" },
 		console: "ttyAMA0",
 		// The board's second port belongs to the secure world.
@@ -57,8 +55,8 @@ var machines = map[string]machine{
 	},
 }
 
-// assets returns the kernel image and the emulator that .ci/setup has put on
-// this machine. It fetches nothing.
+// assets returns the kernel image and the emulator that .ci/setup has installed on this machine. It fetches
+// nothing.
 func assets(arch string) (kernel, qemu string, err error) {
 	qemu, err = exec.LookPath(machines[arch].qemu)
 	if err != nil {
@@ -68,7 +66,7 @@ func assets(arch string) (kernel, qemu string, err error) {
 	return kernel, qemu, err
 }
 
-// goEnvironment is that of a go command which builds for the guest.
+// goEnvironment returns the environment of a go command that builds for the guest.
 func goEnvironment(arch string) []string {
 	return append(append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch), machines[arch].goEnv...)
 }

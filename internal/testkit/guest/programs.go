@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// HostPrograms returns programs of this host for a guest, with the libraries that they load, by their path there.
+// HostPrograms returns programs of this host for a guest, and the libraries that they load, by their path
+// there.
 func HostPrograms(t testing.TB, names ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -26,7 +27,7 @@ func HostPrograms(t testing.TB, names ...string) map[string]string {
 			case !strings.HasPrefix(word, "/"):
 			case strings.HasPrefix(library, "ld-linux"):
 				files[word] = word
-			default: // a guest has no folders of an architecture, and every loader looks here
+			default: // a guest has no per-architecture folders, and all loaders search here
 				files["/usr/lib/"+library] = word
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"judged/internal/testkit/guest/wire"
 )
 
-// readResults reads the file behind the channel. It returns what arrived also
-// when the guest died on the way.
+// readResults reads the results from the channel's file. It returns those received so far, even if the guest
+// has crashed.
 func readResults(path string) (map[string]Result, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// daemon is a judged serve.
+// daemon is a running judged serve.
 type daemon struct {
 	client.Client
 	cmd    *exec.Cmd
@@ -32,11 +32,11 @@ func serve(t *testing.T, args ...string) *daemon {
 	return start(t, cmd, stderr)
 }
 
-// start waits until a daemon serves.
+// start waits until a daemon is ready.
 func start(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *daemon {
 	t.Helper()
 	d := &daemon{cmd: cmd, stderr: stderr}
-	// A slot that is idle is to look so: no canaries.
+	// No canaries, so that idle slots are really idle.
 	d.cmd.Env = append(d.cmd.Environ(), "JUDGED_CANARY_INTERVAL=")
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -50,7 +50,7 @@ func start(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *daemon {
 		_ = d.cmd.Wait()
 		t.Fatalf("judged serve said nothing: %v\n%s", err, d.stderr)
 	}
-	// No connection outlives its answer: open ones would count as left over.
+	// Connections are not reused: open ones would count as leftovers.
 	d.Client = client.Client{Base: strings.TrimSpace(url),
 		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	testkit.WaitFor(t, patience, "the daemon to be ready", func() bool { return d.Ready(t.Context()) == nil })
@@ -70,10 +70,10 @@ func (d *daemon) end(t *testing.T) {
 
 func (d *daemon) pid() string { return strconv.Itoa(d.cmd.Process.Pid) }
 
-// allowed are the CPUs that the daemon's threads may run on.
+// allowed returns the CPUs that the daemon's threads may run on.
 func (d *daemon) allowed(t *testing.T) string { return status(t, d.pid(), "Cpus_allowed_list") }
 
-// checkPlacement asks the daemon's own doctor where its threads are.
+// checkPlacement checks with the daemon's own doctor where its threads are.
 func (d *daemon) checkPlacement(t *testing.T) {
 	t.Helper()
 	r, err := d.Doctor(t.Context())
@@ -87,7 +87,7 @@ func (d *daemon) checkPlacement(t *testing.T) {
 	}
 }
 
-// nodes are the slots with the NUMA nodes of their memory.
+// nodes returns the slots and the NUMA nodes of their memory.
 func (d *daemon) nodes(t *testing.T) map[string]int {
 	t.Helper()
 	list, err := d.Slots(t.Context())
@@ -101,8 +101,7 @@ func (d *daemon) nodes(t *testing.T) map[string]int {
 	return nodes
 }
 
-// submitAll runs judged submit n times at once, without waiting for the jobs,
-// and returns their IDs.
+// submitAll runs judged submit n times concurrently, without waiting for the jobs, and returns their IDs.
 func (d *daemon) submitAll(t *testing.T, n int, args ...string) []string {
 	t.Helper()
 	ids := make([]string, n)

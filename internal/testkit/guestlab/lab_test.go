@@ -1,7 +1,6 @@
-// Package guestlab holds the tests that cmd/judged runs inside its guests. They
-// start judged as users do, and check from the outside what the kernel says.
-// The name of a test begins with the kind of guest it is for; the TestQueue
-// tests have an isolated guest to themselves, because they take long.
+// Package guestlab contains the tests that cmd/judged runs in its guests. They start judged as users do, and
+// check from the outside what the kernel reports. The name of a test begins with the kind of guest it is for.
+// The TestQueue tests have a separate isolated guest, because they take long.
 package guestlab
 
 import (
@@ -27,14 +26,14 @@ import (
 	"judged/internal/testkit/unit"
 )
 
-// Where the host has put things.
+// Paths of the files that the host has added.
 const (
 	judged   = "/bin/judged"
 	programs = "/data/" // of testdata/submissions/measure
 	cgroups  = "/sys/fs/cgroup"
 )
 
-// patience is for what takes milliseconds on a real machine.
+// patience limits operations that take milliseconds on a real machine.
 const patience = time.Minute
 
 // waitEnv makes this binary a process that does nothing until its stdin ends.
@@ -54,15 +53,15 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// inGuest reports whether the first process is the init of package guest. The tests unmount
-// control groups and turn swap on, so a host is refused whatever its environment says.
+// inGuest reports whether the first process is the init of package guest. The tests unmount control groups and
+// enable swap, so they never run on a host, regardless of the environment.
 func inGuest() bool {
 	first, err := os.Readlink("/proc/1/exe")
 	_, noPlan := os.Stat(wire.PlanPath)
 	return err == nil && first == "/init" && noPlan == nil
 }
 
-// command is judged with nothing of the tests' own environment.
+// command returns judged with an environment that has nothing of the tests' own.
 func command(t *testing.T, env []string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	stderr := new(bytes.Buffer)
 	cmd := exec.CommandContext(t.Context(), judged, args...)
@@ -71,7 +70,7 @@ func command(t *testing.T, env []string, args ...string) (*exec.Cmd, *bytes.Buff
 	return cmd, stderr
 }
 
-// output runs judged to its end and returns its exit code and stdout.
+// output runs judged and returns its exit code and stdout.
 func output(t *testing.T, env []string, args ...string) (int, []byte) {
 	t.Helper()
 	cmd, stderr := command(t, env, args...)
@@ -86,7 +85,7 @@ func output(t *testing.T, env []string, args ...string) (int, []byte) {
 	return code, out
 }
 
-// run is judged run, with proof that nothing of it is left.
+// run runs judged run, and checks that nothing is left behind.
 func run(t *testing.T, want api.Verdict, args ...string) api.Report {
 	t.Helper()
 	before := look(t)
@@ -113,7 +112,7 @@ func exitCode(v api.Verdict) int {
 	return 1
 }
 
-// examine is judged doctor; it returns the status of each check.
+// examine runs judged doctor. It also returns the status of each check.
 func examine(t *testing.T, env []string, args ...string) (api.DoctorReport, map[string]api.DoctorStatus) {
 	t.Helper()
 	code, out := output(t, env, append([]string{"doctor", "--json"}, args...)...)
@@ -135,7 +134,7 @@ func statuses(r api.DoctorReport) map[string]api.DoctorStatus {
 	return found
 }
 
-// only keeps of m what is in want.
+// only returns the entries of m whose keys are in want.
 func only[V any](m, want map[string]V) map[string]V {
 	kept := map[string]V{}
 	for k := range want {
@@ -146,7 +145,7 @@ func only[V any](m, want map[string]V) map[string]V {
 	return kept
 }
 
-// surroundings is what judged must leave as it was.
+// surroundings is the state that judged must leave unchanged.
 type surroundings struct{ Processes, Groups, Mounts []string }
 
 func look(t *testing.T) surroundings {
@@ -160,7 +159,7 @@ func look(t *testing.T) surroundings {
 		if err == nil && d.IsDir() {
 			s.Groups = append(s.Groups, path)
 		}
-		return nil // a group may go while it is looked at
+		return nil // a group may be removed during the scan
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -171,8 +170,7 @@ func look(t *testing.T) surroundings {
 	return s
 }
 
-// compare waits because the kernel reports a process to its parent before it has
-// taken it down.
+// compare retries, because the kernel reports a process to its parent before it has removed it.
 func (s surroundings) compare(t *testing.T) {
 	t.Helper()
 	var now surroundings
@@ -187,7 +185,7 @@ func (s surroundings) compare(t *testing.T) {
 
 type process struct{ pid, command string }
 
-// processes are those with a program: threads of the kernel come and go.
+// processes returns the user processes, because kernel threads come and go.
 func processes(t *testing.T) []process {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -206,7 +204,7 @@ func processes(t *testing.T) []process {
 	return all
 }
 
-// status is one line of /proc/PID/status.
+// status returns the value of a line of /proc/PID/status.
 func status(t *testing.T, pid, key string) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + pid + "/status")
@@ -216,7 +214,7 @@ func status(t *testing.T, pid, key string) string {
 	return field(string(text), key)
 }
 
-// field finds "key:\tvalue" in lines.
+// field returns the value of a line "key:\tvalue".
 func field(text, key string) string {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, key+":"); ok {

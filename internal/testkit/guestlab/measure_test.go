@@ -10,9 +10,9 @@ import (
 	"judged/internal/lab/bench"
 )
 
-// TestIsolatedMeasure asks a program where each placement has put it, on a host
-// with isolated CPUs and two nodes. Those with load are the same as slot, and
-// the load would take an emulated guest a minute.
+// TestIsolatedMeasure runs a program in each placement and checks where it ran, on a host with isolated CPUs
+// and two nodes. Placements with load are the same as slot, and their load would take an emulated guest a
+// minute.
 func TestIsolatedMeasure(t *testing.T) {
 	before := look(t)
 	_, out := output(t, nil, "measure", "-n", "1", "--head", "1KiB", "--json",
@@ -43,7 +43,7 @@ func TestIsolatedMeasure(t *testing.T) {
 	}
 }
 
-// allowed is a list of /proc/self/status as the program printed it.
+// allowed returns a list of /proc/self/status that the program printed.
 func allowed(stdout *string, key string) string {
 	if stdout == nil {
 		return "no output"

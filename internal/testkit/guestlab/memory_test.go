@@ -16,14 +16,13 @@ import (
 
 const (
 	touchedMiB = 64
-	writtenMiB = 4 // far more than is set aside for output beforehand
+	writtenMiB = 4 // much more than is preallocated for output
 	inputMiB   = 8
 	page       = 4096
 )
 
-// TestIsolatedMemory looks at a run while it lives: every page of it, of its
-// input, of its output and of its files is on the slot's node, although judged
-// itself runs on the other one.
+// TestIsolatedMemory examines a running program: all pages of the run, its input, its output and its files are
+// on the slot's node, although judged itself runs on the other one.
 func TestIsolatedMemory(t *testing.T) {
 	before := look(t)
 	input := filepath.Join(t.TempDir(), "input")
@@ -36,15 +35,15 @@ func TestIsolatedMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // has it ended already, Wait says how
+		_ = cmd.Process.Signal(syscall.SIGTERM) // if it has already exited, Wait reports it
 		if err := cmd.Wait(); err == nil {
 			t.Errorf("judged run ended with 0 although it was interrupted\n%s", stderr)
 		}
 		before.compare(t)
 	}()
 	pid := placed(t)
-	// Off the isolated CPU too that is no slot of this run: nothing would
-	// balance a thread away from there.
+	// Not on the other isolated CPU either, which is not a slot of this run: a thread there would never be
+	// moved away.
 	if got := status(t, strconv.Itoa(cmd.Process.Pid), "Cpus_allowed_list"); got != "0-1" {
 		t.Errorf("judged run may itself run on CPUs %s, want 0-1", got)
 	}
@@ -79,13 +78,13 @@ func TestIsolatedMemory(t *testing.T) {
 			t.Errorf("%s: bytes by node %v, want none on node 0 and at least %d on node 1", tt.name, tt.nodes, tt.least)
 		}
 	}
-	// The means can tell the nodes apart: what the tests wrote is on the other.
+	// Check that the test can distinguish the nodes: files written by the test are on the other node.
 	if nodes := fileNodes(t, input); nodes[0] == 0 {
 		t.Errorf("the input of the host is on nodes %v, so this test proves nothing", nodes)
 	}
 }
 
-// placed waits until the program of the run is done and sleeps.
+// placed waits until the program of the run sleeps, and returns its PID.
 func placed(t *testing.T) (pid string) {
 	t.Helper()
 	testkit.WaitFor(t, patience, "the program to have done its part", func() bool {
@@ -96,8 +95,8 @@ func placed(t *testing.T) (pid string) {
 	return pid
 }
 
-// TestIsolatedDelegated starts judged as a system service with Delegate= is
-// started, alone in its own group: its runs stay below that group.
+// TestIsolatedDelegated starts judged like a system service with Delegate=, alone in its own group: its runs
+// must stay below that group.
 func TestIsolatedDelegated(t *testing.T) {
 	before := look(t)
 	unit := filepath.Join(cgroups, "unit")
@@ -124,7 +123,7 @@ func TestIsolatedDelegated(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Errorf("judged run ended with 0 although it was interrupted\n%s", stderr)
 	}
-	// The group that it moved itself into goes with the service's.
+	// The group into which judged has moved itself is removed with the service's group.
 	for _, group := range []string{own, unit} {
 		if err := os.Remove(group); err != nil {
 			t.Error(err)
@@ -133,7 +132,7 @@ func TestIsolatedDelegated(t *testing.T) {
 	before.compare(t)
 }
 
-// find returns the process that runs the program.
+// find returns the PID of the process that runs the program.
 func find(t *testing.T, name string) string {
 	t.Helper()
 	for _, p := range processes(t) {
@@ -153,7 +152,7 @@ func groupOf(t *testing.T, pid string) string {
 	return cgroups + strings.TrimPrefix(strings.TrimSpace(string(text)), "0::")
 }
 
-// numaStat reads the line "key N0=BYTES N1=BYTES".
+// numaStat parses the line "key N0=BYTES N1=BYTES".
 func numaStat(text, key string) []int {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, key+" ") {
@@ -163,7 +162,7 @@ func numaStat(text, key string) []int {
 	return byNode("", 1)
 }
 
-// numaMaps sums lines of /proc/PID/numa_maps.
+// numaMaps sums the pages in lines of /proc/PID/numa_maps.
 func numaMaps(text string) []int {
 	sum := byNode("", page)
 	for line := range strings.Lines(text) {
@@ -190,8 +189,7 @@ func byNode(line string, unit int) []int {
 	return nodes
 }
 
-// fileNodes says where the pages of a file are that is in memory: it maps them
-// and asks the kernel for the mapping.
+// fileNodes returns the nodes of a file's cached pages, by mapping the file and reading numa_maps.
 func fileNodes(t *testing.T, path string) []int {
 	t.Helper()
 	f, err := os.Open(path)

@@ -19,8 +19,7 @@ func TestIsolatedDoctor(t *testing.T) {
 	want := map[string]api.DoctorStatus{
 		"reserved-valid": api.DoctorWarn, "sched-isolated": api.DoctorPass, "slot-one-node": api.DoctorPass,
 		"nohz-full": api.DoctorPass,
-		// In a virtual machine nobody can know more, and no CPU of node 1
-		// is left.
+		// In a virtual machine this is unknown, and no CPU of node 1 is left.
 		"width-vs-isolation": api.DoctorPass, "smt-off": api.DoctorUnknown, "core-homogeneous": api.DoctorPass,
 		"cgroup-ready": api.DoctorPass, "user-tasks": api.DoctorPass, "swap": api.DoctorPass,
 	}
@@ -32,7 +31,7 @@ func TestIsolatedDoctor(t *testing.T) {
 		t.Errorf("examined CPUs %s, isolation %s, %d nodes; want 2-3, isolcpus, 2", r.CPUs, r.Host.Isolation,
 			r.Host.NUMANodes)
 	}
-	// Isolated CPUs are not balanced: a wide slot there is a trap.
+	// Isolated CPUs are not balanced, so a wide slot does not work there.
 	want = map[string]api.DoctorStatus{"sched-isolated": api.DoctorPass, "width-vs-isolation": api.DoctorFail}
 	if _, found := examine(t, []string{"JUDGED_SLOTS_WIDTH=2"}); cmp.Diff(want, only(found, want)) != "" {
 		t.Errorf("slots of two CPUs (-want +got):\n%s", cmp.Diff(want, only(found, want)))
@@ -44,8 +43,8 @@ func TestIsolatedDoctor(t *testing.T) {
 	}
 }
 
-// TestIsolatedProbe tries two isolated slots out. What an emulated machine loses is its own affair; that
-// the sandbox is as promised is not, and neither is that the tick is off while it is looked for.
+// TestIsolatedProbe probes two isolated slots. The time that an emulated machine loses is not checked. The
+// sandbox must be complete, and the tick must be off during the probe.
 func TestIsolatedProbe(t *testing.T) {
 	if err := syscall.Mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, ""); err != nil &&
 		!errors.Is(err, syscall.EBUSY) {
@@ -72,7 +71,7 @@ func TestIsolatedProbe(t *testing.T) {
 	}
 }
 
-// where is what a run and its report say of its place.
+// where is the placement that a run and its report show.
 type where struct {
 	First, Last, Changes, CPUs, Mems string
 	SlotCPUs                         string
@@ -103,8 +102,7 @@ func TestIsolatedPlacement(t *testing.T) {
 	}
 }
 
-// TestIsolatedUsage reads per CPU how long the scheduler had tasks there: a
-// run's time is on its slot and nowhere else.
+// TestIsolatedUsage reads how long the scheduler ran tasks on each CPU: a run's time must be on its slot only.
 func TestIsolatedUsage(t *testing.T) {
 	usage := func(v api.Verdict, program string) (map[string]time.Duration, time.Duration) {
 		before := busy(t)
@@ -118,7 +116,7 @@ func TestIsolatedUsage(t *testing.T) {
 	idle, _ := usage(api.Accepted, programs+"tiny")
 	spun, used := usage(api.TimeLimit, samples+"sum/TLE-spin")
 	t.Logf("CPU time of the run %v; busy with it: %v; without: %v", used, spun, idle)
-	// What the run did not use on its slot it would have used elsewhere.
+	// Time that the run did not use on its slot would have been used elsewhere.
 	if slot := spun["cpu3"] - idle["cpu3"]; slot < used*9/10 || slot > used*11/10 {
 		t.Errorf("a run of %v made CPU 3 work %v more, want the same", used, slot)
 	}
@@ -127,8 +125,8 @@ func TestIsolatedUsage(t *testing.T) {
 	}
 }
 
-// busy is the eighth value of each CPU's line: ns that tasks have run there,
-// without the one that runs now.
+// busy returns the eighth value of each CPU's line: the time in ns that tasks have run there, without the
+// current task.
 func busy(t *testing.T) map[string]time.Duration {
 	t.Helper()
 	text, err := os.ReadFile("/proc/schedstat")
@@ -160,8 +158,7 @@ func TestPlainDoctor(t *testing.T) {
 	}
 }
 
-// TestPlainRun is on the last CPU, and says that it is not isolated; a strict
-// judged refuses.
+// TestPlainRun runs on the last CPU, and the report says that it is not isolated; with strict, judged fails.
 func TestPlainRun(t *testing.T) {
 	r := run(t, api.Accepted, "--head", "4KiB", programs+"where")
 	out, one := *r.Tests[0].StdoutHead, r.Tests[0].Runs[0]
@@ -178,8 +175,8 @@ func TestPlainRun(t *testing.T) {
 	before.compare(t)
 }
 
-// TestPlainDaemon confines itself to what its slots leave: without isolcpus the
-// kernel has not done that already.
+// TestPlainDaemon: the daemon confines itself to the CPUs outside its slots. Without isolcpus the kernel does
+// not do that.
 func TestPlainDaemon(t *testing.T) {
 	before := look(t)
 	d := serve(t, "--cpu-list", "1,3", "--data-dir", t.TempDir())

@@ -16,13 +16,13 @@ import (
 	"judged/internal/testkit"
 )
 
-// A remedy is tried out by a host that needs it: broken by the test, examined, fixed by the very commands that doctor
-// prints, and examined again.
+// A remedy is tested on a host that needs it: the test breaks the host, examines it, runs the commands that
+// doctor prints, and examines it again.
 type remedy struct {
 	check  string
-	args   []string // of doctor
+	args   []string // arguments of doctor
 	damage func(t *testing.T, mode string) (undo func())
-	modes  []string // in which it has commands; in the others it must have none
+	modes  []string // modes in which it has commands; in others it must have none
 }
 
 var allModes = []string{"v2", "hybrid", "v1"}
@@ -91,8 +91,8 @@ func remedies() []remedy {
 	}
 }
 
-// TestRemedies begins with v1: what v2 has counted once in a group of a controller, such as a file in memory, keeps
-// that controller from v1 for good.
+// TestRemedies starts with v1: after v2 has charged memory, for example of a file, to a group of a controller,
+// that controller can never be used with v1 again.
 func TestRemedies(t *testing.T) {
 	for _, mode := range slices.Backward(allModes) {
 		mountGroups(t, mode)
@@ -125,13 +125,13 @@ func (r remedy) try(t *testing.T, mode string) {
 	for _, command := range before.Fix.Runtime {
 		out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput()
 		t.Logf("%s\n%s", command, out)
-		// A partition with a reason shows it and continues.
+		// A partition with a reason prints it and continues.
 		if err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
 	after := r.look(t)
-	// With v1, cgroup-ready never passes: it warns that v2 has more.
+	// With v1, cgroup-ready never passes: it warns that v2 has more features.
 	worked := after.Status == api.DoctorPass || r.check == "cgroup-ready" && mode != "v2" &&
 		after.Status == api.DoctorWarn && strings.HasPrefix(after.Reason, "judged works")
 	if !worked {
@@ -159,7 +159,7 @@ func (r remedy) of(t *testing.T, report api.DoctorReport) api.DoctorCheck {
 	return report.Checks[i]
 }
 
-// mountGroups has the control groups of the guest mounted as a host of another mode has them.
+// mountGroups mounts the control groups of the guest as a host of another mode does.
 func mountGroups(t *testing.T, mode string) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/mounts")
@@ -200,7 +200,7 @@ func mountGroups(t *testing.T, mode string) {
 	}
 }
 
-// mount waits for a controller to be free: the kernel gives it up some time after the last group that used it has gone.
+// mount waits until a controller is free: the kernel releases it some time after its last group was removed.
 func mount(t *testing.T, fstype, point, options string) {
 	t.Helper()
 	var err error
@@ -210,7 +210,7 @@ func mount(t *testing.T, fstype, point, options string) {
 	})
 }
 
-// enter moves this process, and so what it starts, into a new group until the test is over.
+// enter moves this process, and so its children, into a new group until the test ends.
 func enter(t *testing.T, dir string) (leave func()) {
 	t.Helper()
 	makeDir(t, dir)
@@ -229,7 +229,7 @@ func makePartition(t *testing.T, cpus, kind string) {
 	write(t, cgroups+"/judged/cpuset.cpus.partition", kind)
 }
 
-// dropPartition does nothing without a partition.
+// dropPartition removes the partition, if there is one.
 func dropPartition(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(cgroups + "/judged/cpuset.cpus.partition"); err == nil {
@@ -252,7 +252,7 @@ func removeDir(t *testing.T, dir string) {
 	}
 }
 
-// plainFiles are those in the tmpfs that v1 and hybrid hosts have their hierarchies in.
+// plainFiles returns the regular files in the tmpfs that contains the hierarchies of v1 and hybrid hosts.
 func plainFiles(t *testing.T) []string {
 	t.Helper()
 	var top, found []string

@@ -10,9 +10,9 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestIsolatedRepeats judges a program over its limit on two isolated cores: the
-// report has its first two runs that count on the one that was leased and all
-// others on the other, and those that were disturbed where their successor is.
+// TestIsolatedRepeats judges a program that exceeds its limit on two isolated cores. In the report, the first
+// two counted runs are on the leased core and all others on the other one. A disturbed run is on the same core
+// as its successor.
 func TestIsolatedRepeats(t *testing.T) {
 	before := look(t)
 	d := serve(t, "--cpu-list", "2-3", "--data-dir", t.TempDir())

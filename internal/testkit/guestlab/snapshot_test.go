@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// volatile are files that change by themselves: what compare leaves out, and why.
+// volatile lists files that change by themselves, and why. compare ignores them.
 var volatile = compiled([]struct{ pattern, why string }{
 	{`^/sys/kernel/(debug|tracing)/`, "views of everything that happens, and reading some of them waits"},
 	{`^/sys/kernel/slab/`, "the kernel's own memory"},
@@ -44,14 +44,14 @@ func compiled(list []struct{ pattern, why string }) []*regexp.Regexp {
 	return all
 }
 
-// Where knobs are, and all there is.
+// The roots of files that settings can change.
 var (
 	knobs = []string{"/proc/sys", "/proc/irq", "/sys/devices/virtual/workqueue", "/sys/devices/system/cpu",
 		"/sys/kernel/mm", cgroups}
 	everything = []string{"/proc/sys", "/proc/irq", "/sys"}
 )
 
-// snapshot is all that files below the roots say, and where every thread may go.
+// snapshot returns the content of all files below the roots, and the affinity of all threads.
 func snapshot(t *testing.T, roots []string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -59,7 +59,7 @@ func snapshot(t *testing.T, roots []string) map[string]string {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
-				return nil // a device or a group that went
+				return nil // a device or group was removed
 			case d.IsDir() && isVolatile(path+"/"):
 				return fs.SkipDir
 			case d.IsDir():
@@ -80,7 +80,7 @@ func snapshot(t *testing.T, roots []string) map[string]string {
 	}
 	for _, path := range threads {
 		text, err := os.ReadFile(path)
-		// Workers come and go, and so do judged and the threads of these tests.
+		// Workers come and go, as do judged and the threads of these tests.
 		name := field(string(text), "Name")
 		if err == nil && !fixed(filepath.Dir(path)) && !strings.HasPrefix(name, "judged") && name != "package.test" &&
 			name != "init" {
@@ -90,13 +90,13 @@ func snapshot(t *testing.T, roots []string) map[string]string {
 	return all
 }
 
-// fixed threads are moved by the kernel alone (PF_NO_SETAFFINITY): a rescuer follows the workers that it
-// last helped.
+// fixed reports whether only the kernel moves a thread (PF_NO_SETAFFINITY): a rescuer follows the workers that
+// it last helped.
 func fixed(dir string) bool {
 	stat, err := os.ReadFile(dir + "/stat")
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if err != nil || len(fields) < 7 {
-		return true // it has ended
+		return true // it has exited
 	}
 	flags, err := strconv.ParseUint(fields[6], 10, 64)
 	return err != nil || flags&0x04000000 != 0
@@ -106,7 +106,7 @@ func isVolatile(path string) bool {
 	return slices.ContainsFunc(volatile, func(r *regexp.Regexp) bool { return r.MatchString(path) })
 }
 
-// content is the first of a file, or the error that it answers with.
+// content returns the beginning of a file, or the error of reading it.
 func content(path string) string {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -120,7 +120,7 @@ func content(path string) string {
 	return string(text)
 }
 
-// compareSnapshots wants nothing below the roots to have changed.
+// compareSnapshots checks that nothing below the roots has changed.
 func compareSnapshots(t *testing.T, what string, before map[string]string, roots []string) {
 	t.Helper()
 	after := snapshot(t, roots)

@@ -14,16 +14,16 @@ import (
 	"judged/internal/testkit"
 )
 
-// noSwaps is /proc/swaps without an area.
+// noSwaps is the content of /proc/swaps without an area.
 const noSwaps = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority"
 
-// The areas of the guest: its disks, in the order in which they are switched on.
+// The swap areas of the guest are its disks, in the order in which they are enabled.
 var areas = []struct {
 	path     string
 	priority int
 }{{"/dev/nvme0n1", -1}, {"/dev/nvme0n2", 5}}
 
-// swapOn makes swap areas of the disks of the guest, for as long as a test takes.
+// swapOn enables swap on the disks of the guest until the test ends.
 func swapOn(t *testing.T) {
 	t.Helper()
 	for _, a := range areas {
@@ -66,8 +66,8 @@ func makeSwap(t *testing.T, path string) {
 	}
 }
 
-// tuneSwap switches off and on what is root's alone; and leaves what is not, and what somebody switched
-// on since with another priority.
+// tuneSwap checks that areas accessible only to root are disabled and enabled again, and that other areas, and
+// those that somebody has enabled since with another priority, are not changed.
 func tuneSwap(t *testing.T, before map[string]string) {
 	first, second := areas[0], areas[1]
 	done(t, "apply", "--cpus", "3", "--only", "swap")
@@ -89,7 +89,7 @@ func tuneSwap(t *testing.T, before map[string]string) {
 		t.Fatal(err)
 	}
 	done(t, "restore")
-	// They come back in another order now; the next time they do not.
+	// They are enabled in another order now, but not the next time.
 	switchSwap(t, second.path, linux.SwapOff)
 	switchSwap(t, first.path, linux.SwapOff)
 	for _, a := range areas {

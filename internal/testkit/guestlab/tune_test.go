@@ -21,7 +21,7 @@ import (
 
 const journal = "/run/judged/tune.json"
 
-// tuned is judged tune; it returns the exit code too.
+// tuned runs judged tune. It also returns the exit code.
 func tuned(t *testing.T, args ...string) (int, tune.Report) {
 	t.Helper()
 	code, out := output(t, nil, append([]string{"tune"}, append(args, "--json")...)...)
@@ -32,7 +32,7 @@ func tuned(t *testing.T, args ...string) (int, tune.Report) {
 	return code, r
 }
 
-// done wants exit code 0 and reports what went wrong.
+// done expects exit code 0 and logs failures.
 func done(t *testing.T, args ...string) tune.Report {
 	t.Helper()
 	code, r := tuned(t, args...)
@@ -59,7 +59,7 @@ func setting(r tune.Report, id string) tune.Setting {
 	return tune.Setting{}
 }
 
-// read maps files to what they hold.
+// read maps paths to contents.
 func read(files map[string]string) map[string]string {
 	found := map[string]string{}
 	for path := range files {
@@ -69,7 +69,7 @@ func read(files map[string]string) map[string]string {
 }
 
 func TestPlainTune(t *testing.T) {
-	// What judged leaves of itself once and for all: the controllers that it hands down.
+	// judged permanently enables controllers for child groups.
 	run(t, api.Accepted, programs+"tiny")
 	swapOn(t)
 	begin := time.Now()
@@ -134,7 +134,7 @@ func tuneAndBack(t *testing.T, before map[string]string) {
 	again := done(t, "apply", "--cpus", "3")
 	for _, s := range again.Settings {
 		for _, v := range s.Values {
-			// A worker of the kernel may have been started meanwhile.
+			// A kernel worker may have been started in the meantime.
 			if v.State == tune.Set && s.ID != "kthreads" {
 				t.Errorf("the second apply set %s: %+v", s.ID, v)
 			}
@@ -159,7 +159,7 @@ func tuneAndBack(t *testing.T, before map[string]string) {
 	}
 }
 
-// waiter is a process that does nothing.
+// waiter is a process that only waits.
 type waiter struct {
 	pid int
 	end func()
@@ -184,7 +184,7 @@ func waiting(t *testing.T) waiter {
 	}}
 }
 
-// mayUse are the CPUs of all threads of a process, which must have the same.
+// mayUse returns the CPUs of all threads of a process, which must be equal.
 func mayUse(t *testing.T, w waiter) string {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", w.pid))
@@ -209,7 +209,8 @@ func passing(found map[string]api.DoctorStatus) int {
 	return n
 }
 
-// tuneInvalid has a group of somebody else on the CPU: the kernel takes the write, and keeps no partition.
+// tuneInvalid creates another group with the CPU: the kernel then accepts the write but marks the partition
+// invalid.
 func tuneInvalid(t *testing.T, before map[string]string) {
 	other := cgroups + "/other"
 	if err := os.Mkdir(other, 0o755); err != nil {
@@ -253,8 +254,8 @@ func write(t *testing.T, path, value string) {
 	}
 }
 
-// tuneKilled kills apply with SIGKILL at different moments: at once when the journal has that many
-// entries, until one came to its end before.
+// tuneKilled kills apply with SIGKILL when the journal has a given number of entries, with increasing numbers
+// until one apply completes before.
 func tuneKilled(t *testing.T, before map[string]string) {
 	files := slices.Sorted(maps.Keys(before))
 	files = slices.DeleteFunc(files, func(f string) bool {
@@ -303,7 +304,7 @@ func killAt(t *testing.T, entries int) bool {
 		}
 		text, err := os.ReadFile(journal)
 		if err == nil && strings.Count(string(text), `"setting":`) >= entries {
-			_ = cmd.Process.Kill() // has it ended already, Wait says how
+			_ = cmd.Process.Kill() // if it has already exited, Wait reports it
 			return (<-ended) != nil
 		}
 	}
@@ -327,7 +328,7 @@ func tuneServe(t *testing.T, before map[string]string) {
 	compareSnapshots(t, "after judged serve --tune", before, knobs)
 }
 
-// TestSMTTune takes the second thread of every core away and brings it back.
+// TestSMTTune takes the second thread of each core offline and brings it back.
 func TestSMTTune(t *testing.T) {
 	run(t, api.Accepted, programs+"tiny")
 	before := snapshot(t, everything)
@@ -344,7 +345,7 @@ func TestSMTTune(t *testing.T) {
 	done(t, "restore")
 	compareSnapshots(t, "after restore", before, everything)
 
-	// It is not the first thread of its core, so SMT stays on, and its sibling goes.
+	// It is not the first thread of its core, so SMT stays on, and its sibling is taken offline.
 	done(t, "apply", "--cpus", "3", "--only", "smt-off,smt-sibling-free")
 	if got := strings.TrimSpace(content("/sys/devices/system/cpu/online")); got != "0-1,3-7" {
 		t.Errorf("online are %s, want all but 2", got)

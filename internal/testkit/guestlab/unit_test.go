@@ -15,8 +15,8 @@ import (
 	"judged/internal/testkit/unit"
 )
 
-// TestPlainUnit runs the daemon with what judged.service gives it, its group
-// delegated by cgroup v2.
+// TestPlainUnit runs the daemon with the privileges and limits of judged.service, with its group delegated by
+// cgroup v2.
 func TestPlainUnit(t *testing.T) {
 	const path = "/data/judged.service"
 	u, err := unit.Read(path)
@@ -51,7 +51,7 @@ func TestPlainUnit(t *testing.T) {
 	before.compare(t)
 }
 
-// judge sends a job with one test.
+// judge submits a job with one test and returns its verdict.
 func (d *daemon) judge(t *testing.T, id, program, input, answer string) api.Verdict {
 	t.Helper()
 	digest, err := d.PutBlobFile(t.Context(), program)
@@ -73,8 +73,7 @@ func (d *daemon) judge(t *testing.T, id, program, input, answer string) api.Verd
 	return r.Verdict
 }
 
-// trees are the groups of judged processes, without the times that they started at
-// and their pid namespace.
+// trees returns the groups of judged processes, without their start times and pid namespaces.
 func trees(t *testing.T) []string {
 	t.Helper()
 	var found []string

@@ -18,12 +18,11 @@ import (
 	"judged/internal/testkit"
 )
 
-// samples are the programs of testdata/submissions with a verdict.
+// samples is the folder of the programs of testdata/submissions with a verdict.
 const samples = "/data/submissions/"
 
-// TestIsolatedLimit compares how far beyond the limit a program gets on a core
-// without a tick, whose counters lag by up to a second, and on one with; and that
-// the one has no tick indeed.
+// TestIsolatedLimit compares how far a program exceeds its limit on a core without a tick, whose counters lag
+// by up to a second, and on one with a tick. It also checks that the first one has no tick.
 func TestIsolatedLimit(t *testing.T) {
 	ticks := map[string]int64{}
 	least := func(cpus string) time.Duration {
@@ -42,7 +41,7 @@ func TestIsolatedLimit(t *testing.T) {
 	if ticks["2"]*5 > ticks["1"] {
 		t.Errorf("%d ticks on the nohz_full core, %d on the other", ticks["2"], ticks["1"])
 	}
-	// A host that is busy delays some kills; counters that lag do so every time.
+	// A busy host delays some kills; lagging counters would delay all of them.
 	const ratio = 1.25
 	bound := time.Duration(float64(ticking) * ratio)
 	for try := 1; tickless > bound && try < 4; try++ {
@@ -59,7 +58,7 @@ func TestIsolatedLimit(t *testing.T) {
 
 func TestIsolatedForkBomb(t *testing.T) {
 	r := run(t, api.TimeLimit, "--processes", "40", "--time-limit", "3s", "--policy", "single", programs+"bomb", "30")
-	// Every process but the first has written one byte, and none has ended.
+	// All processes except the first have written one byte, and none has exited.
 	if got := *r.Tests[0].Output; got != 39 {
 		t.Errorf("%d processes came into being, want 39", got)
 	}
@@ -67,7 +66,7 @@ func TestIsolatedForkBomb(t *testing.T) {
 
 type sample struct {
 	Name, Source, Problem string
-	Arch                  string // the only one that it is meant for, "" for all
+	Arch                  string // the only architecture it is for, "" for all
 	Static                bool
 	CPUs                  int
 	Checker               string
@@ -78,8 +77,8 @@ type sample struct {
 	MemoryPeak            *struct{ Min, Max units.Bytes } `json:"memory_peak_bytes"`
 }
 
-// relax gives time where it does not decide: the guest's CPUs are threads of a
-// busy host, and slow.
+// relax extends time limits that do not determine the verdict, because the guest's CPUs are threads of a busy
+// host.
 func (s sample) relax() api.Limits {
 	l := s.Limits
 	switch s.Verdict {
@@ -94,15 +93,14 @@ func (s sample) relax() api.Limits {
 	return l
 }
 
-// outcome is what a sample can say beforehand.
+// outcome is the part of a result that a sample determines.
 type outcome struct {
 	Verdict  api.Verdict
 	Exit     *api.Exit
-	PeakKept bool // within its bounds, if it has some
+	PeakKept bool // within its bounds, if it has any
 }
 
-// TestQueueVerdicts judges every static sample through a daemon of two
-// slots, all jobs at once.
+// TestQueueVerdicts judges all static samples with a daemon of two slots, all jobs at once.
 func TestQueueVerdicts(t *testing.T) {
 	before := look(t)
 	d := serve(t, "--cpu-list", "2-3", "--data-dir", t.TempDir())
@@ -157,7 +155,7 @@ func TestQueueVerdicts(t *testing.T) {
 	before.compare(t)
 }
 
-// deciding is the test whose verdict the job has.
+// deciding returns the test that determines the verdict of the job.
 func deciding(r api.Report) api.TestReport {
 	for _, test := range r.Tests {
 		if test.Verdict == r.Verdict {
@@ -167,8 +165,7 @@ func deciding(r api.Report) api.TestReport {
 	return api.TestReport{}
 }
 
-// readSamples returns those that a guest without libraries can run, on slots
-// of one CPU.
+// readSamples returns the samples that a guest without libraries can run, on slots with one CPU.
 func readSamples(t *testing.T) []sample {
 	t.Helper()
 	text, err := os.ReadFile("/data/samples.json")
@@ -213,15 +210,13 @@ func (s sample) job(t *testing.T, d *daemon) api.Job {
 	return j
 }
 
-// TestQueueSubmit submits from several processes at once, and drains the
-// daemon while both slots are busy: what runs is finished, what waits is judged
-// by the next daemon, nothing is lost.
+// TestQueueSubmit submits from several processes at once, and drains the daemon while both slots are busy:
+// running jobs are finished, waiting jobs are judged by the next daemon, and no job is lost.
 func TestQueueSubmit(t *testing.T) {
 	before := look(t)
 	data := t.TempDir()
 	d := serve(t, "--cpu-list", "2-3", "--data-dir", data)
-	// They sleep: of CPUs that spin, one emulating thread leaves the daemon too
-	// little.
+	// They sleep, because CPUs that spin would leave the daemon too little of the single emulating thread.
 	sleeping := d.submitAll(t, 2, "--wall-limit", "5s", "--policy", "single", samples+"sum/ILE-pause")
 	testkit.WaitFor(t, patience, "both slots to be busy", func() bool {
 		list, err := d.Slots(t.Context())

@@ -9,19 +9,18 @@ import (
 	"judged/internal/api"
 )
 
-// wide is what a slot of two CPUs is asked for with.
+// wide is the environment that configures a slot with two CPUs.
 var wide = []string{"JUDGED_SLOTS_WIDTH=2", "JUDGED_SLOTS_CPU_LIST=2-3"}
 
-// TestIsolatedWideSlot: nothing balances load onto CPUs that were isolated at
-// boot, so a slot of two of them is refused, and the reason and what to do said.
+// TestIsolatedWideSlot: the kernel does not balance load over CPUs that were isolated at boot, so judged
+// refuses a slot with two of them and reports the reason and the fix.
 func TestIsolatedWideSlot(t *testing.T) {
 	refused(t, "isolcpus=", "run", programs+"tiny")
 	refused(t, "isolcpus=", "serve", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir())
 }
 
-// TestPlainWideSlot has two threads compute in a slot of two CPUs. Where nothing
-// is isolated, and inside a partition of type root, each gets a CPU; inside one
-// of type isolated there is no such slot.
+// TestPlainWideSlot runs two busy threads in a slot with two CPUs. Without isolation, and inside a partition of
+// type root, each gets a CPU; inside an isolated partition judged refuses the slot.
 func TestPlainWideSlot(t *testing.T) {
 	t.Run("nothing isolated", spread)
 	apply := func(t *testing.T, want string, args ...string) {
@@ -39,8 +38,8 @@ func TestPlainWideSlot(t *testing.T) {
 	done(t, "restore")
 }
 
-// spread wants two threads to compute on both CPUs at once. One run that shows it is enough: a kernel that does not
-// balance load never does, and one whose emulator shares the host's CPUs with another may take a run to do so.
+// spread expects two threads to use both CPUs concurrently in at least one run. A kernel that does not balance
+// load never does that, and an emulator that shares the host's CPUs may need a run for it.
 func spread(t *testing.T) {
 	const runs = 5
 	for n := 1; ; n++ {
@@ -54,7 +53,7 @@ func spread(t *testing.T) {
 	}
 }
 
-// computeOnTwo runs the two threads and returns what shows that they did not compute at once, by the guest's clock.
+// computeOnTwo runs the two threads and returns why they did not run concurrently, by the guest's clock.
 func computeOnTwo(t *testing.T) (problems []string) {
 	t.Helper()
 	before := busy(t)
@@ -82,7 +81,7 @@ func computeOnTwo(t *testing.T) (problems []string) {
 	return problems
 }
 
-// refused wants judged to say in one line that it makes no such slot, and why.
+// refused checks that judged refuses such a slot with the reason in one line.
 func refused(t *testing.T, reason string, args ...string) {
 	t.Helper()
 	before := look(t)
@@ -90,10 +89,10 @@ func refused(t *testing.T, reason string, args ...string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// A daemon that is not refused serves for ever.
+	// A daemon that accepts the slot runs forever.
 	bound := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer bound.Stop()
-	_ = cmd.Wait() // its exit code is looked at
+	_ = cmd.Wait() // its exit code is checked
 	said := strings.TrimSpace(stderr.String())
 	if code := cmd.ProcessState.ExitCode(); code != 2 || strings.Contains(said, "\n") ||
 		!strings.Contains(said, reason) || !strings.Contains(said, "does not balance load") {

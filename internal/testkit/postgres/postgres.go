@@ -1,6 +1,5 @@
-// Package postgres runs a real PostgreSQL server for a test: in a temporary
-// folder, as an unprivileged user, on a Unix socket. It can be killed and
-// started again with its data.
+// Package postgres runs a PostgreSQL server for a test: in a temporary folder, as an unprivileged user, on a
+// Unix socket. It can be killed and restarted with its data.
 package postgres
 
 import (
@@ -17,8 +16,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// Server is a PostgreSQL server of one test. Its methods are called from one
-// goroutine.
+// Server is a PostgreSQL server for one test. It is not safe for concurrent use.
 type Server struct {
 	programs  string
 	dir       string
@@ -27,13 +25,13 @@ type Server struct {
 	databases int
 }
 
-// unprivileged is nobody: the server refuses to run as root.
+// unprivileged is the user nobody, because the server refuses to run as root.
 const unprivileged = 65534
 
-// deadline bounds each step of the server.
+// deadline limits each step of the server.
 const deadline = time.Minute
 
-// Start starts a server that ends with the test. Settings are those of Open.
+// Start starts a server that is stopped when the test ends. Settings are those of Open.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	testkit.Need(t, testkit.Postgres)
@@ -49,15 +47,14 @@ func Start(t testing.TB, settings ...string) *Server {
 	return s
 }
 
-// Open starts a server. Settings are of postgresql.conf, such as "fsync=off",
-// which loses nothing when only processes are killed.
+// Open starts a server. Settings are lines of postgresql.conf, such as "fsync=off", which loses no data if only
+// processes are killed.
 func Open(settings ...string) (*Server, error) {
 	programs, err := testkit.PostgresPrograms()
 	if err != nil {
 		return nil, err
 	}
-	// Not t.TempDir: a folder there is closed to other users, and a socket's
-	// path has at most 107 bytes.
+	// Not t.TempDir, because it is inaccessible to other users, and the path of a socket has at most 107 bytes.
 	dir, err := os.MkdirTemp("", "judged-pg-")
 	if err != nil {
 		return nil, err
@@ -73,7 +70,7 @@ func Open(settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// initialize makes the folder that the server has its data in.
+// initialize creates the data folder of the server.
 func (s *Server) initialize() error {
 	if os.Geteuid() == 0 {
 		if err := os.Chown(s.dir, unprivileged, unprivileged); err != nil {
@@ -88,7 +85,7 @@ func (s *Server) initialize() error {
 	return nil
 }
 
-// Close ends the server and removes its data.
+// Close stops the server and removes its data.
 func (s *Server) Close() error {
 	var err error
 	if s.process != nil {
@@ -109,7 +106,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Database makes an empty database for a test and returns its URL.
+// Database creates an empty database for a test and returns its URL.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	url, err := s.NewDatabase()
@@ -119,7 +116,7 @@ func (s *Server) Database(t testing.TB) string {
 	return url
 }
 
-// NewDatabase makes an empty database and returns its URL.
+// NewDatabase creates an empty database and returns its URL.
 func (s *Server) NewDatabase() (url string, err error) {
 	s.databases++
 	name := fmt.Sprintf("test%d", s.databases)
@@ -137,8 +134,8 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// start waits until the server answers. Processes of a killed server hold its memory until
-// they notice; the new one ends at once while there is one.
+// start waits until the server answers. Processes of a killed server use its memory until they notice, and a
+// new server exits immediately while there is one.
 func (s *Server) start() error {
 	end := time.Now().Add(deadline)
 	for {
@@ -174,7 +171,7 @@ func (s *Server) tryStart() (answers bool, err error) {
 	return s.answers(ended), nil
 }
 
-// answers reports whether the server answers before it ends.
+// answers reports whether the server answers before it exits.
 func (s *Server) answers(ended <-chan error) bool {
 	for {
 		if _, err := s.psql("SELECT 1"); err == nil {
@@ -193,7 +190,7 @@ func (s *Server) psql(statement string) ([]byte, error) {
 		"--command="+statement).CombinedOutput()
 }
 
-// Kill ends the server by SIGKILL: its other processes end when they notice.
+// Kill kills the server with SIGKILL. Its other processes exit when they notice.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if err := s.stop(syscall.SIGKILL); err != nil {
@@ -201,7 +198,7 @@ func (s *Server) Kill(t testing.TB) {
 	}
 }
 
-// stop waits until the server has ended. It may have been killed before.
+// stop sends a signal and waits until the server has exited. It may have been killed before.
 func (s *Server) stop(signal syscall.Signal) error {
 	_ = s.process.Process.Signal(signal)
 	for end := time.Now().Add(deadline); s.process.Process.Signal(syscall.Signal(0)) == nil; {
@@ -213,7 +210,7 @@ func (s *Server) stop(signal syscall.Signal) error {
 	return nil
 }
 
-// CPUTicks is user and system time of the server, in 1/100 s.
+// CPUTicks returns the user and system time of the server in 1/100 s.
 func (s *Server) CPUTicks(t testing.TB) int {
 	t.Helper()
 	server := s.process.Process.Pid
@@ -226,7 +223,7 @@ func (s *Server) CPUTicks(t testing.TB) int {
 	return sum
 }
 
-// LogSize is how much the server has written to its log, in bytes.
+// LogSize returns the size of the server's log in bytes.
 func (s *Server) LogSize(t testing.TB) int64 {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(s.dir, "log"))
@@ -236,7 +233,7 @@ func (s *Server) LogSize(t testing.TB) int64 {
 	return info.Size()
 }
 
-// Log is what the server has written to its log after the first bytes.
+// Log returns the server's log from the given offset on.
 func (s *Server) Log(t testing.TB, after int64) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))

@@ -1,5 +1,5 @@
-// Package proxy is a TCP proxy for tests that cuts and delays: between a judge node and a
-// front, or as a load balancer before several.
+// Package proxy provides a TCP proxy for tests that can delay and cut connections. It is used between a judge
+// node and a front, or as a load balancer.
 package proxy
 
 import (
@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Proxy forwards connections to the next of its servers that can be reached. It is safe for
-// concurrent use.
+// Proxy forwards each connection to the next reachable server. It is safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
 	servers  []string
@@ -25,14 +24,14 @@ type Proxy struct {
 	conns  map[net.Conn]bool
 }
 
-// fault is what happens to one request.
+// fault describes the failure of one request.
 type fault struct {
 	matches func(request string) bool
-	bytes   int // of the answer that are forwarded before the connection is cut
+	bytes   int // bytes of the answer that are forwarded before the connection is cut
 	done    chan struct{}
 }
 
-// Open starts a proxy. Servers are addresses HOST:PORT.
+// Open starts a proxy for servers, which are addresses HOST:PORT.
 func Open(servers ...string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,14 +42,14 @@ func Open(servers ...string) (*Proxy, error) {
 	return p, nil
 }
 
-// Close ends the proxy and its connections.
+// Close closes the proxy and its connections.
 func (p *Proxy) Close() {
 	p.listener.Close()
 	p.Cut()
 	p.tasks.Wait()
 }
 
-// Start starts a proxy that ends with the test.
+// Start starts a proxy that is closed when the test ends.
 func Start(t testing.TB, servers ...string) *Proxy {
 	t.Helper()
 	p, err := Open(servers...)
@@ -61,10 +60,10 @@ func Start(t testing.TB, servers ...string) *Proxy {
 	return p
 }
 
-// URL is the address of the proxy.
+// URL returns the URL of the proxy.
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Delay holds all data back for d in each direction.
+// Delay delays all data by d in each direction.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +79,8 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Lose lets the next request that matches reach the server, forwards so many bytes of its
-// answer and cuts both connections. The channel is closed then. Small requests come whole.
+// Lose forwards the next matching request to the server, forwards the given number of bytes of its answer, cuts
+// both connections, and then closes the channel. Small requests arrive in one piece.
 func (p *Proxy) Lose(bytes int, matches func(request string) bool) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +89,7 @@ func (p *Proxy) Lose(bytes int, matches func(request string) bool) <-chan struct
 	return f.done
 }
 
-// faultOf takes the fault of a request.
+// faultOf removes and returns the fault of a request, or nil.
 func (p *Proxy) faultOf(data []byte) *fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +112,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// dial connects to the next server that can be reached.
+// dial connects to the next reachable server.
 func (p *Proxy) dial() (server net.Conn, err error) {
 	for range p.servers {
 		p.mu.Lock()
@@ -127,8 +126,8 @@ func (p *Proxy) dial() (server net.Conn, err error) {
 	return nil, errors.Join(err, errors.New("no server can be reached"))
 }
 
-// forward serves one connection. Requests on it follow one another, so the answer of a
-// request with a fault is the next data from the server.
+// forward serves one connection. Its requests are sequential, so the answer to a request with a fault is the
+// next data from the server.
 func (p *Proxy) forward(client net.Conn) {
 	defer client.Close()
 	server, err := p.dial()
@@ -181,8 +180,8 @@ func (p *Proxy) forward(client net.Conn) {
 	}
 }
 
-// copy forwards data until an end, an error or a fault. look says how much of the data to
-// forward, and the fault.
+// copy forwards data until the end, an error or a fault. look returns how much of the data to forward, and the
+// fault.
 func (p *Proxy) copy(to io.Writer, from io.Reader, look func([]byte) (int, *fault)) {
 	buffer := make([]byte, 64<<10)
 	for {

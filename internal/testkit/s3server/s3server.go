@@ -1,5 +1,5 @@
-// Package s3server runs a real S3-compatible server for a test: Versity's gateway over a
-// temporary folder, on loopback.
+// Package s3server runs an S3-compatible server for a test: Versity's gateway over a temporary folder, on
+// loopback.
 package s3server
 
 import (
@@ -17,7 +17,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// Server is a server of one test with one empty bucket.
+// Server is a server for one test with one empty bucket.
 type Server struct {
 	address string
 	folder  string
@@ -29,11 +29,11 @@ const (
 	deadline = time.Minute
 )
 
-// credentials are those of the only user.
+// credentials are the credentials of the only user.
 var credentials = [2]string{"tester", "secret of the tester"}
 
-// Start starts a server that ends with the test. Clients in this process and in those that
-// it starts find the credentials in the environment.
+// Start starts a server that is stopped when the test ends. It sets the credentials in the environment of this
+// process and its children.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	testkit.Need(t, testkit.S3)
@@ -55,7 +55,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// URL is the address of the bucket for blobs.url.
+// URL returns the bucket's address in the format of blobs.url.
 func (s *Server) URL() string { return "s3://" + bucket + "/blobs?endpoint=http://" + s.address }
 
 // Restart starts the server after Kill and waits until it answers.
@@ -76,13 +76,13 @@ func (s *Server) Restart(t testing.TB) {
 	})
 }
 
-// Kill ends the server by SIGKILL.
+// Kill kills the server with SIGKILL.
 func (s *Server) Kill() {
-	_ = s.process.Process.Kill() // it may have ended
+	_ = s.process.Process.Kill() // it may have exited
 	_ = s.process.Wait()
 }
 
-// Freeze stops the server by SIGSTOP, so that connections are accepted and not answered.
+// Freeze stops the server with SIGSTOP, so that it accepts connections but does not answer.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	if err := s.process.Process.Signal(syscall.SIGSTOP); err != nil {

@@ -13,16 +13,15 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Build makes the sample's program in dir and sets Program. Samples that are
-// built alike share one. What is built takes the compiler of its language.
+// Build builds the sample's program in dir and sets Program. Samples with the same source and flags share a
+// program. It needs the compiler of the language.
 func (s *Sample) Build(ctx context.Context, flags []string, dir string) error {
 	path := filepath.Join(dir, s.key(flags))
 	if _, err := os.Stat(path); err == nil {
 		s.Program = path
 		return nil
 	}
-	// A program that was cut short must not be taken for one that is built, so
-	// it gets its name last.
+	// Rename the complete program last, so that a partial one is never used.
 	err := s.make(ctx, flags, path+".tmp")
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -53,11 +52,11 @@ func (s *Sample) make(ctx context.Context, flags []string, out string) error {
 	return s.copy(out)
 }
 
-// makeJar makes an archive whose class Main is the program.
+// makeJar creates a JAR file whose main class is Main.
 func (s *Sample) makeJar(ctx context.Context, out string) error {
 	classes := out + ".classes"
 	defer os.RemoveAll(classes)
-	// javac wants a class in the file of its name.
+	// javac requires the file name to match the class.
 	source := filepath.Join(classes, "Main.java")
 	if err := os.Mkdir(classes, 0o755); err != nil {
 		return err
@@ -75,10 +74,10 @@ func (s *Sample) makeJar(ctx context.Context, out string) error {
 	return run(ctx, "jar", noPerfData, "cfe", out, "Main", "-C", classes, ".")
 }
 
-// noPerfData keeps a virtual machine from leaving a folder in /tmp.
+// noPerfData keeps the JVM from leaving a folder in /tmp.
 const noPerfData = "-J-XX:-UsePerfData"
 
-// key names a program by all that it is made of.
+// key returns a name that depends on everything the program is built from.
 func (s *Sample) key(flags []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(s.arguments(flags, ""), "\x00")))
 	return fmt.Sprintf("%s-%x", filepath.Base(s.Source), sum[:6])
@@ -108,8 +107,8 @@ func run(ctx context.Context, compiler string, args ...string) error {
 	return nil
 }
 
-// InSandbox reports whether a program of this name is in the sandbox's path,
-// as far as this host shows: a sandbox sees the host's folders.
+// InSandbox reports whether a program of this name is in the search path of sandboxes, which see the host's
+// folders.
 func InSandbox(name string) bool {
 	for dir := range strings.SplitSeq(initproc.Path, ":") {
 		info, err := os.Stat(filepath.Join(dir, name))

@@ -1,7 +1,5 @@
-// Package samples reads testdata/samples.json, the programs with known
-// verdicts, builds them, and makes jobs of them whose files are paths of this
-// host. Tests get everything from Load; make demo, which has no test to fail,
-// uses Read and Build.
+// Package samples reads testdata/samples.json, the programs with known verdicts, builds them, and creates jobs
+// from them with paths of this host. Tests use Load; make demo, which is not a test, uses Read and Build.
 //
-// What a verdict is compared with is here as data. Judging is not.
+// The package contains the expected results as data. It does not judge.
 package samples

@@ -7,10 +7,9 @@ import (
 	"judged/internal/testkit"
 )
 
-// Load returns the samples of testdata/samples.json that are meant for this
-// processor, built in a folder that goes when t ends, and how many are not
-// meant for it. The test is skipped (see testkit.Need) where there is no
-// C compiler; a sample whose other needs are missing is not built.
+// Load builds the samples of testdata/samples.json for this processor in a folder that is removed when t ends,
+// and returns them and the number of the others. The test is skipped (see testkit.Need) if there is no C
+// compiler. A sample whose other requirements are missing is not built.
 func Load(t testing.TB) (all []Sample, left int) {
 	t.Helper()
 	testkit.Need(t, testkit.GCC, testkit.StaticGCC)

@@ -20,28 +20,28 @@ import (
 
 // Set is the content of samples.json.
 type Set struct {
-	Flags   []string // of gcc, for every sample in C
+	Flags   []string // flags of gcc, for all samples in C
 	Samples []Sample // in the order of the file
 }
 
-// Sample is a program and what judging it must come to.
+// Sample is a program and its expected results.
 type Sample struct {
 	Name    string
-	Source  string                // path of this host
-	Static  bool                  // linked without loader and libraries; C only
-	Link    []string              // further flags of gcc
-	Needs   []testkit.Requirement // what else has to be installed
-	Arch    string                // the only GOARCH that it is meant for, "" for all
-	CPUs    int                   // in one slot, at least 1
-	Demo    bool                  // one of those that make demo shows
+	Source  string                // path on this host
+	Static  bool                  // statically linked; only for C
+	Link    []string              // additional flags of gcc
+	Needs   []testkit.Requirement // additional requirements
+	Arch    string                // the only GOARCH it is for, "" for all
+	CPUs    int                   // CPUs of the slot, at least 1
+	Demo    bool                  // used by make demo
 	Want    Want
 	Program string // path of the built program, "" before Build
 
-	job   api.Job // without program and tests
+	job   api.Job // without the program and the tests
 	tests []problem.Test
 }
 
-// Want is what is known of the report beforehand. Zero members say nothing.
+// Want is the expected part of a report. Zero values are ignored.
 type Want struct {
 	Verdict     api.Verdict // of the whole job
 	Exit        *api.Exit   // of the deciding test
@@ -49,13 +49,13 @@ type Want struct {
 	MemoryPeak  *Range
 }
 
-// Range is a range of sizes, both ends included.
+// Range is an inclusive range of sizes.
 type Range struct {
 	Min units.Bytes `json:"min"`
 	Max units.Bytes `json:"max"`
 }
 
-// file and entry are the JSON of samples.json.
+// file and entry are the JSON format of samples.json.
 type file struct {
 	Compile []string `json:"compile"`
 	Samples []entry  `json:"samples"`
@@ -81,8 +81,8 @@ type entry struct {
 	Demo        bool                  `json:"demo"`
 }
 
-// Read reads a samples.json. Unknown keys, names that come twice and problems
-// without tests are errors. Paths in it are relative to its folder.
+// Read reads a samples.json. Unknown keys, duplicate names and problems without tests are errors. Paths in it
+// are relative to its folder.
 func Read(path string) (Set, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -151,10 +151,10 @@ func (e entry) sample(dir string, tests []problem.Test) Sample {
 	}
 }
 
-// FitsArch reports whether the sample is meant for this processor.
+// FitsArch reports whether the sample is for this processor.
 func (s Sample) FitsArch() bool { return s.Arch == "" || s.Arch == runtime.GOARCH }
 
-// Job is the sample as a job. Its files are paths of this host, as parts.
+// Job returns the sample as a job. Its files are given by their paths on this host.
 func (s Sample) Job() api.Job {
 	j := s.job
 	j.Program = api.File{Part: s.Program}
@@ -165,7 +165,7 @@ func (s Sample) Job() api.Job {
 	return j
 }
 
-// Differences says in what a report is not as it must be, one line each.
+// Differences describes how a report differs from the expected one, one line each.
 func (w Want) Differences(r api.Report) []string {
 	var all []string
 	differ := func(what string, want, got any) {
@@ -191,7 +191,7 @@ func (w Want) Differences(r api.Report) []string {
 	return all
 }
 
-// deciding is the test whose verdict is the job's.
+// deciding returns the test that determines the job's verdict.
 func deciding(r api.Report) api.TestReport {
 	for _, t := range r.Tests {
 		if t.Verdict.Failed() {

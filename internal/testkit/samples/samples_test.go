@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
-// testdata is the repository's, where the problems are.
+// testdata returns the testdata folder of the repository, which contains the problems.
 func testdata(t *testing.T) string { return filepath.Join(testkit.RepoRoot(t), "testdata") }
 
 func TestParse(t *testing.T) {

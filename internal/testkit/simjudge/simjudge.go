@@ -1,5 +1,6 @@
-// Package simjudge has simulated judges: they send a front what a judged of role judge does, at the same times, and draw
-// reports instead of judging. A machine with few CPUs can have many of them.
+// Package simjudge provides simulated judges. They send the same requests to a front as a judged with role
+// judge, at the same times, but generate random reports instead of judging. A machine with few CPUs can run
+// many of them.
 package simjudge
 
 import (
@@ -25,31 +26,31 @@ import (
 type Judge struct {
 	Name  string
 	Front client.Client
-	// Hardware is what it says of its host; nil is that of all simulated judges.
+	// Hardware describes its host; nil means the default of all simulated judges.
 	Hardware map[string]string
 	// TestTime is how long a test takes.
 	TestTime time.Duration
 	// Report returns the report of a job; nil accepts all jobs.
 	Report func(api.Work) api.Report
-	// Finished counts the jobs, and Failed the requests that no front has answered, which a judge repeats.
+	// Finished counts the jobs, and Failed the unanswered requests, which a judge repeats.
 	Finished, Failed *atomic.Int64
 
 	source *judge.Source
 	spool  string
 	busy   atomic.Bool
-	known  api.NodeCommands // of the last registration
+	known  api.NodeCommands // answer to the last registration
 }
 
 const (
-	// fingerprintOfAll is the fingerprint of every simulated judge.
+	// fingerprintOfAll is the fingerprint of all simulated judges.
 	fingerprintOfAll = "simulated"
-	// again is the pause after a request without an answer.
+	// again is the delay before an unanswered request is repeated.
 	again = 100 * time.Millisecond
-	// heartbeat is that of a judged.
+	// heartbeat is the same as that of judged.
 	heartbeat = 10 * time.Second
 )
 
-// hardware, languageIDs and kernels are as many as those of a host.
+// hardware, languageIDs and kernels have realistic sizes.
 var (
 	hardware = map[string]string{"kernel": "6.12.48+deb13-cloud-amd64", "cpu_model": "simulated", "microcode": "0x1",
 		"cores": "1", "threads_per_core": "1", "nodes": "1", "caches": "32K 32K 1M 32M", "hypervisor": "false",
@@ -77,7 +78,7 @@ func (j *Judge) Join(ctx context.Context) (err error) {
 	return nil
 }
 
-// Run takes jobs until ctx is done. The error is one that a judge does not repeat.
+// Run judges jobs until ctx is done. It returns errors that a judge does not retry.
 func (j *Judge) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
@@ -89,7 +90,7 @@ func (j *Judge) Run(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(j.spool))
 }
 
-// register sends what the front does not know yet, as a judged does.
+// register sends what the front does not know yet, like judged.
 func (j *Judge) register(ctx context.Context, started bool) error {
 	r := api.Registration{Version: "simulated", Pool: "default", Fingerprint: fingerprintOfAll, Ready: true,
 		Time: time.Now(), Started: started, Slots: []api.NodeSlot{{CPUs: "1", State: "idle"}}}
@@ -115,7 +116,7 @@ func (j *Judge) register(ctx context.Context, started bool) error {
 	return err
 }
 
-// keepUp registers again and again, from a random time on: judges do not start at once.
+// keepUp registers repeatedly, starting at a random time, because judges do not start simultaneously.
 func (j *Judge) keepUp(ctx context.Context) {
 	poll.Sleep(ctx, rand.N(api.RegisterEvery))
 	for ctx.Err() == nil {
@@ -146,7 +147,8 @@ func (j *Judge) judge(ctx context.Context) error {
 	return nil
 }
 
-// attempt judges a job as long as it has the lease. One that ends before its report is there gives the job back.
+// attempt judges a job while it has the lease. If the judge stops before the report is ready, it returns the
+// job.
 func (j *Judge) attempt(ctx context.Context, w api.Work) error {
 	held, lose := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
@@ -161,7 +163,7 @@ func (j *Judge) attempt(ctx context.Context, w api.Work) error {
 		if held.Err() != nil {
 			break
 		}
-		_ = j.source.Emit(w.Lease, n+1, t) // the report has what is too much for one moment
+		_ = j.source.Emit(w.Lease, n+1, t) // the report contains updates that are dropped here
 	}
 	lost := held.Err() != nil
 	lose()
@@ -204,7 +206,7 @@ func (j *Judge) watch(ctx context.Context, lose func(), l api.Lease) {
 	}
 }
 
-// finish hands in a report, also while the judge ends. One that no front receives is repeated.
+// finish submits a report, even while the judge stops. It repeats the request until a front receives it.
 func (j *Judge) finish(ctx context.Context, w api.Work, report api.Report) error {
 	err := j.source.Finish(context.WithoutCancel(ctx), w.Lease, report)
 	for errors.Is(err, api.ErrUnavailable) && ctx.Err() == nil {
@@ -218,7 +220,7 @@ func (j *Judge) finish(ctx context.Context, w api.Work, report api.Report) error
 	return err
 }
 
-// sample is a test with one run, with as much evidence as one on a virtual machine has.
+// sample returns a test with one run, with as much evidence as a run on a virtual machine has.
 func sample() api.TestReport {
 	cpu, wall, none := usual, usual+time.Millisecond, time.Duration(0)
 	peak, count := units.Bytes(3<<20), int64(17)
@@ -238,12 +240,12 @@ func (j *Judge) count(n *atomic.Int64) {
 }
 
 const (
-	// usual is the CPU time of a job, and noise by how much it varies from run to run.
+	// usual is the CPU time of a job, and noise is its variation from run to run.
 	usual = 200 * time.Millisecond
 	noise = 0.005
 )
 
-// reportOf accepts each test of a job.
+// reportOf returns a report that accepts all tests of a job.
 func reportOf(w api.Work, accepted api.TestReport) api.Report {
 	rep := api.Report{Verdict: api.Accepted, Host: &api.HostReport{Name: "simulated", Fingerprint: fingerprintOfAll,
 		Kernel: "6", CPUModel: "simulated", Isolation: "none", Turbo: "off"}}
@@ -254,8 +256,8 @@ func reportOf(w api.Work, accepted api.TestReport) api.Report {
 	return rep
 }
 
-// Times returns a Judge.Report whose tests have one run, whose CPU time is drawn. slow is by which part it is longer than on
-// other judges. seed makes it the same each time.
+// Times returns a Judge.Report whose tests have one run with a random CPU time. slow is the fraction by which
+// it is longer than on other judges. The same seed gives the same times.
 func Times(slow float64, seed uint64) func(api.Work) api.Report {
 	r := rand.New(rand.NewPCG(7, seed))
 	return func(w api.Work) api.Report {

@@ -12,15 +12,14 @@ import (
 	"testing"
 )
 
-// The environment of a process that is to become the unit's.
+// The environment of a process that will become the unit's.
 const (
 	unitEnv  = "JUDGED_TEST_UNIT"
 	groupEnv = "JUDGED_TEST_UNIT_GROUP"
 )
 
-// Command is a program that is started as the unit's. It goes by way of the
-// test binary, whose TestMain calls Main first. What it leaves in its delegated
-// control group makes the test fail.
+// Command returns a program that is started like that of the unit. It starts the test binary, whose TestMain
+// must call Main first. The test fails if the program leaves anything in its delegated control group.
 func Command(t *testing.T, path, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := filepath.Abs(path)
@@ -33,20 +32,19 @@ func Command(t *testing.T, path, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// delegate makes the control groups that systemd hands to a unit with
-// Delegate=yes: of v1 it has no cpuset.
+// delegate creates the control groups that systemd delegates to a unit with Delegate=yes. On v1 there is no
+// cpuset.
 func delegate(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("judges-%d.service", os.Getpid())
 	for _, dir := range groups(name) {
-		// For v2: the root may have processes and hand controllers down.
-		// v1 has no such file
+		// For v2: the root may have processes and enable controllers for child groups. v1 has no such file.
 		_ = os.WriteFile(filepath.Dir(dir)+"/cgroup.subtree_control", []byte("+cpuset +memory +pids"), 0)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = os.Remove(dir + "/daemon") // its leaf on v2, which judged leaves for systemd to remove
+			_ = os.Remove(dir + "/daemon") // on v2, judged leaves its leaf group for systemd to remove
 			if err := os.Remove(dir); err != nil {
 				t.Error(err)
 			}
@@ -66,14 +64,13 @@ func groups(name string) []string {
 	return found
 }
 
-// Main makes a process that Command started the program that it is for, and
-// does not return then.
+// Main replaces a process started by Command with its program. It returns in other processes only.
 func Main() {
 	path := os.Getenv(unitEnv)
 	if path == "" {
 		return
 	}
-	runtime.LockOSThread() // what execve goes by is this thread's
+	runtime.LockOSThread() // execve uses the privileges of this thread
 	u, err := Read(path)
 	if err == nil {
 		err = u.become()
@@ -86,7 +83,7 @@ func Main() {
 	os.Exit(125)
 }
 
-// become gives up everything that the unit does not have, the rights last.
+// become drops everything that the unit does not have, privileges last.
 func (u Unit) become() error {
 	for _, dir := range groups(os.Getenv(groupEnv)) {
 		if err := os.WriteFile(dir+"/cgroup.procs", []byte("0"), 0); err != nil {
@@ -109,7 +106,7 @@ func (u Unit) become() error {
 		}
 		if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, dropBounding, uintptr(c), 0); errno != 0 &&
 			errno != syscall.EINVAL {
-			return fmt.Errorf("drop capability %s: %w", names[c], errno) // EINVAL: this kernel does not know it
+			return fmt.Errorf("drop capability %s: %w", names[c], errno) // EINVAL: unknown to this kernel
 		}
 	}
 	if u.NoNewPrivileges {
@@ -120,8 +117,7 @@ func (u Unit) become() error {
 	return nil
 }
 
-// setLimit goes as far up as it may: the root of a container has no
-// CAP_SYS_RESOURCE, where systemd has.
+// setLimit sets a limit as high as allowed: unlike systemd, the root of a container lacks CAP_SYS_RESOURCE.
 func setLimit(resource int, l syscall.Rlimit) error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &now); err != nil {
@@ -134,8 +130,8 @@ func setLimit(resource int, l syscall.Rlimit) error {
 	return err
 }
 
-// protect is ProtectSystem=strict, ProtectHome=yes, PrivateTmp=yes and the
-// StateDirectory and RuntimeDirectory: mounts that this process alone sees.
+// protect implements ProtectSystem=strict, ProtectHome=yes, PrivateTmp=yes, StateDirectory and RuntimeDirectory
+// with mounts that only this process sees.
 func (u Unit) protect() error {
 	if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("unshare mounts: %w", err)
@@ -143,7 +139,7 @@ func (u Unit) protect() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keep mounts apart: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(u.StateDirectory), 0o755); err != nil { // a guest has none
+	if err := os.MkdirAll(filepath.Dir(u.StateDirectory), 0o755); err != nil { // missing in a guest
 		return err
 	}
 	if err := readOnly(); err != nil {
@@ -167,7 +163,7 @@ func (u Unit) protect() error {
 	return nil
 }
 
-// readOnly makes everything so but /dev, /proc and /sys.
+// readOnly makes all mounts read-only except /dev, /proc and /sys.
 func readOnly() error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

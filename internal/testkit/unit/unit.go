@@ -1,11 +1,9 @@
-// Package unit starts a program the way systemd would by a unit file, as far as
-// the file speaks of the rights and limits of the process: capabilities,
-// no_new_privs, resource limits, umask, what it sees of the file system and may
-// write to, and a control group that is delegated to it. It is for machines
-// without systemd, where tests run.
+// Package unit starts a program as systemd would with a unit file, regarding the privileges and limits of the
+// process: capabilities, no_new_privs, resource limits, umask, its view of the file system, and a delegated
+// control group. It is for tests on machines without systemd.
 //
-// A line of the file that the package does not know is an error, so that the
-// unit cannot come to mean more than what is tested.
+// A line of the file that the package does not know is an error, so that a unit cannot contain settings that
+// are not tested.
 package unit
 
 import (
@@ -17,23 +15,23 @@ import (
 	"syscall"
 )
 
-// Unit is what a unit file says of its process.
+// Unit is the part of a unit file that describes its process.
 type Unit struct {
-	Capabilities     []int // of the bounding set, by number
+	Capabilities     []int // bounding set, by number
 	NoNewPrivileges  bool
 	Umask            int
 	Limits           map[int]syscall.Rlimit // by resource
 	StateDirectory   string                 // below /var/lib
-	RuntimeDirectory string                 // below /run; "" for none
+	RuntimeDirectory string                 // below /run; "" if not set
 }
 
-// elsewhere are lines of [Service] that say when and what systemd starts and
-// how it looks after that, or ask for what is so anyway.
+// elsewhere lists settings of [Service] that concern when and what systemd starts and how it supervises it, or
+// that request defaults.
 var elsewhere = []string{"Type", "NotifyAccess", "ExecStart", "ExecReload", "Slice", "KillMode", "TimeoutStopSec",
 	"Restart", "RestartSec", "OOMPolicy",
 	"TasksMax", "StateDirectoryMode", "RuntimeDirectoryPreserve", "ConfigurationDirectory", "KeyringMode"}
 
-// required are lines that Main acts as if they were there.
+// required lists settings that the file must contain, because Main always applies them.
 var required = []string{"Delegate=yes", "ProtectSystem=strict", "ProtectHome=yes", "PrivateTmp=yes",
 	"ProtectControlGroups=no", "ProcSubset=all"}
 
@@ -96,7 +94,7 @@ func (u *Unit) set(key, value string) (err error) {
 	return err
 }
 
-// limit reads SOFT:HARD, or one for both.
+// limit parses SOFT:HARD, or one value for both.
 func limit(value string) (syscall.Rlimit, error) {
 	soft, hard, ok := strings.Cut(value, ":")
 	if !ok {
@@ -121,7 +119,7 @@ func limit(value string) (syscall.Rlimit, error) {
 	return syscall.Rlimit{Cur: numbers[0], Max: numbers[1]}, nil
 }
 
-// names are the capabilities of linux/capability.h, in their order.
+// names are the capabilities of linux/capability.h in their order.
 var names = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE
 	NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE
 	SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM
@@ -139,8 +137,8 @@ func capabilities(value string) ([]int, error) {
 	return all, nil
 }
 
-// Status is what /proc/PID/status says of a process of the unit: a root that
-// has all that it may have, and no more.
+// Status returns the expected fields of /proc/PID/status for a process of the unit: root with all the
+// privileges that it may have, and no more.
 func (u Unit) Status() map[string]string {
 	var set uint64
 	for _, c := range u.Capabilities {

@@ -1,9 +1,8 @@
-// Command init is the first process of a test guest. It mounts what a host
-// has, has the commands of the plan run in order and their results sent over
-// the second serial port, and powers the machine off.
+// Command init is the first process of a test guest. It mounts the usual file systems, runs the commands of the
+// plan in order, sends their results over the second serial port, and powers the machine off.
 //
-// Started again inside the guest it is the small tool that a guest without a
-// user land lacks: "/init cat FILE…" copies files to standard output.
+// If it is started again inside the guest, which has no other programs, it is a small tool: "/init cat FILE…"
+// copies files to standard output.
 package main
 
 import (
@@ -25,15 +24,13 @@ func main() {
 	if err := first(); err != nil {
 		fmt.Fprintln(os.Stderr, "init:", err)
 	}
-	// The kernel panics when its first process returns, so there is no way
-	// out but this one.
+	// The kernel panics if its first process exits, so it must power off.
 	syscall.Sync()
 	syscall.Reboot(syscall.LINUX_REBOOT_CMD_POWER_OFF)
 }
 
-// first is the work of process 1: the mounts, and reaping whatever loses its
-// parent while its one child, supervise, runs the commands. In one process the
-// two would take each other's exit statuses.
+// first is process 1: it mounts file systems and reaps orphans, while its child, supervise, runs the commands.
+// In a single process, reaping orphans would collect the exit statuses of commands.
 func first() error {
 	if err := mountAll(); err != nil {
 		return report(err)
@@ -63,7 +60,7 @@ func first() error {
 	}
 }
 
-// report sends the host why nothing can be run.
+// report sends the host an error that prevents commands from running.
 func report(err error) error {
 	port, openErr := openChannel()
 	if openErr != nil {
@@ -103,8 +100,7 @@ func supervise() error {
 	return drain(port)
 }
 
-// beat shows the host that processes and timers still run here, while a command has
-// nothing to say.
+// beat shows the host that processes and timers still run while a command has no output.
 func beat(out *channel) {
 	for range time.Tick(wire.BeatPeriod) {
 		if out.send(wire.Frame{Stream: wire.Beat}) != nil {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// mountAll arranges the root and then what every host has mounted.
+// mountAll sets up the root and then mounts the usual file systems.
 func mountAll() error {
 	if err := leaveRootfs(); err != nil {
 		return err
@@ -23,7 +23,7 @@ func mountAll() error {
 		{"debugfs", "/sys/kernel/debug", "debugfs", ""},
 		{"cgroup2", "/sys/fs/cgroup", "cgroup2", ""},
 	} {
-		// sysfs has its mount points and refuses to make any.
+		// sysfs has its mount points and does not allow new ones.
 		if err := os.MkdirAll(m.target, 0o755); err != nil {
 			return fmt.Errorf("make mount point: %w", err)
 		}
@@ -34,11 +34,10 @@ func mountAll() error {
 	return os.Symlink("/proc/self/fd", "/dev/fd")
 }
 
-// leaveRootfs puts a bind mount of the initramfs over it and goes there. On
-// the initramfs itself pivot_root(2) fails with EINVAL, since its mount has no
-// parent, and every sandbox begins with that call. Moving the mount over "/"
-// before chroot(2) matters too: a process that the kernel takes for chrooted
-// may not make user namespaces.
+// leaveRootfs bind-mounts the initramfs over itself and changes the root to it. On the initramfs itself
+// pivot_root(2), with which every sandbox starts, fails with EINVAL, because its mount has no parent. Moving
+// the mount to "/" before chroot(2) is also necessary, because a process that the kernel considers chrooted
+// cannot create user namespaces.
 func leaveRootfs() error {
 	const stage = "/.root"
 	if err := os.MkdirAll(stage, 0o755); err != nil {
@@ -59,7 +58,7 @@ func leaveRootfs() error {
 	return os.Chdir("/")
 }
 
-// linkUp is "ip link set name up": loopback addresses work only then.
+// linkUp does "ip link set name up", without which loopback addresses do not work.
 func linkUp(name string) error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -82,7 +81,7 @@ func linkUp(name string) error {
 	return nil
 }
 
-// drain waits until the serial port has sent everything: power off does not.
+// drain waits until the serial port has sent everything, because power off does not.
 func drain(port *os.File) error {
 	const tcsbrk = 0x5409 // TCSBRK with 1 is tcdrain(3)
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, port.Fd(), tcsbrk, 1); errno != 0 {

@@ -13,11 +13,11 @@ import (
 	"judged/internal/testkit/guest/wire"
 )
 
-// channel sends frames. The streams of a command write to it side by side.
+// channel sends frames. The streams of a command use it concurrently.
 type channel struct {
 	mu  sync.Mutex // guards the rest
 	enc *json.Encoder
-	err error // the first one; later frames are dropped and the host misses Done
+	err error // the first error; later frames are dropped, and the host gets no Done
 }
 
 func (c *channel) send(f wire.Frame) error {
@@ -45,7 +45,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// run runs one command to its end and returns its Exit frame.
+// run runs one command and returns its Exit frame.
 func run(c wire.Command, to *channel) wire.Frame {
 	ctx, cancel := context.WithCancel(context.Background())
 	if c.Timeout > 0 {
@@ -61,8 +61,8 @@ func run(c wire.Command, to *channel) wire.Frame {
 	if c.Env == nil {
 		cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root", "TMPDIR=/tmp"}
 	}
-	// Its own group, so that the timeout reaches what it has started,
-	// and a limit on waiting for output that a survivor holds open.
+	// Its own group, so that the timeout also kills its children, and a limit on waiting for output that a
+	// remaining process holds open.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second

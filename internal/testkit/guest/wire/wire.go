@@ -1,5 +1,4 @@
-// Package wire is what the host and the guest's /init say to each other. It
-// holds the words only; sending them is the two ends' business.
+// Package wire defines the messages between the host and the guest's /init. It does not send them.
 package wire
 
 import (
@@ -7,12 +6,11 @@ import (
 	"time"
 )
 
-// PlanPath is where /init finds its Plan as JSON.
+// PlanPath is the path of the Plan in JSON.
 const PlanPath = "/plan.json"
 
-// Channel is the serial port that carries Frames, one JSON text a line. The
-// machine's first port is the console, into which the kernel writes at will; on
-// arm64 that one has another driver, which counts for itself.
+// Channel returns the serial port for Frames, one JSON text per line. The machine's first port is the console,
+// to which the kernel writes. On arm64 the two ports have different drivers with separate numbers.
 func Channel() string {
 	if runtime.GOARCH == "arm64" {
 		return "/dev/ttyS0"
@@ -20,48 +18,48 @@ func Channel() string {
 	return "/dev/ttyS1"
 }
 
-// BeatPeriod is the time between two signs of life, by the guest's clock.
+// BeatPeriod is the time between two beats, by the guest's clock.
 const BeatPeriod = time.Second
 
-// Plan is everything /init has to do.
+// Plan lists everything that /init has to do.
 type Plan struct {
 	Commands []Command
 }
 
-// Command is one program to run as root, with nothing on its standard input.
+// Command is a program that is run as root with empty standard input.
 type Command struct {
-	Name    string        // key of its Result; unique
-	Args    []string      // Args[0] is the absolute path
-	Env     []string      // instead of the default environment, when not nil
-	Dir     string        // working folder; "" is /
-	Timeout time.Duration // wall time of the guest; 0 leaves only the guest's
+	Name    string        // key of its Result; must be unique
+	Args    []string      // Args[0] is an absolute path
+	Env     []string      // if not nil, replaces the default environment
+	Dir     string        // working directory; "" means /
+	Timeout time.Duration // wall time in the guest; 0 means only the guest's timeout
 }
 
-// Stream says what a Frame carries.
+// Stream is the kind of a Frame.
 type Stream string
 
 const (
 	Stdout Stream = "stdout" // Data is output
 	Stderr Stream = "stderr" // Data is output
-	Exit   Stream = "exit"   // the command Name is over
-	Done   Stream = "done"   // all commands are over; the last frame
-	Beat   Stream = "beat"   // the guest lives; sent every BeatPeriod and not part of the results
-	Broken Stream = "broken" // /init could not do its work, see Failure; the last frame
+	Exit   Stream = "exit"   // the command Name has ended
+	Done   Stream = "done"   // all commands have ended; the last frame
+	Beat   Stream = "beat"   // sent every BeatPeriod to show that the guest is alive; not part of the results
+	Broken Stream = "broken" // /init has failed, see Failure; the last frame
 )
 
-// Frame is one line on the Channel. A carriage return may stand before the
-// line feed: the port's line discipline adds it.
+// Frame is one line on the Channel. There may be a carriage return before the line feed, added by the port's
+// line discipline.
 type Frame struct {
 	Stream Stream
-	Name   string `json:",omitempty"` // of the command
-	Data   []byte `json:",omitempty"` // base64 in the JSON text
+	Name   string `json:",omitempty"` // name of the command
+	Data   []byte `json:",omitempty"` // base64 in JSON
 
-	// The rest belongs to Exit. The byte counts are what was sent as output,
-	// so that the host notices a lost piece.
-	ExitCode    int    `json:",omitempty"` // -1 when killed or not started
+	// The following fields belong to Exit. The byte counts are the lengths of the output, so that the host
+	// notices lost data.
+	ExitCode    int    `json:",omitempty"` // -1 if killed or not started
 	Signal      string `json:",omitempty"` // name of the signal that killed it
 	StdoutBytes int64  `json:",omitempty"`
 	StderrBytes int64  `json:",omitempty"`
 
-	Failure string `json:",omitempty"` // not started, or killed for its timeout; also of Broken
+	Failure string `json:",omitempty"` // not started, or timed out; also for Broken
 }

@@ -1,5 +1,5 @@
-// Package inner is what guest's own test runs inside a guest: it shows that
-// the place is fit for tests of a sandbox.
+// Package inner is run inside a guest by the tests of package guest. It checks that tests of a sandbox can run
+// there.
 package inner
 
 import (
@@ -33,8 +33,7 @@ func TestRootWithCgroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Remove(dir) })
-	// Not one of the CPUs that isolcpus takes: Linux 6.12 keeps those out of
-	// every partition that is not isolated itself.
+	// Not one of the CPUs in isolcpus: Linux 6.12 rejects those for partitions that are not isolated.
 	put(filepath.Base(dir)+"/cpuset.cpus", "1")
 	put(filepath.Base(dir)+"/cpuset.cpus.partition", "root")
 	got, err := os.ReadFile(dir + "/cpuset.cpus.partition")
@@ -66,8 +65,8 @@ func TestLoopback(t *testing.T) {
 	c.Close()
 }
 
-// TestPivotRoot does in a mount namespace what a sandbox does first. It runs
-// itself again there, since a mount namespace belongs to a process.
+// TestPivotRoot performs the first steps of a sandbox in a mount namespace. It runs itself again, because a
+// mount namespace belongs to a process.
 func TestPivotRoot(t *testing.T) {
 	if os.Getenv("INNER_PIVOT") != "" {
 		pivot(t)
@@ -99,13 +98,11 @@ func pivot(t *testing.T) {
 	if err := syscall.PivotRoot(".", "."); err != nil {
 		t.Fatal("pivot root:", err)
 	}
-	// Only this process is left to see it, so it must not run testkit.Run's
-	// checks, which need /proc.
+	// Exit without testkit.Run's checks, which need /proc. Only this process can see the new root.
 	os.Exit(0)
 }
 
-// TestOrphansAreReaped leaves a grandchild to process 1 and waits until it is
-// gone altogether, not a zombie.
+// TestOrphansAreReaped leaves a grandchild to process 1 and waits until it has been reaped.
 func TestOrphansAreReaped(t *testing.T) {
 	if os.Getenv("INNER_ORPHAN") == "parent" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestLoopback$")
@@ -128,5 +125,5 @@ func TestOrphansAreReaped(t *testing.T) {
 	})
 }
 
-// TestFails is for the host to see a failure come through.
+// TestFails fails, to test that the host reports a failure.
 func TestFails(t *testing.T) { t.Error("this is meant to fail") }
