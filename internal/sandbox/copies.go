@@ -251,7 +251,8 @@ func (c *Copies) copyFile(k *copied, f File, known fs.FileInfo) error {
 	return unchanged(src, known)
 }
 
-// unchanged is called after a copy: if the file has not changed, the copy is consistent.
+// unchanged returns an error if a file has changed since known. It is called after the copy, which is
+// consistent otherwise.
 func unchanged(f *os.File, known fs.FileInfo) error {
 	info, err := f.Stat()
 	if err == nil && identity(info) != identity(known) {

@@ -185,7 +185,7 @@ func (n *pidHandoff) open() (err error) {
 
 func (n *pidHandoff) close() {
 	n.file.Close()
-	_ = linux.UnmapWord(n.pid) // it is mapped
+	_ = linux.UnmapWord(n.pid) // cannot fail: the word is mapped
 }
 
 // NewOrder reports the order in which the programs of loaded sandboxes exit, by their indices, and the other

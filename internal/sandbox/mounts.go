@@ -68,8 +68,8 @@ func (d *mountStore) put(tree *os.File) (place string, err error) {
 	})
 }
 
-// putCopies mounts the folders of Copies, and a read-only clone of that mount, which is cloned for runs. The
-// file still refers to a writable mount.
+// putCopies mounts the folders of Copies, and a read-only clone of that mount. Runs get clones of the read-only
+// mount.
 func (d *mountStore) putCopies(ramfs *os.File) error {
 	return d.do(func() error {
 		if err := attach(ramfs, copiesPlace+"-writable"); err != nil {

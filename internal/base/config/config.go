@@ -186,7 +186,7 @@ type Canary struct {
 type Audit struct {
 	Percent  int           `toml:"percent"` // 0 disables audits
 	Interval time.Duration `toml:"interval"`
-	Shadow   time.Duration `toml:"shadow"` // how long results for a new pool only raise alarms
+	Shadow   time.Duration `toml:"shadow"` // how long audits of a new pool only raise alarms
 	// CrossCheck makes a second node judge contest jobs with a time near the limit.
 	CrossCheck bool `toml:"cross_check"`
 }

@@ -111,7 +111,7 @@ func TestWritable(t *testing.T) {
 	}
 }
 
-// A child without its parent's memory can still execute its steps.
+// TestKeepMemoryFromChildren: a child without its parent's memory can still execute its steps.
 func TestKeepMemoryFromChildren(t *testing.T) {
 	if os.Getenv("SLIM") == "" {
 		p, err := os.StartProcess("/proc/self/exe", []string{"slim", "-test.run", "^TestKeepMemoryFromChildren$"},

@@ -163,8 +163,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// The drop-in is a shell script: it must keep all words of the operator and must not leave a word of ours
-// twice.
+// TestDropIn: the drop-in, a shell script, must keep all words of the operator and must not leave a word of
+// ours twice.
 func TestDropIn(t *testing.T) {
 	h := bare("isolcpus=2 nosmt nohz_full=2 quiet", true)
 	h.Reserved, h.Width = cpuset.New(1), 1

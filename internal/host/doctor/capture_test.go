@@ -13,7 +13,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// A capture must give the same report as the host itself.
+// TestCaptureAnswersLikeTheHost: a capture must give the same report as the host itself.
 func TestCaptureAnswersLikeTheHost(t *testing.T) {
 	for name, o := range recorded(t) {
 		t.Run(name, func(t *testing.T) {

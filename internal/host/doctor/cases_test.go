@@ -93,7 +93,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// An unreadable mask must not count as a mask without reserved CPUs.
+// TestClosedMaskWarns: an unreadable mask must not count as a mask without reserved CPUs.
 func TestClosedMaskWarns(t *testing.T) {
 	tree, _, err := testkit.Host(filepath.Join(hostsDir, "intel-bare-tuned"))
 	if err != nil {
@@ -106,7 +106,8 @@ func TestClosedMaskWarns(t *testing.T) {
 	}
 }
 
-// The reserved CPUs may be running programs, so the daemon must not read anything that interrupts them.
+// TestDaemonReadsNoRegisters: the reserved CPUs may be running programs, so the daemon must not read anything
+// that interrupts them.
 func TestDaemonReadsNoRegisters(t *testing.T) {
 	o := recorded(t)["amd-epyc-ccx"]
 	for _, daemon := range []bool{false, true} {

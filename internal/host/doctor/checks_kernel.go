@@ -116,7 +116,7 @@ func profilers() []string {
 }
 
 func lookTracing(v *view) Outcome {
-	// The directory below debugfs is an automount, which reading it would mount.
+	// automount is the tracing directory below debugfs. Reading it would mount it.
 	const automount = "/sys/kernel/debug/tracing"
 	dir := "/sys/kernel/tracing"
 	if slices.ContainsFunc(v.mounts, func(m proc.Mount) bool { return m.Point == automount }) {

@@ -39,7 +39,7 @@ func (c Counts) since(before *Counts) *window {
 
 func (w *window) String() string { return fmt.Sprintf("in the last %.0f s", w.length.Seconds()) }
 
-// first takes a first reading if a second one can differ.
+// first reads the counters for the first time if a second reading can differ.
 func (o Options) first(ctx context.Context) (*Counts, error) {
 	if o.Before != nil || o.Window <= 0 || !o.FS.Live() {
 		return o.Before, nil

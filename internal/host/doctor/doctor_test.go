@@ -215,7 +215,8 @@ func cautious() []string {
 		"time-accounting", "mitigations", "pmu", "perf-keys", "vm-noise", "languages"}
 }
 
-// Each check must pass, fail and be skipped at least once; otherwise it may be unable to.
+// TestEveryCheckIsSeenInEveryState: each check must pass, fail and be skipped at least once; otherwise it may
+// be unable to.
 func TestEveryCheckIsSeenInEveryState(t *testing.T) {
 	seen := map[string]map[api.DoctorStatus]bool{}
 	for _, o := range recorded(t) {
@@ -329,7 +330,8 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// Without files, checks must return skip or unknown, or report the missing file as the problem.
+// TestMissingFilesNeverPass: without files, checks must return skip or unknown, or report the missing file as
+// the problem.
 func TestMissingFilesNeverPass(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "sys/devices/system/cpu/online", "0-1\n")
@@ -352,7 +354,7 @@ func TestMissingFilesNeverPass(t *testing.T) {
 	}
 }
 
-// A directory in place of a file exists and is unreadable, also for root.
+// TestUnreadableWarns: a directory in place of a file exists and is unreadable, also for root.
 func TestUnreadableWarns(t *testing.T) {
 	for id, path := range map[string]string{
 		"thp":                 "sys/kernel/mm/transparent_hugepage/enabled",
@@ -444,7 +446,8 @@ func TestReservedCPUs(t *testing.T) {
 	}
 }
 
-// A reserved CPU that is offline has no files: no check of it may pass for that reason.
+// TestOfflineCPUPassesNothingOfItsOwn: a reserved CPU that is offline has no files. No check of it may pass for
+// that reason.
 func TestOfflineCPUPassesNothingOfItsOwn(t *testing.T) {
 	r := examine(t, Options{FS: host(t, "intel-bare-tuned"), CPUs: cpuset.New(9)})
 	if c := byID(t, r, "reserved-valid"); c.Status != api.DoctorFail {
@@ -591,7 +594,7 @@ func TestTableReportsAFailedWrite(t *testing.T) {
 	}
 }
 
-// On the live machine doctor must work, whatever it reports, and must not change the clock.
+// TestLive: on the live machine doctor must work, whatever it reports, and must not change the clock.
 func TestLive(t *testing.T) {
 	for _, daemon := range []bool{false, true} {
 		r := examine(t, Options{FS: hostfs.New("/"), Daemon: daemon})

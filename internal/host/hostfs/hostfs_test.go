@@ -126,7 +126,7 @@ func TestReadlink(t *testing.T) {
 	}
 }
 
-// The live machine: files with size 0 in stat, and the zero FS.
+// TestLiveProc reads the live machine: files with size 0 in stat, and the zero FS.
 func TestLiveProc(t *testing.T) {
 	for _, h := range []FS{{}, New("/"), New("")} {
 		b, err := h.ReadFile("/proc/self/status")

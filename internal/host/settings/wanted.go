@@ -9,7 +9,7 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// atLeast wants a number that is at least the given one.
+// atLeast returns a Want function for numbers that must be at least least.
 func atLeast(least int) func(*Host, string, string) (string, string) {
 	return func(_ *Host, _, now string) (string, string) {
 		n, err := strconv.Atoi(now)
@@ -23,7 +23,8 @@ func atLeast(least int) func(*Host, string, string) (string, string) {
 	}
 }
 
-// listWithoutReserved removes the reserved CPUs from a list. If no CPU remains, it wants the housekeeping CPUs.
+// listWithoutReserved removes the reserved CPUs from a list. If no CPU remains, it returns the housekeeping
+// CPUs.
 func listWithoutReserved(h *Host, _, now string) (string, string) {
 	set, err := List.Set(now)
 	if err != nil {
@@ -50,7 +51,7 @@ func receiveMask(h *Host, _, now string) (string, string) {
 	return set.Minus(h.Reserved).Mask(), ""
 }
 
-// transmitMask keeps an empty mask, which disables steering, but never wants one.
+// transmitMask keeps an empty mask, which disables steering, but never returns an empty mask for another one.
 func transmitMask(h *Host, file, now string) (string, string) {
 	if set, err := Mask.Set(now); err == nil && len(set) == 0 {
 		return now, ""
@@ -58,7 +59,7 @@ func transmitMask(h *Host, file, now string) (string, string) {
 	return maskWithoutReserved(h, file, now)
 }
 
-// choice wants value if listFile in the same folder lists it.
+// choice returns a Want function that chooses value if listFile in the same folder lists it.
 func choice(value, listFile string) func(*Host, string, string) (string, string) {
 	return func(h *Host, file, now string) (string, string) {
 		known, err := h.FS.Read(path.Join(path.Dir(file), listFile))
@@ -108,7 +109,7 @@ func siblingOff(h *Host, file, now string) (string, string) {
 	return now, ""
 }
 
-// processorClock wants the processor's own clock source if the kernel offers it.
+// processorClock chooses the processor's own clock source if the kernel offers it.
 func processorClock(h *Host, file, now string) (string, string) {
 	counters := []string{"tsc", "arch_sys_counter", "timebase"}
 	if slices.Contains(counters, now) {
@@ -141,7 +142,7 @@ func boostOff(h *Host, file, now string) (string, string) {
 	return "0", ""
 }
 
-// sustainable wants the highest frequency that the processor can sustain. It keeps equal limits that are not
+// sustainable returns the highest frequency that the processor can sustain. It keeps equal limits that are not
 // above it, because somebody chose them.
 func sustainable(h *Host, file, now string) (string, string) {
 	dir := path.Dir(file)
@@ -178,7 +179,7 @@ func (h *Host) frequencyStep(dir string, wanted int) int {
 	return best
 }
 
-// shallowSleep wants 2 us, with which a CPU halts; with n/a it would poll. 0 means no limit
+// shallowSleep returns 2 us, with which a CPU halts; with n/a it would poll. 0 means no limit
 // (Documentation/admin-guide/pm/cpuidle.rst).
 func shallowSleep(h *Host, file, now string) (string, string) {
 	if len(h.Glob(path.Dir(path.Dir(file))+"/cpuidle/state[0-9]*")) == 0 {

@@ -337,7 +337,8 @@ func TestBorrowConcurrently(t *testing.T) {
 	}
 }
 
-// After a loan the slot of the borrower is busy, so its neighbours do not get quiet at once.
+// TestQuietAfterResume: after a loan the slot of the borrower is busy, so its neighbours do not get quiet at
+// once.
 func TestQuietAfterResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0 2@0"), time.Now)

@@ -203,7 +203,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// The topology of the live machine must be consistent.
+// TestLive: the topology of the live machine must be consistent.
 func TestLive(t *testing.T) {
 	top, err := Read(hostfs.New("/"))
 	if err != nil {
@@ -226,7 +226,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// All recorded machines in testdata/hosts must be readable.
+// TestRecordedHosts: all recorded machines in testdata/hosts must be readable.
 func TestRecordedHosts(t *testing.T) {
 	files, err := filepath.Glob("../../../testdata/hosts/*.txtar")
 	if err != nil || len(files) == 0 {

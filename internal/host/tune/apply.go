@@ -130,7 +130,7 @@ func (t *tuner) applyChange(c change, j *journal) Value {
 	return c.value(Failed, cause(err))
 }
 
-// refusal formats err. An errno is prefixed to say that the kernel refused.
+// refusal formats err. It prefixes an errno with "the kernel refuses".
 func refusal(err error) string {
 	if _, ok := errors.AsType[syscall.Errno](err); ok {
 		return "the kernel refuses: " + cause(err)

@@ -220,7 +220,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// Values that tune wrote earlier remain its own, and the last one is the wanted value.
+// TestJournalKeepsEarlierValues: values that tune wrote earlier remain its own, and the last one is the wanted
+// value.
 func TestJournalKeepsEarlierValues(t *testing.T) {
 	var j journal
 	for _, value := range []string{"1", "2", "3", "1"} {

@@ -95,7 +95,6 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// TestSwapOfSomebodyElse: areas enabled since then, one with another priority, and one that no longer exists.
 func TestAreaValues(t *testing.T) {
 	for value, want := range map[string]struct {
 		on       bool
@@ -124,6 +123,7 @@ func TestAreaValues(t *testing.T) {
 	}
 }
 
+// TestSwapOfSomebodyElse: areas enabled since then, one with another priority, and one that no longer exists.
 func TestSwapOfSomebodyElse(t *testing.T) {
 	k := swapping(t, manyAreas)
 	apply(t, k, onlySwap())

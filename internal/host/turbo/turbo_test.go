@@ -95,7 +95,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Read is called before each lease and must take only microseconds.
+// BenchmarkReadLive: Read is called before each lease and must take only microseconds.
 func BenchmarkReadLive(b *testing.B) {
 	h := hostfs.New("/")
 	for b.Loop() {

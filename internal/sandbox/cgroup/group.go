@@ -194,7 +194,7 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 	}
 }
 
-// pollEmpty is for legacy hosts, whose kernel sends no notification.
+// pollEmpty is WaitEmpty for legacy hosts, whose kernel sends no notification.
 func (g *Group) pollEmpty(timeout time.Duration) (bool, error) {
 	deadline := time.Now().Add(timeout)
 	for {

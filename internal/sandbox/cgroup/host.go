@@ -36,7 +36,7 @@ type Hierarchies struct {
 	fs   hostfs.FS
 	v2   string            // mount point of the v2 hierarchy, or ""
 	v1   map[string]string // mount points of the v1 controllers that are used
-	base map[string]string // hierarchy, "" for v2 -> folder that trees are made in
+	base map[string]string // hierarchy, "" for v2 -> parent folder of trees
 
 	// own is the partition created by judged tune, with its CPUs; "" if it does not exist.
 	own     string
@@ -116,7 +116,7 @@ func (h *Hierarchies) detectV2(own string) error {
 	return h.findPartition()
 }
 
-// findPartition looks for a valid partition; an invalid one is a group like any other.
+// findPartition finds a valid partition. An invalid one is treated as an ordinary group.
 func (h *Hierarchies) findPartition() error {
 	dir := filepath.Join(h.v2, partitionName)
 	kind, err := h.fs.Read(filepath.Join(dir, "cpuset.cpus.partition"))

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// golang.org/x/sys generates its numbers from the kernel's headers. Only internal/base/linux may import it; a test
-// may read its source.
+// TestNumbers: golang.org/x/sys generates its numbers from the kernel's headers. Only internal/base/linux may
+// import it; a test may read its source.
 func TestNumbers(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
 	if err != nil {

@@ -121,8 +121,8 @@ func interestingValues(a *Args) []uint64 {
 	return values
 }
 
-// Frequent calls must stay in the kernel's bitmap of calls that are always allowed, so the filter must not read an
-// argument for them.
+// TestHotCallsReadNoArguments: frequent calls must stay in the kernel's bitmap of calls that are always
+// allowed, so the filter must not read an argument for them.
 func TestHotCallsReadNoArguments(t *testing.T) {
 	hot := strings.Fields(`read write readv writev pread64 pwrite64 lseek openat close fstat mmap munmap mremap mprotect
 		brk futex rt_sigaction rt_sigprocmask sched_yield clock_gettime getpid gettid epoll_pwait ppoll

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Offsets have 8 bits, and making one target reachable moves the other one away.
+// TestJumpsOfEveryLength: offsets have 8 bits, and making one target reachable moves the other one away.
 func TestJumpsOfEveryLength(t *testing.T) {
 	for distance := range 600 {
 		for _, allowIsNearer := range []bool{true, false} {

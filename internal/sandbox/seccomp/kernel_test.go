@@ -131,7 +131,8 @@ func askGuest(t *testing.T, arch, probe string) {
 	}, "judged/internal/sandbox/seccomp", "^(TestKernelAppliesTheFilter|TestForeignProgram)$")
 }
 
-// The errors and signals in this test come from the kernel, not from the interpreter.
+// TestKernelAppliesTheFilter: the errors and signals in this test come from the kernel, not from the
+// interpreter.
 func TestKernelAppliesTheFilter(t *testing.T) {
 	probe := probeProgram(t)
 	const sigchld = uint64(syscall.SIGCHLD)
@@ -220,7 +221,7 @@ func TestCProgramsRun(t *testing.T) {
 	}
 }
 
-// Each program uses a feature of Python that fails without a certain group of the policy.
+// TestPythonRuns: each program uses a feature of Python that fails without a certain group of the policy.
 func TestPythonRuns(t *testing.T) {
 	testkit.Need(t, testkit.Python)
 	tests := []struct{ name, program string }{
@@ -260,7 +261,7 @@ except PermissionError: print("ok")`},
 	}
 }
 
-// The test binary is a Go program with several threads and a garbage collector.
+// TestGoRuns: the test binary is a Go program with several threads and a garbage collector.
 func TestGoRuns(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
-// A server that was killed has its data after a restart.
+// TestKillAndRestart: a server that was killed has its data after a restart.
 func TestKillAndRestart(t *testing.T) {
 	s := Start(t, "fsync=off")
 	s.Database(t)
