@@ -57,7 +57,7 @@ func startDaemon(judged string, s *scene, name string, args ...string) (*daemon,
 	case <-time.After(startPatience):
 	}
 	if d.url == "" {
-		return nil, errors.Join(fmt.Errorf("start judged: it did not tell its URL%s", d.lastWords()), d.stop(true))
+		return nil, errors.Join(fmt.Errorf("start judged: it did not tell its URL%s", d.logTail()), d.stop(true))
 	}
 	return d, nil
 }
@@ -87,7 +87,7 @@ func (d *daemon) stop(hurry bool) error {
 		select {
 		case <-d.ended:
 			if d.err != nil {
-				return fmt.Errorf("stop judged: %w%s", d.err, d.lastWords())
+				return fmt.Errorf("stop judged: %w%s", d.err, d.logTail())
 			}
 			return nil
 		case <-again.C:
@@ -98,7 +98,7 @@ func (d *daemon) stop(hurry bool) error {
 			d.signal(syscall.SIGKILL)
 			<-d.ended
 			return fmt.Errorf("stop judged: it did not end within %s of SIGTERM and was killed%s", stopPatience,
-				d.lastWords())
+				d.logTail())
 		}
 	}
 }
@@ -112,8 +112,8 @@ func (d *daemon) kill() {
 // signal sends a signal to the daemon. It ignores errors, because the process may have exited.
 func (d *daemon) signal(s syscall.Signal) { _ = d.cmd.Process.Signal(s) }
 
-// lastWords returns the end of the daemon's stderr.
-func (d *daemon) lastWords() string {
+// logTail returns the end of the daemon's stderr.
+func (d *daemon) logTail() string {
 	text, err := os.ReadFile(d.log)
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	if err != nil || len(lines[0]) == 0 {

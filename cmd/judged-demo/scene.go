@@ -55,7 +55,7 @@ func adoptOrphans() error {
 	return nil
 }
 
-// reapPatience is how long killed processes may take to exit. There are some only if the daemon was killed.
+// reapPatience is how long processes may take to exit after the daemon was killed.
 const reapPatience = 3 * time.Second
 
 // reapOrphans waits for adopted processes that are exiting. Process 1 of a sandbox cannot exit before the other

@@ -34,7 +34,7 @@ func (l *Lease) Borrow(ctx context.Context, w Wish, patience time.Duration) (*Le
 	}
 	t := l.pool.enqueue(&waiter{from: l, wishes: []Wish{w}})
 	timer := time.AfterFunc(patience, func() {
-		l.pool.content(t, []Wish{w, {Quiet: w.Quiet}, {OtherCore: w.OtherCore}, {}})
+		l.pool.relax(t, []Wish{w, {Quiet: w.Quiet}, {OtherCore: w.OtherCore}, {}})
 	})
 	defer timer.Stop()
 	return l.pool.await(ctx, t)
@@ -94,8 +94,8 @@ func (p *Pool) enqueue(t *waiter) *waiter {
 	return t
 }
 
-// content relaxes the requirements of a waiter.
-func (p *Pool) content(t *waiter, wishes []Wish) {
+// relax replaces the wishes of a waiter by weaker ones.
+func (p *Pool) relax(t *waiter, wishes []Wish) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.wishes = wishes
