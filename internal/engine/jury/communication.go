@@ -272,8 +272,8 @@ func (c *Communication) said(hung bool) (api.CheckReport, error) {
 		return api.CheckReport{Verdict: api.WrongAnswer,
 			Message: "the program does not read what the manager writes"}, nil
 	case hung:
-		return failed(what, api.CMS, errors.New("kept the program waiting until its wall limit; raise it if it needs "+
-			"so long"), e.stderr), nil
+		return failed(what, api.CMS,
+			errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long"), e.stderr), nil
 	case c.result.Stop == sandbox.StopCancelled:
 		return late(what, api.CMS, c.result, c.runner.limits.WallTime, e.stderr), nil
 	case c.result.Stop == sandbox.StopWall:
