@@ -34,7 +34,7 @@ func (e *Engine) Compiler() (*languages.Compiler, error) {
 	defer e.compilerMu.Unlock()
 	if e.compiler == nil {
 		if err := e.openCompiler(); err != nil {
-			return nil, fmt.Errorf("make a place for compilers: %w", err)
+			return nil, fmt.Errorf("set up compiler sandbox: %w", err)
 		}
 	}
 	return e.compiler, nil

@@ -27,7 +27,7 @@ func (e *Engine) Jury(s slots.Slot) (*jury.Runner, error) {
 	cpu := e.juryCPU(s)
 	resources, err := e.UnplannedSlot(cpuset.New(cpu), cpuset.New(e.topology.MemoryNode(e.nodeOf(cpu, s.Node))))
 	if err != nil {
-		return nil, fmt.Errorf("make a place for programs of the jury: %w", err)
+		return nil, fmt.Errorf("create cgroup for checkers and interactors: %w", err)
 	}
 	r, err := jury.NewRunner(e.launcher, resources, e.options.Jury, e.options.Log)
 	if err == nil {

@@ -63,7 +63,7 @@ func FuzzFloat(f *testing.F) {
 	})
 }
 
-// FuzzParse holds that a kind is refused by its name or is what it says.
+// FuzzParse checks that Parse either returns the named kind or an error that quotes it.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"tokens", "exact", "lines", "float:1e-6", "float:", "float:1e-400", "float:.5E+0",
 		"float:nan", "float:0x1p1", "float:1e99999999999999999999", "\x00"} {

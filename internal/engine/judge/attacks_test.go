@@ -398,7 +398,7 @@ func (a *arena) loosened(attack attacks.Attack, l api.Limits) api.Limits {
 	return l
 }
 
-// quote is what one needs to know of a run that was not as it should be.
+// quote formats an unexpected run for a failure message.
 func quote(r api.Report) string {
 	var b strings.Builder
 	b.WriteString("report:" + tell(r))

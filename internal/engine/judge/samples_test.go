@@ -123,7 +123,7 @@ func taskOf(t *testing.T, s samples.Sample) judge.Task {
 	return task
 }
 
-// tell is what one needs to know of a report that is not as it should be.
+// tell formats an unexpected report for a failure message.
 func tell(r api.Report) string {
 	var b strings.Builder
 	for _, x := range r.Tests {

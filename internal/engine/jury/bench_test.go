@@ -11,7 +11,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// quantile is in microseconds. The lower decile is what a busy machine disturbs least.
+// quantile is in microseconds. A busy machine disturbs the lower decile least.
 func quantile(xs []time.Duration, q float64) float64 {
 	slices.Sort(xs)
 	return float64(xs[int(q*float64(len(xs)-1))]) / 1e3

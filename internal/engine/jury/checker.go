@@ -87,7 +87,7 @@ func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
 		{Name: "output", File: output}}
 }
 
-// report is what a checker or an interactor that has ended says, or IE.
+// report returns the result of a checker or an interactor that has ended, or IE.
 func (r *Runner) report(what string, p api.Protocol, multiPass bool, box *sandbox.Sandbox, result sandbox.Result) (
 	api.CheckReport, error) {
 	e, err := readEnding(box, result)

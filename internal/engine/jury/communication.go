@@ -41,7 +41,7 @@ type Communication struct {
 	failed error        // to watch the pipes
 }
 
-// instance is what a manager has of one instance of the program.
+// instance is the manager's side of one instance of the program.
 type instance struct {
 	stdin, stdout *os.File // ends of the pipes for the program
 	witness       witness
@@ -120,7 +120,7 @@ func (c *Communication) openPipes() (err error) {
 func (c *Communication) Stdin(i int) *os.File  { return c.instances[i].stdin }
 func (c *Communication) Stdout(i int) *os.File { return c.instances[i].stdout }
 
-// Start lets the manager go. The instances are loaded. From now on each of them alone has its ends of the pipes.
+// Start unblocks the manager. All instances must be loaded; only they still hold their pipe ends.
 func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox) error {
 	ended := make(chan struct{})
 	for i, p := range programs {
@@ -261,7 +261,7 @@ func (c *Communication) report(programs []sandbox.Result, hung bool, limit units
 	return said, err
 }
 
-// said is what the manager says, however much it had to read.
+// said returns the manager's result, regardless of how much input it had left to read.
 func (c *Communication) said(hung bool) (api.CheckReport, error) {
 	const what = "manager"
 	e, err := readEnding(c.box, c.result)

@@ -151,7 +151,7 @@ func delayOf(box *sandbox.Sandbox, ended <-chan struct{}, result *sandbox.Result
 // errHung ends an interactor.
 var errHung = errors.New("did not end")
 
-// Said is what a conversation has come to.
+// Said is the result of a conversation.
 type Said struct {
 	api.CheckReport
 	// First is whether the interactor ended first.

@@ -72,7 +72,7 @@ type Compiler struct {
 	versions map[string]version // by language
 }
 
-// version is what a compiler said about itself.
+// version is the version that a compiler printed.
 type version struct{ identity, text string }
 
 // New makes a compiler on a slot. The launcher must show the host's files; it and the slot's network are the caller's.

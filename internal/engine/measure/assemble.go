@@ -95,7 +95,7 @@ func agree(all []outcome) bool {
 			continue
 		}
 		if o.talked && o.verdict == first.verdict {
-			continue // how it ended after the interactor is a matter of microseconds
+			continue // the exit status after the interactor's is racy
 		}
 		if o.verdict != first.verdict || o.result.Code != first.result.Code || o.result.Signal != first.result.Signal ||
 			(o.finished() && first.finished() && o.digest != first.digest) {

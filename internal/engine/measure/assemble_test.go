@@ -25,7 +25,7 @@ func ran(ms int, v api.Verdict, kept bool, causes ...api.Cause) outcome {
 	}
 }
 
-// summary is what a test says in short.
+// summary is the part of a result that the tests compare.
 type summary struct {
 	Verdict    api.Verdict
 	CPUTime    time.Duration

@@ -69,7 +69,7 @@ type outcome struct {
 	result   sandbox.Result
 	check    *api.CheckReport
 	checking *check        // of its output, until it is waited for
-	talked   bool          // with an interactor, which ended it or not: how is a matter of microseconds
+	talked   bool          // ran with an interactor; its exit status is racy once the interactor has ended
 	wall     time.Duration // that its wall limit bounds
 	delay    time.Duration // how long the program of the jury waited for a CPU until the end of the run
 	gain     time.Duration // CPU time that it saved because the CPU was faster than planned

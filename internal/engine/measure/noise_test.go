@@ -255,7 +255,7 @@ func TestNoIdleWaitForWallTime(t *testing.T) {
 	}
 }
 
-// TestNoiseErrorNamesTheCause is what an operator reads: the causes in the unit of the limit, and no other.
+// TestNoiseErrorNamesTheCause checks that the error lists only the causes in the unit of the limit.
 func TestNoiseErrorNamesTheCause(t *testing.T) {
 	const ms = time.Millisecond
 	last := ran(1050, api.TimeLimit, false)

@@ -20,7 +20,7 @@ type Submission struct {
 	Skip         bool // it is not to be run
 }
 
-// Expectation is what the verdicts of a submission have to be. Verdicts are those of the CCS Contest API, or judged's own.
+// Expectation describes the verdicts that a submission must get. Verdicts are those of the CCS Contest API, or judged's own.
 type Expectation struct {
 	Tests     string   // glob of the tests or groups that it is about; "" is all
 	Permitted []string // verdicts that tests may have; nil is any

@@ -211,7 +211,7 @@ func (r *dataReader) inputArgs(s *settings, key string) {
 	}
 }
 
-// testScore is what the tests of a group score.
+// testScore is the score of the tests of a group.
 func (r *dataReader) testScore(g *api.Group, legacy legacyGrading, tests int) api.Member {
 	if !r.kind.scoring {
 		return api.Member{}
