@@ -37,7 +37,7 @@ func OpenLoads(c *engine.Engine) (*Loads, error) {
 	return &Loads{c, f}, nil
 }
 
-// Close lets go of the program.
+// Close closes the program file.
 func (s *Loads) Close() error { return s.program.Close() }
 
 // Crowd has every neighbour of the slot run a load, until it is stopped. "" is

@@ -9,7 +9,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Result is what a measurement found. Times are in nanoseconds.
+// Result is the result of a measurement. Times are in nanoseconds.
 type Result struct {
 	Title      string          `json:"title"`
 	N          int             `json:"n"`

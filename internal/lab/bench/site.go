@@ -34,7 +34,7 @@ func Open(c *engine.Engine) (*Site, error) {
 	return s, nil
 }
 
-// Close lets go of the load's program. The engine closes the workers.
+// Close closes the load's program file. The engine closes the workers.
 func (s *Site) Close() error {
 	if s.loads == nil {
 		return nil

@@ -28,7 +28,7 @@ type Options struct {
 	Seen func(done, total int, next string)
 }
 
-// Result is what an experiment found.
+// Result is the result of an experiment.
 type Result struct {
 	Name  string  `json:"experiment"`
 	Scale float64 `json:"scale"`

@@ -228,7 +228,7 @@ func TestMiddles(t *testing.T) {
 	}
 }
 
-// trace is what the tracer writes, as the kernel's documentation has it.
+// trace is sample tracer output from the kernel's documentation.
 const trace = `# tracer: osnoise
 #
 #                                _-----=> irqs-off

@@ -14,7 +14,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// place is what a run is promised.
+// place holds the CPUs and the memory node that a run is promised.
 type place struct {
 	CPUs     cpuset.Set
 	Node     int
