@@ -24,7 +24,7 @@ const (
 	leastHosts = 3
 )
 
-// Result is what one run of the detector finds.
+// Result is the result of one run of the detector.
 type Result struct {
 	At        time.Time `json:"at"`
 	Fit       Fit       `json:"fit"`
