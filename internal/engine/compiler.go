@@ -14,7 +14,7 @@ import (
 	"judged/internal/sandbox"
 )
 
-// LanguageOptions say what the engine compiles, and what it keeps of that.
+// LanguageOptions configure the compilers and the cache of compiled programs.
 type LanguageOptions struct {
 	Catalogue  languages.Catalogue
 	Folder     string // where compiled programs are kept; "" keeps them until Close
@@ -101,7 +101,7 @@ func (e *Engine) CheckLanguage(_ context.Context, _, id string) error {
 	return err
 }
 
-// ListLanguages says which languages are there.
+// ListLanguages returns the status of each language.
 func (e *Engine) ListLanguages(ctx context.Context) ([]api.LanguageStatus, error) {
 	c, err := e.Compiler()
 	if err != nil {

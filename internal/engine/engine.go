@@ -33,7 +33,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Options say what to set up.
+// Options configure an Engine.
 type Options struct {
 	CPUs   cpuset.Set // that may be used; if empty the isolated CPUs, else the last CPU
 	Width  int        // CPUs of one slot
@@ -107,8 +107,8 @@ type UsageError struct{ Err error }
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Open plans the slots, moves the calling process to the other CPUs and prepares a worker for each slot. When it fails
-// it removes all that it has made.
+// Open plans the slots, moves the calling process to the other CPUs and prepares a worker for each slot. If it fails,
+// it removes everything it created.
 func Open(o Options) (*Engine, error) {
 	e := &Engine{options: o, fs: hostfs.New("/"), workers: map[string]*measure.Worker{}, jury: map[string]*jury.Runner{}}
 	if err := e.open(); err != nil {
@@ -250,7 +250,7 @@ func (e *Engine) Slots() []slots.Slot { return e.slots }
 // Worker returns the worker of a planned slot.
 func (e *Engine) Worker(s slots.Slot) *measure.Worker { return e.workers[s.CPUs.String()] }
 
-// Thresholds are those of this host before any were learned.
+// Thresholds returns the initial thresholds of this host, before any are learned.
 func (e *Engine) Thresholds() evidence.Thresholds {
 	th := evidence.DefaultThresholds(e.Virtual())
 	if e.turbo.Value == turbo.Off {
@@ -282,7 +282,7 @@ func (e *Engine) CPUs() cpuset.Set {
 	return all
 }
 
-// Close removes everything that the engine has made. No test may be running.
+// Close removes everything that the engine created. No test may be running.
 func (e *Engine) Close() error {
 	e.examining.Wait()
 	var errs []error

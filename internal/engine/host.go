@@ -57,7 +57,7 @@ func (e *Engine) Host(cpus cpuset.Set, d api.DoctorReport) api.HostReport {
 	}
 }
 
-// isolation is how the CPUs are isolated: none, unless all of them are.
+// isolation returns how the CPUs are isolated, or none unless all of them are.
 func (e *Engine) isolation(cpus cpuset.Set) string {
 	if !cpus.IsSubsetOf(e.topology.Isolated) {
 		return "none"

@@ -48,7 +48,7 @@ func Kinds() []Kind {
 	}
 }
 
-// DefaultKind is that of a job that names none.
+// DefaultKind is the kind used for a job that names none.
 const DefaultKind = "tokens"
 
 // Usage lists the kinds for people: "tokens, exact, lines, kattis or float:EPS such as float:1e-6".
@@ -85,7 +85,7 @@ func Parse(kind string, flags ...string) (Checker, error) {
 	return nil, fmt.Errorf("unknown checker %q: use %s", kind, Usage())
 }
 
-// always parses the argument of a kind that has none.
+// always returns a parser that ignores its arguments and returns c.
 func always(c comparison) func(string, []string) (comparison, error) {
 	return func(string, []string) (comparison, error) { return c, nil }
 }
@@ -110,7 +110,7 @@ type builtin struct {
 // bufferSize is the memory for each side of a check. It is also the length of the longest number of float:EPS.
 const bufferSize = 64 << 10
 
-// buffers are reused: they are most of what the judging of a small test allocates.
+// buffers is a pool, because the buffers are most of the memory allocated to judge a small test.
 var buffers = sync.Pool{New: func() any { return new([2][bufferSize + lookback]byte) }}
 
 // String is the kind.

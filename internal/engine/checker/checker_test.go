@@ -300,7 +300,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// stuck is a reader that breaks io.Reader's promise of progress.
+// stuck is a reader that never returns data or an error.
 type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }

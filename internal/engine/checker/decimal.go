@@ -17,7 +17,7 @@ type decimal struct {
 // maxDigits is the length to which a number is cut, with a relative error below 1e-99.
 const maxDigits = 100
 
-// maxExponent is where an exponent saturates: beyond any that matters, and too small to overflow an int64 in sums.
+// maxExponent is the value at which exponents saturate. Sums of such values do not overflow an int64.
 const maxExponent = 1 << 56
 
 // parse reads a number by the grammar of the ICPC package format 2025-09 and reports

@@ -49,7 +49,7 @@ func ellipsis(cut bool) string {
 	return ""
 }
 
-// start is where the quotation begins, and whether the unit began earlier.
+// start returns where the quotation begins, and whether the unit began earlier.
 func (d *difference) start(s *source) (from int, cut bool) {
 	from = s.pos
 	for from > 0 && !d.bounds[s.buf[from-1]] {
@@ -61,7 +61,7 @@ func (d *difference) start(s *source) (from int, cut bool) {
 	return from, false
 }
 
-// stop is where the quotation ends, and whether it cuts the unit.
+// stop returns where the quotation ends, and whether it cuts the unit.
 func (d *difference) stop(s *source) (to int, cut bool) {
 	to = s.pos
 	for to < s.end && !d.bounds[s.buf[to]] {

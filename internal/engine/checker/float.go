@@ -69,7 +69,7 @@ func (t tolerance) near(o, a *decimal) bool {
 // farExponent is beyond what a bound, a float64, can make equal to zero or to one.
 const farExponent = 1000
 
-// nearExact is near in whole numbers.
+// nearExact is like near but uses exact integer arithmetic.
 func (t tolerance) nearExact(o, a decimal) bool {
 	top := max(o.exp, a.exp)
 	one := decimal{digits: [maxDigits]byte{'1'}, n: 1, exp: 1}

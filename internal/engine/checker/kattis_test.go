@@ -10,7 +10,7 @@ import (
 	"judged/internal/engine/checker"
 )
 
-// TestKattis holds what each flag of the default output validator accepts, and what it says of the rest.
+// TestKattis checks which outputs each flag of the default output validator accepts, and the messages for the others.
 func TestKattis(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	for _, tt := range []struct{ name, flags, output, answer, want string }{
@@ -89,7 +89,7 @@ func TestKattis(t *testing.T) {
 	}
 }
 
-// TestFlags: what is not a flag is refused by name.
+// TestFlags checks the errors of Parse for invalid flags.
 func TestFlags(t *testing.T) {
 	for _, tt := range []struct{ kind, flags, want string }{
 		{"kattis", "Case_Sensitive", `parse checker "kattis": unknown flag "Case_Sensitive": use case_sensitive, ` +
