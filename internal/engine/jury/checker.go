@@ -14,7 +14,7 @@ import (
 	"judged/internal/sandbox"
 )
 
-// Checker is a checker that is a program.
+// Checker is a program of the jury that checks output.
 type Checker struct {
 	Protocol api.Protocol
 	Program  Program
@@ -81,7 +81,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport,
 	return r.report("checker", c.Protocol, t.MultiPass, box, result)
 }
 
-// openFiles are what a checker may open. The order is that of their numbers, which no protocol knows.
+// openFiles are the files that a checker may open. The order is that of their numbers, which no protocol knows.
 func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
 	return []sandbox.OpenFile{{Name: "input", File: input}, {Name: "answer", File: answer},
 		{Name: "output", File: output}}
@@ -167,7 +167,7 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	return nil, nil
 }
 
-// readEnding collects what a program has left. It reads no more than a report may hold.
+// readEnding collects the output and files of a program that has ended. It reads no more than a report may hold.
 func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err error) {
 	e.code = result.Code
 	for _, s := range []struct {
@@ -216,7 +216,7 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 	return e, nil
 }
 
-// message makes text that a program wrote fit for a report.
+// message converts text that a program wrote for use in a report.
 func message(content []byte) string {
 	return strings.TrimRight(strings.ToValidUTF8(string(content), "\uFFFD"), " \t\r\n\x00")
 }

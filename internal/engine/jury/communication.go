@@ -201,7 +201,7 @@ func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
 	return failed >= 0 && first != nobody && c.instances[first].witness.isHung(programs[failed])
 }
 
-// errFailed ends a manager that is not needed any more.
+// errFailed is the cause for stopping a manager that is no longer needed.
 var errFailed = errors.New("an instance of the program failed")
 
 // End waits for the manager, after the runs of all instances; those that did not start have an empty result. failed is
@@ -314,7 +314,7 @@ func (c *Communication) closeEnds() {
 	}
 }
 
-// Close ends the communication, wherever it is. No instance may be waited for.
+// Close ends the communication, whatever its state. No instance may be waited for.
 func (c *Communication) Close() {
 	c.closeEnds()
 	if c.ended != nil {

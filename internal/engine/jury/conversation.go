@@ -52,7 +52,7 @@ type Conversation struct {
 // ends are those of the pipes.
 type ends struct{ stdin, stdout, theirStdin, theirStdout *os.File }
 
-// join makes the pipes.
+// join creates the pipes.
 func (c *Conversation) join(transcript bool) (err error) {
 	e := &c.ends
 	if transcript {
@@ -148,13 +148,13 @@ func delayOf(box *sandbox.Sandbox, ended <-chan struct{}, result *sandbox.Result
 	}
 }
 
-// errHung ends an interactor.
+// errHung is the cause for stopping a program of the jury that hangs.
 var errHung = errors.New("did not end")
 
 // Said is the result of a conversation.
 type Said struct {
 	api.CheckReport
-	// First is whether the interactor ended first.
+	// First reports whether the interactor ended first.
 	First      bool
 	Transcript *api.Transcript // where the interactor was asked for one
 	// Output is what an interactor that uses testlib has left for the checker; nil is nothing. Close it.
@@ -213,7 +213,7 @@ func flooded(said api.CheckReport, jury sandbox.Result, tooMuch bool) bool {
 	return said.Verdict == api.InternalError && jury.ExecError == 0 && tooMuch
 }
 
-// said is what the interactor says, however much it had to read.
+// said returns the interactor's result, regardless of how much input it had left to read.
 func (c *Conversation) said(program sandbox.Result) (api.CheckReport, error) {
 	const what = "interactor"
 	p, wall := c.interactor.Protocol, c.runner.limits.WallTime
@@ -260,7 +260,7 @@ func (c *Conversation) closeEnds() {
 	}
 }
 
-// Close ends the conversation, wherever it is.
+// Close ends the conversation, whatever its state.
 func (c *Conversation) Close() {
 	c.closeEnds()
 	for _, f := range c.open {

@@ -69,7 +69,7 @@ type ending struct {
 	multiplier     string // score_multiplier.txt of icpc; "" if absent
 }
 
-// reportOf returns what the ending of a checker means. An error is a fault of the checker.
+// reportOf converts the ending of a checker to a report. An error is a fault of the checker.
 func reportOf(p api.Protocol, e ending) (api.CheckReport, error) {
 	switch p {
 	case api.ICPC:

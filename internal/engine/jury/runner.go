@@ -50,7 +50,7 @@ func NewRunner(l *sandbox.Launcher, slot sandbox.Resources, limits sandbox.Limit
 	return &Runner{launcher: l, slot: slot, limits: limits, log: log}, nil
 }
 
-// Resources returns what the programs run on.
+// Resources returns the resources that the programs run on.
 func (r *Runner) Resources() sandbox.Resources { return r.slot }
 
 // Prepare makes a sandbox for the next program, in the background.
@@ -95,10 +95,10 @@ func (r *Runner) release(box *sandbox.Sandbox) {
 	})
 }
 
-// Settle returns when what was begun in the background is done. No program may be running.
+// Settle waits for the work in the background. No program may be running.
 func (r *Runner) Settle() { r.background.Wait() }
 
-// Close takes the runner down and returns when nothing of it is left. No program may be running.
+// Close stops the runner and waits until all of its resources are released. No program may be running.
 func (r *Runner) Close() error {
 	r.background.Wait()
 	r.mu.Lock()

@@ -98,7 +98,7 @@ func (r *relay) transcript() *api.Transcript {
 	return &r.notes
 }
 
-// close ends the relay, wherever it is.
+// close ends the relay, whatever its state.
 func (r *relay) close() {
 	for _, l := range r.lines {
 		for _, f := range []*os.File{l.r, l.w} {

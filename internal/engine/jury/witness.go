@@ -17,7 +17,7 @@ type witness struct {
 	hung  atomic.Bool      // the program waited at its wall limit, and the jury's did not wait for a program
 }
 
-// nobody is what an Order says before anything has ended.
+// nobody is the value of an Order before either program has ended.
 const nobody = -1
 
 // watch begins to watch two loaded programs. alive is the end of a pipe whose reader only the jury's program has.
