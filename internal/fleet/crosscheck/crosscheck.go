@@ -47,7 +47,7 @@ type Options struct {
 // Verifier has jobs judged on further hosts.
 type Verifier struct{ o Options }
 
-// New makes a checker.
+// New returns a Verifier.
 func New(o Options) *Verifier { return &Verifier{o} }
 
 // Finish ends a job with a report, or queues it for another host. Its errors are those of dispatch.Queue.

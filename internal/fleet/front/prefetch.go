@@ -58,8 +58,8 @@ func (r *Registry) PrefetchStatus(ctx context.Context, pool string) (api.Prefetc
 	return status, nil
 }
 
-// news is the request of a pool that a node does not know yet, or nil.
-func (r *Registry) news(ctx context.Context, g api.Registration) (*api.Prefetch, error) {
+// pendingPrefetch returns the request of a pool that a node does not know yet, or nil.
+func (r *Registry) pendingPrefetch(ctx context.Context, g api.Registration) (*api.Prefetch, error) {
 	p, err := r.prefetch(ctx, g.Pool)
 	if err != nil || p.ID == "" || g.Prefetch != nil && g.Prefetch.ID == p.ID {
 		return nil, err

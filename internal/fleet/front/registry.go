@@ -111,7 +111,7 @@ func (r *Registry) Seen(ctx context.Context, g api.Registration) (api.NodeComman
 	if err != nil {
 		return api.NodeCommands{}, err
 	}
-	prefetch, err := r.news(ctx, g)
+	prefetch, err := r.pendingPrefetch(ctx, g)
 	return api.NodeCommands{Drained: states.drained[g.Node], KeptOut: keptOut(g.Pool, states.differs(g.Node)),
 		HardwareKnown: true, KernelsKnown: true, Prefetch: prefetch}, err
 }

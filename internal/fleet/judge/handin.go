@@ -25,7 +25,7 @@ func (s *Source) Finish(ctx context.Context, l api.Lease, rep api.Report) error 
 
 // HandIn sends the spooled reports. A report whose attempt has lost its job is
 // dropped: another attempt has judged it. One that does not get through does not keep
-// the others. The error is jobs.ErrUnavailable while no front answers.
+// the others. The error is api.ErrUnavailable while no front answers.
 func (s *Source) HandIn(ctx context.Context) error {
 	names, err := s.spool.names()
 	if err != nil {

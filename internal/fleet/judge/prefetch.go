@@ -39,7 +39,7 @@ func (p *Prefetcher) Progress() *api.PrefetchProgress {
 }
 
 // Want replaces what is to be fetched; nil changes nothing, nor does a request from
-// before the last one, which a front may have kept for prefetchFor.
+// before the last one, which a front may still have in its copy of the requests.
 func (p *Prefetcher) Want(w *api.Prefetch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,12 +22,12 @@ type Options struct {
 	Unnamed bool
 	Spool   string // folder of the reports that no front has received yet
 	Log     *slog.Logger
-	// Protocols are those that the node speaks; the zero value is KnownProtocols.
+	// Protocols are those that the node speaks; the zero value is api.FleetProtocols().
 	Protocols api.Protocols
 }
 
 // Source takes jobs from a front and hands in their reports. Its methods return
-// jobs.ErrUnavailable while no front answers, and jobs.ErrRefused for what no front ever
+// api.ErrUnavailable while no front answers, and api.ErrRefused for what no front ever
 // takes.
 type Source struct {
 	o     Options
@@ -207,7 +207,7 @@ func problemKind(err error) string {
 	return p.Kind()
 }
 
-// translate maps the errors of requests to those of package jobs. Where the node is not let in, such as with a token that
+// translate maps the errors of requests to those of package api. Where the node is not let in, such as with a token that
 // was revoked, it keeps what it has until an operator has acted.
 func translate(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
