@@ -1,6 +1,9 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // LanguageStatus is whether a host has a language.
 type LanguageStatus struct {
@@ -21,3 +24,10 @@ func (e *LanguageUnavailableError) Error() string {
 
 // Fault returns whose fault the IE of an accepted job is.
 func (e *LanguageUnavailableError) Fault() Fault { return HostFault }
+
+// CompilerExited begins the message of a compilation that ended with the compiler's own decision.
+const CompilerExited = "the compiler exited with status "
+
+// CompilerRejected reports whether the failure of a compilation is the compiler's own decision, which does not depend on
+// the time that it took.
+func CompilerRejected(failure string) bool { return strings.HasPrefix(failure, CompilerExited) }

@@ -259,15 +259,10 @@ func failure(r sandbox.Result, l sandbox.Limits) (reason string, transient bool)
 	case r.Signal != 0:
 		return "the compiler was ended by " + linux.SignalName(r.Signal), true
 	case r.Code != 0:
-		return fmt.Sprintf("%s%d", rejected, r.Code), false
+		return fmt.Sprintf("%s%d", api.CompilerExited, r.Code), false
 	}
 	return "", false
 }
-
-const rejected = "the compiler exited with status "
-
-// Rejected reports whether a Failure is the compiler's own decision, which does not depend on the time that it took.
-func Rejected(failure string) bool { return strings.HasPrefix(failure, rejected) }
 
 // program opens what the compiler has written, or says why it is not a program.
 func (c *Compiler) program(box *sandbox.Sandbox, p plan) (f *os.File, failure string, err error) {

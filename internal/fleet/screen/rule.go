@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/engine/languages"
 )
 
 const (
@@ -38,7 +37,7 @@ type Rule struct {
 // Doubt returns why a report of the screening pool does not decide, "" if it does.
 func (r Rule) Doubt(rep api.Report) string {
 	switch {
-	case rep.Verdict == api.NotExecutable, rep.Verdict == api.CompileError && languages.Rejected(rep.Message):
+	case rep.Verdict == api.NotExecutable, rep.Verdict == api.CompileError && api.CompilerRejected(rep.Message):
 		return ""
 	case rep.Verdict == api.CompileError:
 		return "the compiler reached a limit"
