@@ -111,8 +111,8 @@ func (d *Dispatcher) Run(drain, abort context.Context) {
 	}
 }
 
-// next waits for a free slot and takes a job for it. It returns nil when there
-// is to be another try: the slot is gone, or ctx is done.
+// next waits for a free slot and takes a job for it. It returns nil if the caller should retry: the slot is gone, or ctx
+// is done.
 func (d *Dispatcher) next(ctx, abort context.Context) *attempt {
 	slot, err := d.o.Pool.Await(ctx)
 	if err != nil {

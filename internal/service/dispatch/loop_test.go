@@ -389,7 +389,7 @@ func TestReturnedJobIsNotExtended(t *testing.T) {
 }
 
 // TestNothingIsLeftOfAnAttempt: it ends when its tasks have ended, since the
-// database is closed then, and lets go of the context of the run.
+// database is closed then, and ends the context of the run.
 func TestNothingIsLeftOfAnAttempt(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", nil)
