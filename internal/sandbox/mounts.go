@@ -209,9 +209,9 @@ func (s *Sandbox) othersCPUTime() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// progressOfAll completes the progress of runs that share a limit: the user time is that of all runs. The time
-// that they wait for each other, at most as long as the others used the CPU, is not noise and is subtracted
-// from Waited.
+// progressOfAll completes the progress of runs that share a limit: the user time is that of all runs. Waited is the longest
+// wait of one of them, because a run may wait for one that waits for its CPU. The time that they wait for each other, at
+// most as long as the others used the CPU, is not noise and is subtracted.
 func (s *Sandbox) progressOfAll(p Progress) (Progress, error) {
 	others, err := s.othersCPUTime()
 	if err != nil {
@@ -219,6 +219,17 @@ func (s *Sandbox) progressOfAll(p Progress) (Progress, error) {
 	}
 	if p.Waited != nil {
 		p.Waited = new(max(*p.Waited-others, 0))
+		for _, o := range s.others {
+			base := o.base.Load()
+			if base == nil {
+				continue
+			}
+			total, err := o.group.CPUTime()
+			if err != nil {
+				return Progress{}, err
+			}
+			p.Waited = new(max(*p.Waited, o.Delay()-(p.CPUTime-(total-base.Total))))
+		}
 	}
 	var user time.Duration
 	for _, o := range append([]*Sandbox{s}, s.others...) {

@@ -218,8 +218,9 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 }
 
 // joined is one result for all instances: the sum of their CPU times, the largest of their memory and output, and the
-// end of the one that failed. Their waiting for each other is not noise: of what the one that failed waited for the CPU
-// counts what is more than the CPU time of the others.
+// end of the one that failed. Their waiting for each other is not noise: of what one waited for the CPU counts what is more
+// than the CPU time of the others. The longest such wait counts whichever of them failed, because one that waits for the
+// manager waits for what the manager waits for.
 func (r *instances) joined() sandbox.Result {
 	var all sandbox.Result
 	if r.failed >= 0 {
@@ -245,11 +246,20 @@ func (r *instances) joined() sandbox.Result {
 		all.MinorFaults, all.MajorFaults = sum(all.MinorFaults, one.MinorFaults), sum(all.MajorFaults, one.MajorFaults)
 	}
 	if r.failed >= 0 {
-		f := r.results[r.failed]
-		all.RunDelay = beyond(f.RunDelay, all.CPUTime-f.CPUTime)
-		all.Waited = beyond(f.Waited, all.CPUTime-f.CPUTime)
+		for _, one := range r.results {
+			all.RunDelay = longer(all.RunDelay, beyond(one.RunDelay, all.CPUTime-one.CPUTime))
+			all.Waited = longer(all.Waited, beyond(one.Waited, all.CPUTime-one.CPUTime))
+		}
 	}
 	return all
+}
+
+// longer is the longer of two times that may be unknown.
+func longer(a, b *time.Duration) *time.Duration {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
 }
 
 // beyond is what a time that may be unknown exceeds another one by.

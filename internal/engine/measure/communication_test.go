@@ -7,6 +7,8 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/sandbox"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestFirstFailed: the instance that decides is not the one that is reported first.
@@ -35,6 +37,31 @@ func TestFirstFailed(t *testing.T) {
 	} {
 		if got := firstFailed(tt.results, tt.ended, limits); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestJoinedWaits checks what instances that wait for the CPU explain of the wall time of the one that failed: the longest
+// wait of one of them for others than the instances.
+func TestJoinedWaits(t *testing.T) {
+	const ms = time.Millisecond
+	one := func(cpu, waited time.Duration) sandbox.Result {
+		return sandbox.Result{CPUTime: cpu, Waited: new(waited), RunDelay: new(waited)}
+	}
+	for _, tt := range []struct {
+		name    string
+		results []sandbox.Result
+		want    *time.Duration
+	}{
+		{"the one that failed waits", []sandbox.Result{one(10*ms, 900*ms), one(5*ms, 0)}, new(895 * ms)},
+		{"the one that it waits for does", []sandbox.Result{one(1*ms, 0), one(400*ms, 2000*ms)}, new(1999 * ms)},
+		{"they wait for each other", []sandbox.Result{one(300*ms, 200*ms), one(200*ms, 300*ms)}, new(time.Duration(0))},
+		{"unknown", []sandbox.Result{{CPUTime: ms}, {CPUTime: ms}}, nil},
+		{"known of one", []sandbox.Result{{CPUTime: ms}, one(ms, 50*ms)}, new(49 * ms)},
+	} {
+		r := (&instances{results: tt.results}).joined()
+		if diff := cmp.Diff([2]*time.Duration{tt.want, tt.want}, [2]*time.Duration{r.Waited, r.RunDelay}); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.name, diff)
 		}
 	}
 }
