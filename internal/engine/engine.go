@@ -77,6 +77,9 @@ type Engine struct {
 	workers  map[string]*measure.Worker // by the slot's CPUs
 	extra    []*measure.Worker          // of WorkerOn
 
+	asideMu sync.Mutex      // guards aside
+	aside   *measure.Worker // of JudgeAside, from the first use on
+
 	juryMu sync.Mutex              // guards jury
 	jury   map[string]*jury.Runner // by the slot's CPUs, from the first use on
 

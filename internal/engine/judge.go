@@ -2,10 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"judged/internal/api"
+	"judged/internal/base/cpuset"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/languages"
+	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
 )
 
@@ -13,35 +16,57 @@ import (
 // housekeeping CPUs.
 func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
 	error) {
-	compiled, compilation, failed, release, err := t.Compile(func(s languages.Source) (languages.Result, error) {
+	return e.judge(ctx, s, e.Worker(s), t, decided)
+}
+
+// JudgeAside is Judge on a housekeeping CPU, for programs whose times do not matter, such as input validators. The slots
+// can judge at the same time. Concurrent calls wait for each other.
+func (e *Engine) JudgeAside(ctx context.Context, t judge.Task, decided func(api.TestReport)) (api.Report, error) {
+	e.asideMu.Lock()
+	defer e.asideMu.Unlock()
+	if e.aside == nil {
+		cpu := cpuset.New(e.juryCPU(e.slots[0]))
+		resources, err := e.UnplannedSlot(cpu, e.memoryNodes(cpu))
+		if err == nil {
+			e.aside, err = e.WorkerOn(resources)
+		}
+		if err != nil {
+			return api.Report{}, fmt.Errorf("set up a sandbox on CPU %s: %w", cpu, err)
+		}
+	}
+	return e.judge(ctx, e.slots[0], e.aside, t, decided)
+}
+
+// Compile compiles the sources of a task, as Judge does. See judge.Task.Compile.
+func (e *Engine) Compile(ctx context.Context, t judge.Task) (judge.Compiled, error) {
+	return t.Compile(func(s languages.Source) (languages.Result, error) {
 		compiler, err := e.Compiler()
 		if err != nil {
 			return languages.Result{}, err
 		}
 		return compiler.Compile(ctx, s)
 	})
-	defer release()
+}
+
+// judge judges a task on a worker; programs of the jury are those of a slot.
+func (e *Engine) judge(ctx context.Context, s slots.Slot, w *measure.Worker, t judge.Task,
+	decided func(api.TestReport)) (api.Report, error) {
+	compiled, err := e.Compile(ctx, t)
 	if err != nil {
 		return api.Report{}, err
 	}
-	if failed != nil {
-		return *failed, nil
+	defer compiled.Close()
+	if compiled.Failed != nil {
+		return *compiled.Failed, nil
 	}
-	report, err := e.judge(ctx, s, compiled, decided)
-	report.Compilation = compilation
-	return report, err
-}
-
-// judge judges a task whose program can be executed.
-func (e *Engine) judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
-	error) {
-	if t.NeedsJury() {
-		var err error
+	if t = compiled.Task; t.NeedsJury() {
 		if t.Jury, err = e.Jury(s); err != nil {
 			return api.Report{}, err
 		}
 	}
-	return judge.Run(ctx, e.Worker(s), t, decided)
+	report, err := judge.Run(ctx, w, t, decided)
+	report.Compilation = compiled.Compilation
+	return report, err
 }
 
 // Tidy cleans up after the last run on a slot and prepares the next one, in the background.

@@ -8,50 +8,73 @@ import (
 	"judged/internal/engine/languages"
 )
 
-// Compile compiles sources of a task with f, the programs of the jury first. The report is not nil where some do not
-// compile: CE for those of the contestant, IE for those of the jury. The compiled files are valid until release.
-func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (compiled Task, c *api.Compilation,
-	failed *api.Report, release func(), err error) {
-	var results []languages.Result
-	release = func() {
-		for _, r := range results {
-			r.Close()
-		}
+// Compiled is what came of compiling the sources of a task. Close it when its files are no longer used.
+type Compiled struct {
+	Task        Task             // runs what was compiled
+	Compilation *api.Compilation // nil where nothing of the contestant was compiled
+	// Failed is the report where something does not compile: CE for sources of the contestant, IE for those of the jury.
+	Failed *api.Report
+
+	results []languages.Result
+}
+
+// Close lets the cache of compiled programs drop the files.
+func (c *Compiled) Close() {
+	for _, r := range c.results {
+		r.Close()
 	}
-	for _, p := range t.juryPrograms() {
+}
+
+// Key identifies what was compiled, and how: sources, compilers with their versions, and flags.
+func (c *Compiled) Key() []string {
+	var key []string
+	for _, r := range c.results {
+		key = append(key, r.Key)
+	}
+	return key
+}
+
+// Compile compiles the sources of a task with f, the programs of the jury first.
+func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (_ Compiled, err error) {
+	c := Compiled{Task: t}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	for _, p := range c.Task.juryPrograms() {
 		if p.program.Language == "" {
 			continue
 		}
 		r, err := f(languages.Source{Language: p.program.Language, Files: p.program.Files})
 		if err != nil {
-			return t, nil, nil, release, fmt.Errorf("compile %s: %w", p.name, err)
+			return Compiled{}, fmt.Errorf("compile %s: %w", p.name, err)
 		}
-		results = append(results, r)
+		c.results = append(c.results, r)
 		if r.Failure != "" {
-			c := &api.Compilation{Program: p.name, Language: p.program.Language, Output: r.Output, Cached: r.Cached}
-			failed := t.uncompiled(c)
-			failed.Fail(api.JuryFault, "the "+p.name+" does not compile: "+r.Failure)
-			return t, c, &failed, release, nil
+			c.fail(&api.Compilation{Program: p.name, Language: p.program.Language, Output: r.Output, Cached: r.Cached})
+			c.Failed.Fail(api.JuryFault, "the "+p.name+" does not compile: "+r.Failure)
+			return c, nil
 		}
 		p.use(jury.Program{Command: r.Args, Files: r.Files, Args: p.program.Args})
 	}
 	if t.Language == "" {
-		return t, nil, nil, release, nil
+		return c, nil
 	}
 	r, err := f(languages.Source{Language: t.Language, Files: t.Files})
 	if err != nil {
-		return t, nil, nil, release, err
+		return Compiled{}, err
 	}
-	results = append(results, r)
-	c = &api.Compilation{Language: t.Language, Output: r.Output, Cached: r.Cached}
+	c.results = append(c.results, r)
+	c.Compilation = &api.Compilation{Language: t.Language, Output: r.Output, Cached: r.Cached}
 	if r.Failure != "" {
-		failed := t.uncompiled(c)
-		failed.Verdict, failed.Message = api.CompileError, r.Failure
-		failed.JudgementType = failed.Verdict.JudgementType()
-		return t, c, &failed, release, nil
+		c.fail(c.Compilation)
+		c.Failed.Verdict, c.Failed.Message = api.CompileError, r.Failure
+		c.Failed.JudgementType = c.Failed.Verdict.JudgementType()
+		return c, nil
 	}
-	t.Args, t.Files, t.Language, t.Compiled = r.Args, r.Files, "", true
-	return t, c, nil, release, nil
+	c.Task.Args, c.Task.Files, c.Task.Language, c.Task.Compiled = r.Args, r.Files, "", true
+	return c, nil
 }
 
 // juryPart is a program of the jury in a task, and what puts another in its place.
@@ -78,12 +101,11 @@ func (t *Task) juryPrograms() []juryPart {
 	return parts
 }
 
-// uncompiled is the report, but for the verdict, of a task whose sources do not compile.
-func (t Task) uncompiled(c *api.Compilation) api.Report {
-	report := api.Report{State: api.Done, Compilation: c}
-	tests, _ := t.plan()
+// fail sets the report, but for the verdict, of a task whose sources do not compile.
+func (c *Compiled) fail(compilation *api.Compilation) {
+	c.Failed = &api.Report{State: api.Done, Compilation: compilation}
+	tests, _ := c.Task.plan()
 	for _, test := range tests {
-		report.Tests = append(report.Tests, api.TestReport{Name: test.Name, Verdict: api.Skipped})
+		c.Failed.Tests = append(c.Failed.Tests, api.TestReport{Name: test.Name, Verdict: api.Skipped})
 	}
-	return report
 }

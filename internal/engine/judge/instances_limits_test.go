@@ -88,14 +88,14 @@ func TestInstancesCannotBeExecuted(t *testing.T) {
 func TestCompiledInteractor(t *testing.T) {
 	want := jury.Interactor{Protocol: api.CMS, Instances: 3, Transcript: true, Program: jury.Program{Language: "c"}}
 	got := want
-	compiled, _, failed, release, err := judge.Task{Interactor: &got}.Compile(
+	compiled, err := judge.Task{Interactor: &got}.Compile(
 		func(languages.Source) (languages.Result, error) { return languages.Result{Args: []string{"./a"}}, nil })
-	defer release()
-	if err != nil || failed != nil {
-		t.Fatal(err, failed)
+	if err != nil || compiled.Failed != nil {
+		t.Fatal(err, compiled.Failed)
 	}
+	defer compiled.Close()
 	want.Program = jury.Program{Command: []string{"./a"}}
-	if diff := cmp.Diff(want, *compiled.Interactor); diff != "" {
+	if diff := cmp.Diff(want, *compiled.Task.Interactor); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

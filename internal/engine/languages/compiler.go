@@ -37,6 +37,7 @@ type Result struct {
 	Args    []string       // the command that runs the program
 	Files   []sandbox.File // for its working directory
 	Cached  bool           // from an earlier compilation
+	Key     string         // digest of the sources, the compiler with its version, and its flags
 
 	unpin func()
 }
@@ -170,7 +171,7 @@ func (c *Compiler) cached(p plan, key string) (Result, bool) {
 	if !ok {
 		return Result{}, false
 	}
-	r := Result{Failure: e.Failure, Output: e.Output, unpin: unpin}
+	r := Result{Failure: e.Failure, Output: e.Output, Key: key, unpin: unpin}
 	if e.Failure != "" {
 		return r, true
 	}
