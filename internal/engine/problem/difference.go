@@ -40,6 +40,44 @@ func CompilerSaid(r api.Report) string {
 	return text
 }
 
+// MayPass reports whether the submission may be accepted.
+func (s Submission) MayPass() bool {
+	return !slices.ContainsFunc(s.Expected, func(e Expectation) bool {
+		for _, verdicts := range [][]string{e.Permitted, e.Required, e.Final} {
+			if len(verdicts) > 0 && !slices.Contains(verdicts, "AC") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// NeedsMore reports whether a test that was not run may still show what is expected: a verdict or a message that at
+// least one test must have. Where the report differs in another way already, no test can cure that.
+func (s Submission) NeedsMore(r api.Report) bool {
+	more := false
+	for _, e := range s.Expected {
+		var left, refused bool
+		required, message := len(e.Required) == 0, e.Message == ""
+		for _, t := range r.Tests {
+			switch {
+			case e.Tests != "" && !Match(e.Tests, t.Name):
+			case t.Verdict == api.Skipped:
+				left = true
+			default:
+				refused = refused || e.Permitted != nil && !is(t.Verdict, e.Permitted)
+				required = required || is(t.Verdict, e.Required)
+				message = message || t.Checker != nil && strings.Contains(t.Checker.Message, e.Message)
+			}
+		}
+		if refused || e.Final != nil && !is(r.Verdict, e.Final) {
+			return false
+		}
+		more = more || left && !(required && message)
+	}
+	return more
+}
+
 func (e Expectation) difference(r api.Report) []string {
 	var found []string
 	where := ""
