@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/base/config"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
 	"judged/internal/jobs/jobspec"
@@ -19,8 +20,10 @@ type jobFlags struct {
 	input, answer, tests  string
 	inputFile, outputFile string
 	language              string
-	pkg                   string // --package of run
-	problem, version      string // --problem and --problem-version of submit
+	pkg                   string           // --package of run
+	max                   config.MaxLimits // that the limits of a package are lowered to
+	findings              func(string)     // is given those of a package
+	problem, version      string           // --problem and --problem-version of submit
 	checker               string
 	checkerArgs           []string
 	interactor            string

@@ -7,32 +7,35 @@ import (
 )
 
 func (a *app) limitCommand() *cobra.Command {
-	var cpuList string
-	var jobs, repeats int
+	var o verifyOptions
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "limit [flags] PACKAGE",
 		Short: "Propose a time limit from the jury's solutions",
 		Long: `Propose a time limit from the jury's solutions. It needs root.
 
-The solutions of PACKAGE that must be within the limit are run several times.
-The limit is the CPU time of the slowest accepted one on its slowest test, times
-the factor of the package's format, rounded up to its resolution. Solutions with
-that CPU time are then simulated, with the spread that was measured here, to see
-how many the rule would find over the limit.
+The solutions of PACKAGE that must be accepted are judged, and the slowest ones
+run several times on their slowest test. The limit is the CPU time of the slowest
+one, times the factor of the package's format, rounded up to its resolution.
+Solutions that must be too slow are judged with that limit. Solutions with the
+CPU time of the slowest one are then simulated, with the spread that was measured
+here, to see how many the rule would find over the limit.
 
 Exit codes: 0 all of them are as expected, 1 some are not, so that the limit may
-be too small, 2 wrong usage or an unusable package, 3 judged itself could not do
-its work.`,
+be wrong, 2 wrong usage or an unusable package, 3 judged itself could not do its
+work.`,
 		Example: `  judged limit problem/
   judged limit --repeats 20 problem.zip`,
 		Args: exactly(1, "one PACKAGE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := a.openVerifier(cmd, args[0], verifyOptions{cpuList, jobs, repeats})
+			v, err := a.openVerifier(cmd, args[0], o)
 			if err != nil {
 				return err
 			}
 			p, err := v.propose(cmd.Context())
+			if err == nil {
+				err = v.judgeTooSlow(cmd.Context(), &p)
+			}
 			if err := errors.Join(err, v.close()); err != nil {
 				return err
 			}
@@ -47,7 +50,7 @@ its work.`,
 			return err
 		},
 	}
-	verifyFlags(cmd, a, &cpuList, &jobs, &repeats)
+	verifyFlags(cmd, a, &o)
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

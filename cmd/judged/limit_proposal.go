@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"judged/internal/api"
@@ -22,6 +23,9 @@ type proposal struct {
 	Low     time.Duration `json:"time_limit_min_ns"`
 	High    time.Duration `json:"time_limit_max_ns"`
 	Slowest solution      `json:"slowest_accepted"`
+	// Fastest is the fastest one that must be too slow; nil if the package has no such submission. It is stopped at the
+	// limit that it must exceed.
+	Fastest *solution `json:"fastest_too_slow,omitempty"`
 	// Simulated is the number of simulated solutions with the CPU time of the slowest one, and Wrong how many of them
 	// exceed the limit if runs vary as the measured Runs did.
 	Simulated int `json:"simulated"`
@@ -37,21 +41,36 @@ type proposal struct {
 // simulated is the number of simulated solutions.
 const simulated = 100_000
 
-// propose measures the submissions that must be within the limit.
+// propose measures the submissions that must be accepted. Verify need not judge those again that are.
 func (v *verifier) propose(ctx context.Context) (proposal, error) {
-	all, err := v.solutions(ctx, v.c.Limits.Max.CPUTime, func(s problem.Submission) bool { return s.Lower })
+	all, err := v.solutions(ctx, v.c.Limits.Max.CPUTime, func(s problem.Submission) bool { return s.Lower && s.MayPass() })
 	if err != nil {
 		return proposal{}, err
 	}
 	_, worst := slowest(all, isLower)
 	if worst == nil {
-		return proposal{}, usagef("propose a time limit: no submission is accepted; add one to submissions/accepted")
+		return proposal{}, usagef("propose a time limit: %s", strings.Join(append(differences(all),
+			"no submission is accepted; add one to submissions/accepted"), "; "))
+	}
+	v.accepted = map[string]solution{}
+	for _, x := range all {
+		if isLower(x) && len(x.Differences) == 0 {
+			v.accepted[x.Name] = x
+		}
 	}
 	rule := v.pkg.TimeRule
 	p := proposal{TimeLimit: rule.Limit(worst.CPUTime), Low: rule.Limit(worst.Low), High: rule.Limit(worst.High),
 		Slowest: *worst, Differences: differences(all), rule: rule}
 	p.simulate(v.c.Repeats, all)
 	return p, nil
+}
+
+// judgeTooSlow adds to a proposal what the submissions do that must be too slow.
+func (v *verifier) judgeTooSlow(ctx context.Context, p *proposal) error {
+	all, err := v.solutions(ctx, p.TimeLimit, func(s problem.Submission) bool { return s.Upper })
+	p.Fastest = fastest(all, isUpper)
+	p.Differences = append(p.Differences, differences(all)...)
+	return err
 }
 
 func differences(all []solution) (found []string) {
@@ -97,13 +116,14 @@ func relativeTimes(all []solution, least time.Duration) (relative []float64) {
 }
 
 func (p *proposal) print(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n", p.summary())
 	fmt.Fprintf(w, "time limit %s: %g times %s of %s, rounded up to %s\n"+
 		"its runs took %s to %s, which gives limits from %s to %s\n",
 		units.Duration(p.TimeLimit), p.rule.Accepted, units.Duration(p.Slowest.CPUTime),
 		render.Printable(p.Slowest.Name), units.Duration(p.rule.Resolution), units.Duration(p.Slowest.Low),
 		units.Duration(p.Slowest.High), units.Duration(p.Low), units.Duration(p.High))
 	for _, d := range p.Differences {
-		fmt.Fprintf(w, "not as expected, so the limit may be too small: %s\n", render.Printable(d))
+		fmt.Fprintf(w, "not as expected: %s\n", render.Printable(d))
 	}
 	if p.Simulated == 0 {
 		_, err := fmt.Fprintln(w, "one run of each test says nothing about how much times vary; use --repeats")
@@ -115,4 +135,24 @@ func (p *proposal) print(w io.Writer) error {
 			"%d did; slower runs than these are at most %.0f %% of all (95 %%)\n", p.Simulated,
 		units.Duration(p.Slowest.CPUTime), p.Wrong, p.Runs, min(100, 300/float64(p.Runs)))
 	return err
+}
+
+// manyRepeats is how many runs are suggested where a few are not enough.
+const manyRepeats = 20
+
+// summary says in a sentence whether the limit is safe, and why.
+func (p *proposal) summary() string {
+	text := fmt.Sprintf("%s is safe: ", units.Duration(p.TimeLimit))
+	if len(p.Differences) > 0 {
+		text = fmt.Sprintf("%s may be wrong, as not all solutions do what the package expects: ",
+			units.Duration(p.TimeLimit))
+	}
+	text += fmt.Sprintf("the slowest jury solution took %s", units.Duration(p.Slowest.CPUTime))
+	if p.Fastest != nil {
+		text += fmt.Sprintf(", the fastest too slow one at least %s", units.Duration(p.Fastest.CPUTime))
+	}
+	if p.Slowest.runs() < manyRepeats {
+		text += fmt.Sprintf("; to be surer run with --repeats %d", manyRepeats)
+	}
+	return text
 }

@@ -243,7 +243,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		}
 	}
 	if given("package") {
-		return l.openPackage(cmd.Context(), f.pkg)
+		return l.openPackage(cmd.Context(), f)
 	}
 	if given("problem") || given("problem-version") {
 		return l.nameProblem(f, given("problem-version"))
@@ -284,15 +284,19 @@ func (l *localJob) nameProblem(f *jobFlags, pinned bool) error {
 }
 
 // openPackage reads tests, limits, checker and interactor from a problem package.
-func (l *localJob) openPackage(ctx context.Context, name string) (err error) {
-	if l.pkg, err = problem.Open(ctx, name); err != nil {
+func (l *localJob) openPackage(ctx context.Context, f *jobFlags) (err error) {
+	if l.pkg, err = problem.Open(ctx, f.pkg); err != nil {
 		return unreadable(ctx, err)
+	}
+	l.pkg.Bound(f.max.CPUTime, f.max.Memory, f.max.Output)
+	for _, text := range l.pkg.Findings {
+		f.findings(text)
 	}
 	if l.job, err = l.pkg.Judging(l.job); err == nil && l.job.Limits.CPUTimeMS == 0 {
 		err = errors.New("it has no time limit; give --time-limit, or see judged limit")
 	}
 	if err != nil {
-		return errors.Join(usagef("read package %q: %w", name, err), l.Close())
+		return errors.Join(usagef("read package %q: %w", f.pkg, err), l.Close())
 	}
 	return nil
 }

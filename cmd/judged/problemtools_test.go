@@ -174,7 +174,7 @@ func linesOfTests(output string) map[string]string {
 // askJudged returns what judged verify says, by the keys of both tools, and the submissions by their names.
 func askJudged(t *testing.T, dir string) (results map[string]string, submissions map[string]bool) {
 	t.Helper()
-	got := execute(t, command("verify", "--json", "--repeats", "1", dir))
+	got := execute(t, command("verify", "--json", "--repeats", "1", "--all-tests", dir))
 	var v verification
 	if err := json.Unmarshal([]byte(got.stdout), &v); err != nil || got.code != 0 {
 		t.Fatalf("judged verify ended with %d, %v\n%s%s", got.code, err, got.stdout, got.stderr)

@@ -55,6 +55,8 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 			if cmd.Flags().Changed("root") {
 				c.Sandbox.Root = root
 			}
+			f.max = c.Limits.Max
+			f.findings = func(text string) { fmt.Fprintf(a.err, "package: %s\n", render.Printable(text)) }
 			l, err := f.build(cmd, args)
 			if err != nil {
 				return err

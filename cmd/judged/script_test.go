@@ -109,7 +109,7 @@ func runScripts(t *testing.T, dir string, env ...string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, env...)
+			e.Vars = append(append(e.Vars, "XDG_CACHE_HOME="+filepath.Join(e.WorkDir, ".cache")), env...)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

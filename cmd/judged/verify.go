@@ -4,39 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
-	"time"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/units"
+	"judged/internal/base/linux"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
 	"judged/internal/host/slots"
-	"judged/internal/service/render"
 )
 
 // verifier judges the programs of a problem package.
 type verifier struct {
-	a       *app
-	c       config.Config
-	pkg     *problem.Package
-	eng     *engine.Engine
-	repeats api.Repeats // of submissions that bound the time limit
-	line    render.Line
-	done    int // programs judged; guarded by mu
-	mu      sync.Mutex
+	a        *app
+	c        config.Config
+	pkg      *problem.Package
+	eng      *engine.Engine
+	repeats  api.Repeats // of the slowest tests, which bound the time limit
+	stop     api.Stop    // when a submission has no further tests
+	progress *verifyProgress
+	results  *results
+	// cacheLock, where not nil, keeps other verifications away from the compiled programs.
+	cacheLock *os.File
+	host      hostKey
+	// accepted are solutions that propose has judged, by name. A limit that follows from their times changes no verdict.
+	accepted map[string]solution
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	var cpuList string
-	var jobs, repeats int
+	var o verifyOptions
 	var asJSON bool
 	var out string
 	cmd := &cobra.Command{
@@ -45,9 +50,10 @@ func (a *app) verifyCommand() *cobra.Command {
 		Long: `Judge a problem package's own submissions. It needs root.
 
 PACKAGE is a folder or an archive in a format of ICPC, Kattis or Polygon. Each
-submission is judged on all tests; its verdicts have to be those that its
-folder, its tags, submissions.yaml or problem.xml expect. Input validators read
-all inputs, and the checker judges the outputs in the package.
+submission is judged until its verdict is known, as in a contest: the first test
+that fails decides, unless groups of tests give points. Its verdicts have to be
+those that its folder, its tags, submissions.yaml or problem.xml expect. Input
+validators read all inputs, and the checker judges the outputs in the package.
 
 Exit codes: 0 all is as expected, 1 something differs, 2 wrong usage or an
 unusable package, 3 judged itself could not do its work.`,
@@ -59,7 +65,7 @@ unusable package, 3 judged itself could not do its work.`,
 			if err := makeFolder(out); err != nil {
 				return err
 			}
-			v, err := a.openVerifier(cmd, args[0], verifyOptions{cpuList, jobs, repeats})
+			v, err := a.openVerifier(cmd, args[0], o)
 			if err != nil {
 				return err
 			}
@@ -81,7 +87,9 @@ unusable package, 3 judged itself could not do its work.`,
 			return err
 		},
 	}
-	verifyFlags(cmd, a, &cpuList, &jobs, &repeats)
+	verifyFlags(cmd, a, &o)
+	cmd.Flags().BoolVar(&o.allTests, "all-tests", false,
+		"judge each submission on all tests, also after a failure has decided its verdict")
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().StringVar(&out, "out", "",
 		"also write verify.json and verify.svg, a picture of all runs against the time "+
@@ -92,14 +100,29 @@ unusable package, 3 judged itself could not do its work.`,
 type verifyOptions struct {
 	cpuList       string
 	jobs, repeats int
+	allTests      bool
+	fresh         bool
 }
 
-func verifyFlags(cmd *cobra.Command, a *app, cpuList *string, jobs, repeats *int) {
+func verifyFlags(cmd *cobra.Command, a *app, o *verifyOptions) {
 	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVar(jobs, "jobs", 1, "`NUMBER` of submissions that are judged at once, each on its own slot")
-	cmd.Flags().IntVar(repeats, "repeats", 3, "`NUMBER` of runs of each test of submissions that bound the time limit")
+	cmd.Flags().IntVar(&o.jobs, "jobs", 1, "`NUMBER` of submissions that are judged at once, each on its own slot")
+	cmd.Flags().IntVar(&o.repeats, "repeats", 3,
+		"`NUMBER` of runs of the slowest tests of accepted submissions, which bound the time limit")
+	cmd.Flags().BoolVar(&o.fresh, "fresh", false,
+		"judge everything, also what has not changed since an earlier verification on this host")
 	a.configFlag(cmd)
-	cpuListFlag(cmd, cpuList)
+	cpuListFlag(cmd, &o.cpuList)
+}
+
+// hostKey is what reports of a host depend on besides the job.
+type hostKey struct {
+	Judged      [2]int64 // size and time of change of the program
+	Fingerprint string
+	Limits      config.Limits
+	Sandbox     config.Sandbox
+	Slots       config.Slots
+	Repeats     config.Repeats
 }
 
 // compiledBytes is the size of the compile cache during verification.
@@ -117,11 +140,19 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 	if err := overlaySlots(&c, cmd, o.cpuList); err != nil {
 		return nil, err
 	}
-	v := &verifier{a: a, c: c, repeats: api.Repeats{Min: o.repeats, Max: o.repeats}, line: render.Line{W: a.err}}
+	v := &verifier{a: a, c: c, repeats: api.Repeats{Min: o.repeats, Max: o.repeats}, stop: api.StopFirstFailure,
+		progress: newVerifyProgress(a.err)}
+	if o.allTests {
+		v.stop = api.StopNever
+	}
 	if v.pkg, err = problem.Open(cmd.Context(), name); err != nil {
 		return nil, unreadable(cmd.Context(), err)
 	}
+	v.pkg.Bound(c.Limits.Max.CPUTime, c.Limits.Max.Memory, c.Limits.Max.Output)
 	options, err := engineOptions(c, a, cmd.Name()+" "+name)
+	if err == nil {
+		err = v.openCaches(&options, o.fresh)
+	}
 	if err == nil {
 		options.Languages.CacheBytes = compiledBytes
 		options.Languages.Catalogue, err = languages.Load("")
@@ -137,7 +168,38 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 	if err != nil {
 		return nil, errors.Join(err, v.close())
 	}
+	program, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return nil, errors.Join(err, v.close())
+	}
+	v.host = hostKey{[2]int64{program.Size(), program.ModTime().UnixNano()},
+		v.eng.Host(v.eng.CPUs(), api.DoctorReport{}).Fingerprint, c.Limits, c.Sandbox, c.Slots, c.Repeats}
 	return v, nil
+}
+
+// openCaches opens the folders in which compiled programs and results are kept from one verification to the next.
+// Without a home folder, or while another verification uses them, nothing is kept.
+func (v *verifier) openCaches(options *engine.Options, fresh bool) (err error) {
+	folder, homeless := os.UserCacheDir()
+	if homeless != nil {
+		v.results, err = openResults("", fresh)
+		return err
+	}
+	folder = filepath.Join(folder, "judged")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("make cache folder: %w; set XDG_CACHE_HOME to a folder that can be written", err)
+	}
+	if v.results, err = openResults(filepath.Join(folder, "results"), fresh); err != nil {
+		return err
+	}
+	switch v.cacheLock, err = linux.LockFile(filepath.Join(folder, "lock")); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil
+	case err != nil:
+		return fmt.Errorf("lock cache folder: %w", err)
+	}
+	options.Languages.Folder = filepath.Join(folder, "compiled")
+	return nil
 }
 
 func (v *verifier) close() error {
@@ -145,46 +207,105 @@ func (v *verifier) close() error {
 	if v.eng != nil {
 		errs = append(errs, v.eng.Close())
 	}
+	if v.cacheLock != nil {
+		errs = append(errs, v.cacheLock.Close())
+	}
 	return errors.Join(append(errs, v.pkg.Close())...)
 }
 
-// submission judges a program of the package on a slot. It calls change on the job first.
-func (v *verifier) submission(ctx context.Context, slot slots.Slot, p problem.Program,
-	change func(*api.Job)) (api.Report, error) {
+// submission prepares a program of the package as a job. It calls change on the job.
+func (v *verifier) submission(p problem.Program, change func(*api.Job)) (*localJob, error) {
 	l := &localJob{program: p.Name}
 	var err error
 	if l.job, l.name, err = v.pkg.Start(p, api.Job{}); err != nil {
-		return api.Report{}, err
+		return nil, err
 	}
 	if l.job, err = v.pkg.Judging(l.job); err != nil {
-		return api.Report{}, &usageError{err}
+		return nil, &usageError{err}
 	}
 	change(&l.job)
-	return v.judge(ctx, slot, l)
+	return l, nil
 }
 
-// judge judges a job on a slot, with all of its tests.
-func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob) (api.Report,
+// judging judges a task: on a slot, or on the housekeeping CPUs.
+type judging func(context.Context, judge.Task, func(api.TestReport)) (api.Report, error)
+
+// on judges on a slot.
+func (v *verifier) on(slot slots.Slot) judging {
+	return func(ctx context.Context, t judge.Task, decided func(api.TestReport)) (api.Report, error) {
+		return v.eng.Judge(ctx, slot, t, decided)
+	}
+}
+
+// judge judges a job, or returns the report of the same job from an earlier verification.
+func (v *verifier) judge(ctx context.Context, run judging, l *localJob, decided func(api.TestReport)) (api.Report,
 	error) {
-	l.job.Stop, l.job.CPUs = api.StopNever, v.c.Slots.Width
-	if err := l.complete(v.c); err != nil {
-		return api.Report{}, fmt.Errorf("judge %s: %w", l.program, err)
-	}
-	if err := checkLanguages(ctx, v.eng, l.job); err != nil {
-		return api.Report{}, err
-	}
-	task, err := judge.NewTask(l.job, l.name, localPath)
+	task, err := v.task(ctx, l)
 	if err != nil {
 		return api.Report{}, err
 	}
-	report, err := v.eng.Judge(ctx, slot, task, func(api.TestReport) {})
+	compiled, err := v.eng.Compile(ctx, task)
+	if err != nil {
+		return api.Report{}, err
+	}
+	defer compiled.Close()
+	if c := compiled.Compilation; compiled.Failed != nil {
+		if c == nil {
+			return api.Report{}, &usageError{fmt.Errorf("judge %s: %s", l.program, problem.CompilerSaid(*compiled.Failed))}
+		}
+		return *compiled.Failed, nil
+	}
+	key, err := v.results.key(l.job, v.host, compiled.Key())
+	if err != nil {
+		return api.Report{}, err
+	}
+	report, known := v.results.get(key)
+	if known {
+		return report, nil
+	}
+	report, err = run(ctx, compiled.Task, decided)
+	report.Compilation = compiled.Compilation
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		return judge.InternalError(report, err), nil
 	}
-	if c := report.Compilation; err == nil && c != nil && c.Program != "" {
-		err = &usageError{fmt.Errorf("judge %s: %s", l.program, problem.CompilerSaid(report))}
+	if err != nil {
+		return report, err
 	}
-	return report, err
+	return report, v.results.put(key, report)
+}
+
+// compileAhead compiles all submissions, in the order in which they are judged, until ctx ends. An error is left to the
+// one who judges the submission.
+func (v *verifier) compileAhead(ctx context.Context) {
+	for _, s := range v.pkg.Submissions {
+		l, err := v.submission(s.Program, func(*api.Job) {})
+		if s.Skip || err != nil {
+			continue
+		}
+		task, err := v.task(ctx, l)
+		if err != nil {
+			continue
+		}
+		compiled, err := v.eng.Compile(ctx, task)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			compiled.Close()
+		}
+	}
+}
+
+// task completes a job for this host.
+func (v *verifier) task(ctx context.Context, l *localJob) (judge.Task, error) {
+	l.job.CPUs = v.c.Slots.Width
+	if err := l.complete(v.c); err != nil {
+		return judge.Task{}, fmt.Errorf("judge %s: %w", l.program, err)
+	}
+	if err := checkLanguages(ctx, v.eng, l.job); err != nil {
+		return judge.Task{}, err
+	}
+	return judge.NewTask(l.job, l.name, localPath)
 }
 
 // each calls f for each of n programs, concurrently on all slots.
@@ -209,99 +330,15 @@ func (v *verifier) each(n int, f func(i int, slot slots.Slot) error) error {
 	return errors.Join(errs...)
 }
 
-func (v *verifier) progress(name string) {
-	if !isTerminal(v.a.err) {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.done++
-	v.line.Show("%d of %d  %s", v.done, len(v.pkg.Submissions), render.Printable(name))
-}
-
-// solutions judges the submissions that the filter selects, with the given time limit.
-func (v *verifier) solutions(ctx context.Context, limit time.Duration,
-	only func(problem.Submission) bool) ([]solution, error) {
-	judged := make([]*solution, len(v.pkg.Submissions))
-	err := v.each(len(judged), func(i int, slot slots.Slot) error {
-		s := v.pkg.Submissions[i]
-		if s.Skip || !only(s) {
-			return nil
-		}
-		v.progress(s.Name)
-		x, err := v.solution(ctx, slot, s, limit)
-		judged[i] = &x
-		return err
-	})
-	if isTerminal(v.a.err) {
-		v.line.Clear()
-	}
-	var found []solution
-	for _, x := range judged {
-		if x != nil {
-			found = append(found, *x)
-		}
-	}
-	return found, err
-}
-
-// solution judges one submission. One that must be too slow is judged again with the longer limit that the format
-// requires.
-func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Submission,
-	limit time.Duration) (solution, error) {
-	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper}
-	report, err := v.submission(ctx, slot, s.Program, func(j *api.Job) {
-		j.Limits.CPUTimeMS = limit.Milliseconds()
-		if s.Lower {
-			j.Repeats = v.repeats
-		}
-	})
-	if notHere(err) {
-		x.Differences = []string{"not judged: " + err.Error()}
-		return x, nil
-	}
+// juryDifferences says how the jury's own programs differ from what the package expects: input validators at its inputs,
+// and the checker at outputs of which the verdict is known. They run on the housekeeping CPUs while the slots judge.
+func (v *verifier) juryDifferences(ctx context.Context) ([]string, error) {
+	differences, err := v.validators(ctx)
 	if err != nil {
-		return x, err
+		return nil, err
 	}
-	x.record(report)
-	x.Differences = s.Difference(report)
-	if report.Verdict == api.InternalError {
-		x.Differences = append(x.Differences, "internal error: "+report.Message)
-	}
-	if !s.Upper || len(x.Differences) > 0 || v.pkg.TimeRule.Rejected <= 1 {
-		return x, nil
-	}
-	wide := time.Duration(float64(limit) * v.pkg.TimeRule.Rejected)
-	if wide > v.c.Limits.Max.CPUTime {
-		x.unverified = fmt.Sprintf("%s was not judged with %g times the time limit, %s: limits.max.cpu_time is %s",
-			s.Name,
-			v.pkg.TimeRule.Rejected, units.Duration(wide), units.Duration(v.c.Limits.Max.CPUTime))
-		return x, nil
-	}
-	report, err = v.submission(ctx, slot, s.Program, func(j *api.Job) { j.Limits.CPUTimeMS = wide.Milliseconds() })
-	if err != nil {
-		return x, err
-	}
-	x.record(report)
-	if !anyTimeLimit(report) {
-		x.Differences = append(x.Differences, fmt.Sprintf("within %g times the time limit; the format wants it slower",
-			v.pkg.TimeRule.Rejected))
-	}
-	return x, nil
-}
-
-// notHere reports whether the error means that judged, or this host, cannot run a program.
-func notHere(err error) bool {
-	return errors.As(err, new(*problem.ProgramError)) || errors.As(err, new(*api.LanguageUnavailableError))
-}
-
-func anyTimeLimit(r api.Report) bool {
-	for _, t := range r.Tests {
-		if t.Verdict.JudgementType() == "TLE" {
-			return true
-		}
-	}
-	return false
+	outputs, err := v.outputs(ctx)
+	return append(differences, outputs...), err
 }
 
 // validators runs the input validators on all inputs and evaluates their exit status.
@@ -363,7 +400,8 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.InvalidInputs) {
 		l.job.Tests = append(l.job.Tests, api.Test{Name: t.Name, Input: &api.File{Part: t.Input}})
 	}
-	report, err := v.judge(ctx, v.eng.Slots()[0], l)
+	l.job.Stop = api.StopNever
+	report, err := v.judge(ctx, v.eng.JudgeAside, l, func(api.TestReport) {})
 	if err != nil {
 		return nil, err
 	}
@@ -392,7 +430,7 @@ func (v *verifier) outputs(ctx context.Context) ([]string, error) {
 		j.Command, j.Files = []string{"cat", "output"}, map[string]api.File{"output": {Part: o.Path}}
 		j.Tests = []api.Test{{Name: o.Test.Name, Input: &api.File{Part: o.Test.Input},
 			Answer: &api.File{Part: o.Test.Answer}}}
-		report, err := v.judge(ctx, v.eng.Slots()[0], &localJob{program: o.Test.Name, job: j})
+		report, err := v.judge(ctx, v.eng.JudgeAside, &localJob{program: o.Test.Name, job: j}, func(api.TestReport) {})
 		if err != nil {
 			return nil, err
 		}

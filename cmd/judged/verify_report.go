@@ -6,7 +6,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"judged/internal/api"
 	"judged/internal/base/units"
@@ -31,6 +34,7 @@ type solution struct {
 
 	lower, upper bool
 	judged       bool   // otherwise it was not run
+	slowest      string // name of its slowest test
 	unverified   string // what could not be verified, or ""
 }
 
@@ -41,22 +45,45 @@ type testVerdict struct {
 	Runs    []time.Duration `json:"runs_cpu_time_ns,omitempty"` // those that count
 }
 
-// record stores the verdicts of the first report, and the slowest test of all reports.
+// record takes the verdict and the times of a report.
 func (x *solution) record(r api.Report) {
-	if !x.judged {
-		x.Verdict, x.Score, x.Groups, x.judged = r.Verdict, r.Score, r.Groups, true
-		for _, t := range r.Tests {
-			x.Tests = append(x.Tests, testVerdict{t.Name, t.Verdict, keptTimes(t)})
+	x.Verdict, x.Score, x.Groups, x.judged = r.Verdict, r.Score, r.Groups, true
+	for _, t := range r.Tests {
+		x.Tests = append(x.Tests, testVerdict{t.Name, t.Verdict, keptTimes(t)})
+		if t.CPUTime != nil && *t.CPUTime >= x.CPUTime {
+			x.slowest = t.Name
+			x.setTime(t)
 		}
 	}
+}
+
+// measured takes the times of the slowest test from a report of that test alone.
+func (x *solution) measured(r api.Report) {
 	for _, t := range r.Tests {
-		if t.CPUTime == nil || *t.CPUTime < x.CPUTime {
+		i := slices.IndexFunc(x.Tests, func(v testVerdict) bool { return v.Name == t.Name })
+		if t.CPUTime == nil || i < 0 {
 			continue
 		}
-		x.CPUTime, x.Spread, x.Low, x.High = *t.CPUTime, 0, *t.CPUTime, *t.CPUTime
-		if t.Timing != nil {
-			x.Spread, x.Low, x.High = t.Timing.Spread, t.Timing.Min, t.Timing.Max
+		x.Tests[i].Runs = keptTimes(t)
+		x.setTime(t)
+	}
+}
+
+// runs is the number of runs of the slowest test.
+func (x *solution) runs() int {
+	for _, t := range x.Tests {
+		if t.Name == x.slowest {
+			return len(t.Runs)
 		}
+	}
+	return 0
+}
+
+// setTime takes the times of the slowest test.
+func (x *solution) setTime(t api.TestReport) {
+	x.CPUTime, x.Spread, x.Low, x.High = *t.CPUTime, 0, *t.CPUTime, *t.CPUTime
+	if t.Timing != nil {
+		x.Spread, x.Low, x.High = t.Timing.Spread, t.Timing.Min, t.Timing.Max
 	}
 }
 
@@ -80,7 +107,9 @@ type verification struct {
 	Validators  []string          `json:"validator_differences,omitempty"`
 	Findings    []string          `json:"findings,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`
-	OK          bool              `json:"ok"`
+	// Reused is the number of results from an earlier verification of the same programs and tests.
+	Reused int  `json:"results_reused"`
+	OK     bool `json:"ok"`
 
 	rule problem.TimeRule
 }
@@ -88,7 +117,6 @@ type verification struct {
 func (v *verifier) verify(ctx context.Context) (verification, error) {
 	r := verification{Package: v.pkg.Name, Format: v.pkg.Format, Version: v.pkg.Version, Findings: v.pkg.Findings,
 		TimeLimit: v.pkg.Limits.Time, rule: v.pkg.TimeRule}
-	var err error
 	if r.TimeLimit == 0 {
 		r.Inferred = true
 		proposal, err := v.propose(ctx)
@@ -97,17 +125,24 @@ func (v *verifier) verify(ctx context.Context) (verification, error) {
 		}
 		r.TimeLimit = proposal.TimeLimit
 	}
-	if r.Validators, err = v.validators(ctx); err != nil {
+	ahead, stop := context.WithCancel(ctx)
+	var compiling sync.WaitGroup
+	compiling.Go(func() { v.compileAhead(ahead) })
+	defer compiling.Wait()
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		r.Validators, err = v.juryDifferences(ctx)
+		return err
+	})
+	group.Go(func() (err error) {
+		r.Submissions, err = v.solutions(ctx, r.TimeLimit, func(problem.Submission) bool { return true })
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return r, err
 	}
-	outputs, err := v.outputs(ctx)
-	if err != nil {
-		return r, err
-	}
-	r.Validators = append(r.Validators, outputs...)
-	if r.Submissions, err = v.solutions(ctx, r.TimeLimit, func(problem.Submission) bool { return true }); err != nil {
-		return r, err
-	}
+	r.Reused = v.results.count()
 	r.Warnings = r.timing()
 	r.OK = r.isAsExpected()
 	return r, nil
@@ -222,6 +257,10 @@ func (r *verification) print(w io.Writer) error {
 		for _, line := range lines {
 			fmt.Fprintln(&b, render.Printable(line))
 		}
+	}
+	if r.Reused > 0 {
+		fmt.Fprintf(&b, "%d results are from an earlier verification of the same programs and tests; --fresh judges again\n",
+			r.Reused)
 	}
 	if r.OK {
 		b.WriteString("all is as expected\n")

@@ -103,7 +103,7 @@ func TestLimitNamesWhatIsMissing(t *testing.T) {
 	}
 	var b bytes.Buffer
 	if err := p.print(&b); err != nil || !strings.Contains(b.String(),
-		"may be too small: slow: internal error: noise\n") {
+		"not as expected: slow: internal error: noise\n") {
 		t.Errorf("%v: %s", err, b.String())
 	}
 }

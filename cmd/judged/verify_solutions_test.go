@@ -1,0 +1,110 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/api"
+	"judged/internal/api/scoring"
+)
+
+// timedReport makes a report from "TEST:VERDICT:MS ..." and the verdict of all; tests without a time have not run.
+func timedReport(t *testing.T, verdict api.Verdict, tests string) api.Report {
+	t.Helper()
+	r := api.Report{Verdict: verdict, JudgementType: verdict.JudgementType()}
+	for f := range strings.FieldsSeq(tests) {
+		parts := strings.Split(f, ":")
+		report := api.TestReport{Name: parts[0], Verdict: api.Verdict(parts[1])}
+		if len(parts) > 2 {
+			d, err := time.ParseDuration(parts[2] + "ms")
+			if err != nil {
+				t.Fatal(err)
+			}
+			report.CPUTime = &d
+		}
+		r.Tests = append(r.Tests, report)
+	}
+	return r
+}
+
+// TestWithLimit checks what a report with a limit of 200 ms says about one of 100 ms.
+func TestWithLimit(t *testing.T) {
+	member := func(name string) api.Member { return api.Member{Test: name} }
+	plain := scoring.Scheme{Root: &api.Group{Members: []api.Member{member("1"), member("2"), member("3")}}}
+	points := func(name string, tests ...api.Member) api.Member {
+		ten := 10.0
+		return api.Member{Group: &api.Group{Name: name, Members: tests, MaxScore: &ten, Aggregation: api.PassFail,
+			Verdict: api.ByScore}}
+	}
+	scored := scoring.Scheme{Scoring: true, Root: &api.Group{Continue: true, Aggregation: api.Sum, Verdict: api.ByScore,
+		Members: []api.Member{points("a", member("1")), points("b", member("2"), member("3"))}}}
+	for _, tt := range []struct {
+		name    string
+		scheme  scoring.Scheme
+		stop    api.Stop
+		verdict api.Verdict
+		tests   string
+		want    string // "VERDICT TEST:VERDICT ..."
+	}{
+		{"within the limit", plain, api.StopFirstFailure, "AC", "1:AC:50 2:AC:100 3:AC:1", "AC 1:AC 2:AC 3:AC"},
+		{"over both limits", plain, api.StopFirstFailure, "TLE", "1:AC:50 2:TLE:260 3:SK", "TLE 1:AC 2:TLE 3:SK"},
+		{"between the limits", plain, api.StopFirstFailure, "AC", "1:AC:50 2:AC:150 3:AC:1", "TLE 1:AC 2:TLE 3:SK"},
+		{"all tests", plain, api.StopNever, "AC", "1:AC:50 2:AC:150 3:AC:1", "TLE 1:AC 2:TLE 3:AC"},
+		{"wrong, and too late for the shorter limit", plain, api.StopFirstFailure, "WA", "1:WA:150 2:SK 3:SK",
+			"TLE 1:TLE 2:SK 3:SK"},
+		{"an earlier test decides", plain, api.StopFirstFailure, "TLE", "1:AC:150 2:TLE:260 3:SK", "TLE 1:TLE 2:SK 3:SK"},
+		{"an internal error stays", plain, api.StopFirstFailure, "IE", "1:AC:150 2:IE:160", "IE 1:AC 2:IE"},
+		{"a group with points", scored, api.StopFirstFailure, "AC", "1:AC:5 2:AC:150 3:AC:1", "PC 1:AC 2:TLE 3:SK"},
+	} {
+		r := timedReport(t, tt.verdict, tt.tests)
+		got, err := withLimit(tt.scheme, r, 100*time.Millisecond, tt.stop)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		said := []string{string(got.Verdict)}
+		for _, x := range got.Tests {
+			said = append(said, x.Name+":"+string(x.Verdict))
+		}
+		if diff := cmp.Diff(tt.want, strings.Join(said, " ")); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.name, diff)
+		}
+		if got.JudgementType != got.Verdict.JudgementType() {
+			t.Errorf("%s: judgement type %q of %s", tt.name, got.JudgementType, got.Verdict)
+		}
+	}
+}
+
+// TestSolutionTimes checks that the times of a solution are those of its slowest test, also after that was repeated.
+func TestSolutionTimes(t *testing.T) {
+	const ms = time.Millisecond
+	run := func(times ...time.Duration) (runs []api.Run) {
+		for _, d := range times {
+			runs = append(runs, api.Run{CPUTime: d, Kept: true})
+		}
+		return runs
+	}
+	r := timedReport(t, api.Accepted, "1:AC:10 2:AC:30 3:AC:20 4:SK")
+	for i, d := range []time.Duration{10 * ms, 30 * ms, 20 * ms} {
+		r.Tests[i].Runs = run(d)
+	}
+	x := solution{Name: "a"}
+	x.record(r)
+	again := timedReport(t, api.Accepted, "2:AC:31")
+	again.Tests[0].Runs = run(30*ms, 31*ms, 34*ms)
+	again.Tests[0].Timing = &api.Timing{Spread: 4 * ms, Min: 30 * ms, Max: 34 * ms}
+	x.measured(again)
+	want := solution{Name: "a", Verdict: api.Accepted, judged: true, slowest: "2", CPUTime: 31 * ms, Spread: 4 * ms,
+		Low: 30 * ms, High: 34 * ms, Tests: []testVerdict{{"1", api.Accepted, []time.Duration{10 * ms}},
+			{"2", api.Accepted, []time.Duration{30 * ms, 31 * ms, 34 * ms}}, {"3", api.Accepted,
+				[]time.Duration{20 * ms}}, {"4", api.Skipped, nil}}}
+	if diff := cmp.Diff(want, x, cmp.AllowUnexported(solution{})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if x.runs() != 3 {
+		t.Errorf("%d runs of the slowest test, want 3", x.runs())
+	}
+}
