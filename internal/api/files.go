@@ -37,6 +37,9 @@ func (j Job) MapFiles(each func(field string, f File) (File, error)) (Job, error
 			}
 			*member.file = &f
 		}
+		if tests[i].Files, err = mapFiles(fmt.Sprintf("tests[%d].files", i), tests[i].Files, each); err != nil {
+			return Job{}, err
+		}
 	}
 	if j.Checker != nil && j.Checker.Program != nil {
 		c := *j.Checker

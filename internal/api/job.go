@@ -64,6 +64,12 @@ type Test struct {
 	// Limits are those of the job where the test has none. With a CPU time and no wall time here, the
 	// wall time is the default for that CPU time; so is the stack for a memory.
 	Limits Limits `json:"limits,omitzero"`
+	// Args follow the command. CheckerArgs follow the arguments of the interactor, or of the checker of a job without
+	// one.
+	Args        []string `json:"args,omitempty"`
+	CheckerArgs []string `json:"checker_args,omitempty"`
+	// Files are further files of the working directory, by name. They replace those of the job.
+	Files map[string]File `json:"files,omitempty"`
 }
 
 // Checker says how output is compared with the answer: by judged itself, or by a program of the jury.

@@ -118,6 +118,62 @@ func TestLimitsOfTests(t *testing.T) {
 	}
 }
 
+// TestSettingsOfTests: a test has its own arguments and files, and its own arguments of what judges.
+func TestSettingsOfTests(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	file := func(text string) api.File { return api.File{Part: written(t, text)} }
+	answer := file("2.5")
+	tests := []api.Test{
+		{Name: "1", Args: []string{"a b", ""}, CheckerArgs: []string{"float_tolerance", "0.5"}, Answer: &answer,
+			Files: map[string]api.File{"data": file("2"), "more": file("!")}},
+		{Name: "2", CheckerArgs: []string{"case_sensitive"}, Answer: &answer},
+		{Name: "3", Answer: &answer},
+	}
+	python := file("import os, sys\nprint(open('data').read())\n" +
+		"print(len(sys.argv), *sys.argv[1:], os.path.exists('more'), file=sys.stderr)\n")
+	script := shell(t, `cat data; test -e more; echo $(($# + 1)) "$@" $? >&2`)
+	jury := shell(t, `feedback=$3; shift 3; echo "$*" > $feedback/judgemessage.txt; read x; [ $x = 2 ] && exit 42; exit 43`)
+	const differs = `token 1, offset 0: output "3", answer "2.5"`
+	compared := [][2]string{{"AC", ""}, {"WA", differs}, {"WA", differs}}
+	judged := [][2]string{{"AC", "first float_tolerance 0.5"}, {"WA", "first case_sensitive"}, {"WA", "first"}}
+	for _, tt := range []struct {
+		name string
+		job  api.Job
+		err  [3]string
+		want [][2]string // verdict, and message of what judges
+	}{
+		{"program", api.Job{Program: script, Checker: &api.Checker{Kind: "kattis"}},
+			[3]string{"3 a b  0\n", "1 1\n", "1 1\n"}, compared},
+		{"language", api.Job{Program: python, Language: "python", Checker: &api.Checker{Kind: "kattis"}},
+			[3]string{"3 a b  True\n", "1 False\n", "1 False\n"}, compared},
+		{"checker", api.Job{Program: script,
+			Checker: &api.Checker{Kind: "icpc", Program: &jury, Args: []string{"first"}}},
+			[3]string{"3 a b  0\n", "1 1\n", "1 1\n"}, judged},
+		{"interactor", api.Job{Program: script,
+			Interactor: &api.Interactor{Kind: "icpc", Program: jury, Args: []string{"first"}}},
+			[3]string{"3 a b  0\n", "1 1\n", "1 1\n"}, judged},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.job.Tests, tt.job.Head, tt.job.Stop = tests, 64, api.StopNever
+			tt.job.Files = map[string]api.File{"data": file("3")}
+			r := judgeTalk(t, eng, tt.job)
+			var err [3]string
+			var got [][2]string
+			for i, test := range r.Tests {
+				err[i] = *test.StderrHead
+				got = append(got, [2]string{string(test.Verdict), test.Checker.Message})
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("verdicts and messages (-want +got):\n%s%s", diff, tell(r))
+			}
+			if diff := cmp.Diff(tt.err, err); diff != "" {
+				t.Errorf("stderr of the tests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestProcessLimitIsNamed: a program that fails because it cannot start a thread often reports an exit status only.
 func TestProcessLimitIsNamed(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)

@@ -33,6 +33,8 @@ type Task struct {
 	// InputFile and OutputFile are passed on to measure.Request.
 	InputFile, OutputFile string
 	Checker               checker.Checker
+	// Checkers compare instead of Checker the outputs of the tests that they name.
+	Checkers map[string]checker.Checker
 	// CheckerProgram, where not nil, checks instead of Checker.
 	CheckerProgram *jury.Checker
 	// Interactor, where not nil, talks with the program and judges it. After one that uses testlib, CheckerProgram
@@ -204,12 +206,10 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	if limits == (api.Limits{}) {
 		limits = task.Limits
 	}
+	task = task.of(t.Test, limits)
 	q := measure.Request{Name: t.Name, Args: task.Args, Env: task.Env, Files: task.Files, InputFile: task.InputFile,
 		OutputFile: task.OutputFile, Limits: limits, Repeats: task.Repeats,
 		Head: task.Head, Place: task.Place, Ready: task.Ready, More: more}
-	if task.Compiled {
-		q.Args = api.FillStack(task.Args, limits.Stack)
-	}
 	if task.Ran != nil {
 		q.Ran = func() { task.Ran(t.Name) }
 	}
@@ -251,6 +251,37 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 		go finish()
 	}
 	return done
+}
+
+// of is the task with the arguments and the files of a test.
+func (t Task) of(test problem.Test, limits api.Limits) Task {
+	if t.Compiled {
+		t.Args = api.FillStack(t.Args, limits.Stack)
+	}
+	t.Args = slices.Concat(t.Args, test.Args)
+	if own, ok := t.Checkers[test.Name]; ok {
+		t.Checker = own
+	}
+	switch {
+	case len(test.CheckerArgs) == 0:
+	case t.Interactor != nil:
+		own := *t.Interactor
+		own.Program.Args = slices.Concat(own.Program.Args, test.CheckerArgs)
+		t.Interactor = &own
+	case t.CheckerProgram != nil:
+		own := *t.CheckerProgram
+		own.Program.Args = slices.Concat(own.Program.Args, test.CheckerArgs)
+		t.CheckerProgram = &own
+	}
+	if len(test.Files) > 0 {
+		t.Files = slices.DeleteFunc(slices.Clone(t.Files), func(f sandbox.File) bool {
+			return slices.ContainsFunc(test.Files, func(own problem.File) bool { return own.Name == f.Name })
+		})
+		for _, f := range test.Files {
+			t.Files = append(t.Files, sandbox.File{Name: f.Name, Path: f.Path})
+		}
+	}
+	return t
 }
 
 // addTalk has the runs of a test talk with the interactor.

@@ -61,7 +61,7 @@ func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task,
 		t.Env = append(t.Env, variable+"="+j.Env[variable])
 	}
 	for _, jt := range j.Tests {
-		test := problem.Test{Name: jt.Name, Limits: jt.Limits}
+		test := problem.Test{Name: jt.Name, Limits: jt.Limits, Args: jt.Args, CheckerArgs: jt.CheckerArgs}
 		if jt.Input != nil {
 			p, err := path(*jt.Input)
 			if err != nil {
@@ -75,6 +75,16 @@ func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task,
 				return Task{}, fmt.Errorf("find answer of test %q: %w", jt.Name, err)
 			}
 			test.Answer = p
+		}
+		for _, n := range slices.Sorted(maps.Keys(jt.Files)) {
+			p, err := path(jt.Files[n])
+			if err != nil {
+				return Task{}, fmt.Errorf("find file %q of test %q: %w", n, jt.Name, err)
+			}
+			test.Files = append(test.Files, problem.File{Name: n, Path: p})
+		}
+		if err := t.setCheckerOf(test, *j.Checker); err != nil {
+			return Task{}, err
 		}
 		t.Tests = append(t.Tests, test)
 	}
@@ -114,6 +124,22 @@ func (t *Task) setChecker(c api.Checker, path func(api.File) (string, error)) (e
 	}
 	program.Args = c.Args
 	t.CheckerProgram = &jury.Checker{Protocol: protocol, Program: program}
+	return nil
+}
+
+// setCheckerOf sets the comparison of a test with its own arguments, where no program judges.
+func (t *Task) setCheckerOf(test problem.Test, c api.Checker) error {
+	if len(test.CheckerArgs) == 0 || t.NeedsJury() {
+		return nil
+	}
+	own, err := checker.Parse(c.Kind, slices.Concat(c.Args, test.CheckerArgs)...)
+	if err != nil {
+		return &InvalidError{fmt.Errorf("read checker_args of test %q: %w", test.Name, err)}
+	}
+	if t.Checkers == nil {
+		t.Checkers = map[string]checker.Checker{}
+	}
+	t.Checkers[test.Name] = own
 	return nil
 }
 

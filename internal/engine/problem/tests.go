@@ -22,6 +22,9 @@ type Test struct {
 	Input  string     // path; "" means empty input
 	Answer string     // path; "" means that output is not compared
 	Limits api.Limits // complete; zero means those of the job
+	// Args, CheckerArgs and Files are those of api.Test.
+	Args, CheckerArgs []string
+	Files             []File
 }
 
 // Set is the tests of one folder or archive, in natural order of their names.

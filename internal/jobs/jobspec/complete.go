@@ -85,7 +85,7 @@ func Check(c config.Config, j api.Job) error {
 	e.streamFile("output_file", j.OutputFile, j)
 	e.check(j.OutputFile == "" || j.OutputFile != j.InputFile, "output_file", "is input_file, too; send another name")
 	e.environment(j.Env)
-	e.tests(j.Tests, c.Limits.Max)
+	e.tests(j, c.Limits.Max, room)
 	e.scheme(j)
 	e.checker(j.Checker, c.Limits.Max)
 	e.interactor(j.Interactor, c.Limits.Max)
@@ -131,8 +131,12 @@ func needsProgram(command []string) bool {
 		func(arg string) bool { return strings.Contains(arg, itself) })
 }
 
-func (e *Errors) arguments(field string, args []string) {
+// arguments checks arguments that come after others.
+func (e *Errors) arguments(field string, args []string, others ...string) {
 	size := 0
+	for _, arg := range others {
+		size += len(arg) + 1 + argPointer
+	}
 	for i, arg := range args {
 		size += len(arg) + 1 + argPointer
 		e.check(!strings.ContainsRune(arg, 0), fmt.Sprintf("%s[%d]", field, i), "has a NUL; no argument can")
@@ -188,7 +192,9 @@ func (e *Errors) besides(member string, files map[string]api.File, most config.M
 	}
 }
 
-func (e *Errors) tests(tests []api.Test, most config.MaxLimits) {
+// tests checks the tests of a job. A working directory has room for so many files in addition to the program.
+func (e *Errors) tests(j api.Job, most config.MaxLimits, room int) {
+	tests := j.Tests
 	e.check(len(tests) > 0, "tests", "none; send at least one")
 	e.check(len(tests) <= most.Tests, "tests", "%d; send at most %d, the bound of limits.max.tests", len(tests),
 		most.Tests)
@@ -208,6 +214,35 @@ func (e *Errors) tests(tests []api.Test, most config.MaxLimits) {
 			e.file(field+".answer", t.Answer)
 		}
 		e.limits(field+".limits", t.Limits, most)
+		if len(t.Args) > 0 {
+			e.arguments(field+".args", t.Args, j.Command...)
+		}
+		e.files(field+".files", t.Files, most)
+		e.check(len(j.Files)+len(t.Files) <= room, field+".files", "%d with those of the job; a working directory takes "+
+			"%d in addition to the program, send fewer or raise sandbox.work_inodes", len(j.Files)+len(t.Files), room)
+		for _, name := range []string{j.InputFile, j.OutputFile} {
+			_, taken := t.Files[name]
+			e.check(!taken, field+".files["+text.Quoted(name)+"]", "is input_file or output_file, too; send another name")
+		}
+		e.checkerArgs(field+".checker_args", t.CheckerArgs, j)
+	}
+}
+
+// checkerArgs checks the arguments that a test has for the checker or the interactor.
+func (e *Errors) checkerArgs(field string, args []string, j api.Job) {
+	c := cmp.Or(j.Checker, &api.Checker{Kind: checker.DefaultKind})
+	_, isProgram := api.CheckerProtocol(c.Kind)
+	switch {
+	case len(args) == 0:
+	case j.Interactor != nil:
+		e.arguments(field, args, j.Interactor.Args...)
+	case isProgram:
+		e.arguments(field, args, c.Args...)
+	default:
+		if _, err := checker.Parse(c.Kind); err == nil { // else checker has the error
+			_, err = checker.Parse(c.Kind, slices.Concat(c.Args, args)...)
+			e.check(err == nil, field, "%.400v", err)
+		}
 	}
 }
 

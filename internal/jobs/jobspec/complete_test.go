@@ -288,6 +288,21 @@ func TestCompleteErrors(t *testing.T) {
 		{"limits of a test", func(j *api.Job) { j.Tests[0].Limits = api.Limits{CPUTimeMS: 60001, Memory: 1} },
 			[]api.FieldError{{Field: "tests[0].limits.cpu_time_ms", Detail: "the bound of limits.max.cpu_time"},
 				{Field: "tests[0].limits.memory_bytes", Detail: "1 is out of range"}}},
+		{"arguments and files of a test", func(j *api.Job) {
+			j.Command, j.InputFile = []string{"{program}", strings.Repeat("a", 40<<10)}, "in"
+			j.Tests[0].Args = []string{"\x00", strings.Repeat("b", 30<<10)}
+			j.Tests[0].CheckerArgs = []string{"x"}
+			j.Tests[0].Files = map[string]api.File{"in": {Blob: digest}, "a/b": {}}
+		}, []api.FieldError{{Field: "tests[0].args[0]", Detail: "has a NUL"},
+			{Field: "tests[0].args", Detail: "send at most"},
+			{Field: `tests[0].files["a/b"]`, Detail: "no content"}, {Field: `tests[0].files["a/b"]`, Detail: "directories"},
+			{Field: `tests[0].files["in"]`, Detail: "is input_file or output_file, too"},
+			{Field: "tests[0].checker_args", Detail: "no arguments"}}},
+		{"arguments of a test for a program of the jury", func(j *api.Job) {
+			j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Blob: digest},
+				Args: []string{strings.Repeat("a", 64<<10-9)}}
+			j.Tests[0].CheckerArgs = []string{"x"}
+		}, []api.FieldError{{Field: "tests[0].checker_args", Detail: "65546 bytes"}}},
 		{"tolerance", func(j *api.Job) { j.Checker = &api.Checker{Kind: "float:nan"} },
 			[]api.FieldError{{Field: "checker.kind", Detail: "float:nan"}}},
 		{"checker arguments", func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Args: []string{"x"}} },
@@ -403,7 +418,8 @@ func manyTests(n int) []api.Test {
 func TestMapFiles(t *testing.T) {
 	j := minimal()
 	j.Files = map[string]api.File{"b": {Part: "2"}, "a": {Part: "1"}}
-	j.Tests = []api.Test{{Name: "1", Answer: &api.File{Part: "3"}}, {Name: "2", Input: &api.File{Part: "4"}}}
+	j.Tests = []api.Test{{Name: "1", Answer: &api.File{Part: "3"}},
+		{Name: "2", Input: &api.File{Part: "4"}, Files: map[string]api.File{"c": {Part: "7"}}}}
 	j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Part: "5"}}
 	j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Part: "6"}}
 	before, _ := Digest(j)
@@ -417,7 +433,8 @@ func TestMapFiles(t *testing.T) {
 	}
 	want := api.Job{
 		Program: api.File{Blob: digest + "!"}, Files: map[string]api.File{"a": {Blob: "1!"}, "b": {Blob: "2!"}},
-		Tests:      []api.Test{{Name: "1", Answer: &api.File{Blob: "3!"}}, {Name: "2", Input: &api.File{Blob: "4!"}}},
+		Tests: []api.Test{{Name: "1", Answer: &api.File{Blob: "3!"}},
+			{Name: "2", Input: &api.File{Blob: "4!"}, Files: map[string]api.File{"c": {Blob: "7!"}}}},
 		Checker:    &api.Checker{Kind: "icpc", Program: &api.File{Blob: "5!"}},
 		Interactor: &api.Interactor{Kind: "icpc", Program: api.File{Blob: "6!"}},
 	}
@@ -425,7 +442,7 @@ func TestMapFiles(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"program", `files["a"]`, `files["b"]`, "tests[0].answer", "tests[1].input",
-		"checker.program", "interactor.program"}, fields); diff != "" {
+		`tests[1].files["c"]`, "checker.program", "interactor.program"}, fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 	if after, _ := Digest(j); after != before {

@@ -23,6 +23,15 @@ func CheckRoom(j api.Job, room units.Bytes, size func(api.File) (units.Bytes, er
 	if err := fit("files", "with the program ", files, room, size); err != nil {
 		return err
 	}
+	for i, t := range j.Tests {
+		if len(t.Files) == 0 {
+			continue
+		}
+		all := slices.AppendSeq(slices.Clip(files), maps.Values(t.Files))
+		if err := fit(fmt.Sprintf("tests[%d].files", i), "with those of the job ", all, room, size); err != nil {
+			return err
+		}
+	}
 	if c := j.Checker; c != nil && c.Program != nil {
 		if err := fitJury("checker.program", *c.Program, c.Files, room, size); err != nil {
 			return err
