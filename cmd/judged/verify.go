@@ -398,7 +398,9 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 	}
 	l.job.Limits = api.Limits{CPUTimeMS: v.c.Limits.Jury.CPUTime.Milliseconds()}
 	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.InvalidInputs) {
-		l.job.Tests = append(l.job.Tests, api.Test{Name: t.Name, Input: &api.File{Part: t.Input}})
+		j := t.Job()
+		j.Args, j.CheckerArgs, j.Answer = t.ValidatorArgs[x.Program.Name], nil, nil
+		l.job.Tests = append(l.job.Tests, j)
 	}
 	l.job.Stop = api.StopNever
 	report, err := v.judge(ctx, v.eng.JudgeAside, l, func(api.TestReport) {})
@@ -428,9 +430,11 @@ func (v *verifier) outputs(ctx context.Context) ([]string, error) {
 		}
 		j.Scheme = nil
 		j.Command, j.Files = []string{"cat", "output"}, map[string]api.File{"output": {Part: o.Path}}
-		j.Tests = []api.Test{{Name: o.Test.Name, Input: &api.File{Part: o.Test.Input},
-			Answer: &api.File{Part: o.Test.Answer}}}
-		report, err := v.judge(ctx, v.eng.JudgeAside, &localJob{program: o.Test.Name, job: j}, func(api.TestReport) {})
+		test := o.Test.Job()
+		test.Args, test.Files = nil, nil
+		j.Tests = []api.Test{test}
+		report, err := v.judge(ctx, v.eng.JudgeAside, &localJob{program: o.Test.Name, job: j},
+			func(api.TestReport) {})
 		if err != nil {
 			return nil, err
 		}

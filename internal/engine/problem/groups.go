@@ -6,30 +6,26 @@ import (
 	"judged/internal/api"
 )
 
+// groupFile has the settings of a group, but in legacy packages.
+const groupFile = "test_group.yaml"
+
 // kattisGroup reads test_group.yaml.
-func (r *dataReader) kattisGroup(g *api.Group, args []string) ([]string, error) {
-	s, err := r.t.settings("data/" + g.Name + "/test_group.yaml")
+func (r *dataReader) kattisGroup(g *api.Group, from *inherited) error {
+	s, err := r.t.settings("data/" + g.Name + "/" + groupFile)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if own := s.list("output_validator_args"); own != nil {
-		args = own
-	}
-	if len(s.list("args")) > 0 {
-		r.p.unsupported("args of tests, such as those of %s", g.Name)
-	}
-	r.inputArgs(s, "input_validator_args")
+	r.testSettings(s, from)
 	for _, key := range []string{"static_validation_score", "static_validation", "static_validator_args"} {
 		if _, ok := s.keys[key]; ok {
 			r.p.unsupported("%s", key)
 			s.drop(key)
 		}
 	}
-	s.drop("full_feedback", "hint", "description", "input_visualizer_args", "output_visualizer_args")
 	if r.kind.scoring && g.Name != "sample" {
 		r.points(g, s)
 	}
-	return args, s.close(r.p)
+	return s.close(r.p)
 }
 
 func (r *dataReader) points(g *api.Group, s *settings) {

@@ -12,8 +12,7 @@ import (
 // that name paths of this host.
 func (p *Package) Judging(j api.Job) (api.Job, error) {
 	for _, t := range p.Tests {
-		j.Tests = append(j.Tests, api.Test{Name: t.Name, Input: &api.File{Part: t.Input},
-			Answer: &api.File{Part: t.Answer}})
+		j.Tests = append(j.Tests, t.Job())
 	}
 	if j.Language != "" && len(p.Languages) > 0 && !slices.Contains(p.Languages, j.Language) {
 		return j, fmt.Errorf("problem %q does not allow the language %q; it allows %s", p.Name, j.Language,

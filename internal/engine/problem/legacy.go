@@ -8,24 +8,26 @@ import (
 	"judged/internal/api"
 )
 
-// legacyGrading is what groups of legacy packages inherit.
+// legacyGrading is how a group of a legacy package is graded.
 type legacyGrading struct {
 	onReject       string
 	accept, reject float64
 	most           *float64
 	graderFlags    []string
-	args           []string // of output validators
 }
 
 // legacyGroup reads testdata.yaml. What it does not set is inherited from the group above, as problemtools does it.
-func (r *dataReader) legacyGroup(g *api.Group, l *legacyGrading) error {
+func (r *dataReader) legacyGroup(g *api.Group, from *inherited) error {
 	s, err := r.t.settings(path.Join("data", g.Name, "testdata.yaml"))
 	if err != nil {
 		return err
 	}
+	l := &from.legacyGrading
 	r.legacyReject(s, l)
 	r.legacyScores(s, l)
 	r.legacyFlags(s, l)
+	r.arguments(s, "output_validator_flags", (*settings).words, &from.checkerArgs)
+	r.arguments(s, "input_validator_flags", (*settings).words, &from.validatorArgs)
 	l.apply(g)
 	return s.close(r.p)
 }
@@ -77,15 +79,6 @@ func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
 			}
 		}
 	}
-	if n, ok := s.keys["output_validator_flags"]; ok {
-		if n.Value == "" && len(n.Content) > 0 {
-			r.p.unsupported("output_validator_flags that name a validator")
-			s.drop("output_validator_flags")
-		} else {
-			l.args = s.words("output_validator_flags")
-		}
-	}
-	r.inputArgs(s, "input_validator_flags")
 }
 
 // graderFlags are the flags of the default grader, and what they set.

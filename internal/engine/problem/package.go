@@ -99,7 +99,6 @@ type Checker struct {
 type Validator struct {
 	Program Program
 	OK      int
-	Args    []string
 }
 
 // Output is an output with the verdict that the checker has to give.

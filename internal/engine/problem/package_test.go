@@ -378,11 +378,13 @@ func TestUnsupported(t *testing.T) {
 		{"two validators", pack{"problem.yaml": "validation: custom", "output_validators/a.py": "",
 			"output_validators/b.py": ""},
 			"unsupported: more than one output validator; output_validators/a.py alone judges"},
-		{"files of tests", pack{"data/secret/2.files/x": ""},
-			"unsupported: files of tests, such as data/secret/2.files"},
-		{"arguments of tests", pack{"problem.yaml": "problem_format_version: 2025-09",
-			"data/secret/2.yaml": "args: [a]"},
-			"unsupported: args of tests, such as those of secret/2"},
+		{"files of tests of another version", pack{"data/secret/2.files/x": ""}, "data/secret/2.files/x is not used"},
+		{"folders in files of tests", pack{"problem.yaml": "problem_format_version: 2025-09",
+			"data/secret/2.files/a/b": ""},
+			"unsupported: folders in files of tests, such as data/secret/2.files/a/b"},
+		{"arguments of an unknown validator", pack{"problem.yaml": "problem_format_version: 2025-09",
+			"data/secret/2.yaml": "input_validator_args: {other: [a]}"},
+			`data/secret/2.yaml: input_validator_args: there is no validator "other"`},
 		{"special compare", pack{domjudgeFile: "special_compare='cmp'"}, "unsupported: special_compare in " +
 			domjudgeFile},
 	} {
@@ -571,8 +573,8 @@ func TestLegacyGroups(t *testing.T) {
 		got.Groups); diff != "" {
 		t.Errorf("groups (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff("kattis case_sensitive", got.Checker); diff != "" {
-		t.Errorf("the flags of the only group with tests (-want +got)\n%s", diff)
+	if diff := cmp.Diff([]string{"case_sensitive"}, p.Tests[0].CheckerArgs); diff != "" {
+		t.Errorf("flags of the output validator (-want +got)\n%s", diff)
 	}
 	if len(p.Findings) > 0 {
 		t.Errorf("findings %q, want none", p.Findings)

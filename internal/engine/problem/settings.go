@@ -136,6 +136,12 @@ func (s *settings) list(key string) []string {
 	return list
 }
 
+// text takes a string that says nothing about how to judge.
+func (s *settings) text(key string) {
+	text := ""
+	s.take(key, &text)
+}
+
 // mapping takes a nested mapping.
 func (s *settings) mapping(key string) *settings {
 	nested := &settings{file: s.file + ": " + key, keys: map[string]yaml.Node{}}

@@ -1,10 +1,14 @@
 package problem
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"judged/internal/api"
 	"judged/internal/api/scoring"
@@ -16,17 +20,36 @@ type dataReader struct {
 	p    *Package
 	t    *tree
 	kind kind
-	args map[string]bool // flags of output validators, one entry for each different list
-	last []string        // one of them
+}
+
+// inherited is what a group has from the one that contains it, and a test from its group.
+type inherited struct {
+	legacyGrading
+	args                       []string // of submissions
+	checkerArgs, validatorArgs programArgs
+}
+
+// programArgs are arguments of programs by their names. Those with the name "" are for all of them.
+type programArgs map[string][]string
+
+// of returns the arguments of a program.
+func (a programArgs) of(program string) []string {
+	base := path.Base(program)
+	for _, name := range []string{"", base, strings.TrimSuffix(base, path.Ext(base))} {
+		if args, ok := a[name]; ok {
+			return args
+		}
+	}
+	return nil
 }
 
 // readData reads the tests with their groups, and the tests of the validators.
 func (p *Package) readData(t *tree, k kind) error {
-	r := dataReader{p, t, k, map[string]bool{}, nil}
+	r := dataReader{p, t, k}
 	root := &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
-	legacyRoot := legacyGrading{onReject: "break", accept: 1}
+	top := inherited{legacyGrading: legacyGrading{onReject: "break", accept: 1}}
 	if p.Format == Legacy {
-		if err := r.legacyGroup(root, &legacyRoot); err != nil {
+		if err := r.legacyGroup(root, &top); err != nil {
 			return err
 		}
 	} else {
@@ -44,30 +67,33 @@ func (p *Package) readData(t *tree, k kind) error {
 			}
 			continue
 		}
-		g, err := r.group(name, legacyRoot, nil)
+		g, err := r.group(name, top)
 		if err != nil {
 			return err
 		}
 		root.Members = append(root.Members, api.Member{Group: g})
 	}
 	p.Scheme = scoring.Scheme{Root: root, Scoring: k.scoring}
-	return r.finish()
+	err := errors.Join(r.invalidInputs(top), r.outputs("invalid_output", false, top),
+		r.outputs("valid_output", true, top))
+	if err != nil {
+		return err
+	}
+	return r.checkFlags()
 }
 
-// finish sets the arguments of the checker, which judged has once for all tests.
-func (r *dataReader) finish() error {
-	if len(r.args) > 1 {
-		r.p.unsupported("output_validator_args that differ between tests; those of the last group are used")
+// checkFlags refuses flags that the default output validator does not have.
+func (r *dataReader) checkFlags() error {
+	if r.p.Checker.Kind != defaultValidator {
+		return nil
 	}
-	if c := r.p.judging(); len(r.last) > 0 {
-		c.Args = append(slices.Clone(c.Args), r.last...)
+	tests := slices.Clone(r.p.Tests)
+	for _, o := range r.p.Outputs {
+		tests = append(tests, o.Test)
 	}
-	r.p.InvalidInputs = r.invalidInputs()
-	r.outputs("invalid_output", false)
-	r.outputs("valid_output", true)
-	if r.p.Checker.Kind == defaultValidator {
-		if _, err := checker.Parse(defaultValidator, r.p.Checker.Args...); err != nil {
-			return fmt.Errorf("read flags of the output validator: %w", err)
+	for _, t := range tests {
+		if _, err := checker.Parse(defaultValidator, slices.Concat(r.p.Checker.Args, t.CheckerArgs)...); err != nil {
+			return fmt.Errorf("read flags of the output validator for test %q: %w", t.Name, err)
 		}
 	}
 	return nil
@@ -82,40 +108,34 @@ func (p *Package) judging() *Checker {
 }
 
 // group reads a folder below data.
-func (r *dataReader) group(name string, inherited legacyGrading, args []string) (*api.Group, error) {
+func (r *dataReader) group(name string, from inherited) (*api.Group, error) {
 	g := &api.Group{Name: name, Aggregation: api.Sum, Verdict: api.FirstError}
-	grading := inherited
 	var err error
 	if r.p.Format == Legacy {
-		err = r.legacyGroup(g, &grading)
+		err = r.legacyGroup(g, &from)
 		g.IgnoreFirst = false // a flag of the root
-		args = grading.args
 	} else {
-		args, err = r.kattisGroup(g, args)
+		err = r.kattisGroup(g, &from)
 	}
 	if err != nil {
 		return nil, err
 	}
 	tests, folders := r.list(name)
-	if r.p.Format == Kattis && name != "secret" && len(folders) > 0 { // folders of a group are no groups
-		tests, folders = r.listAll(name), nil
+	if r.p.Format == Kattis && (name != "secret" || !r.hasGroups(folders)) {
+		tests, folders = r.listAll(name), nil // the folders are no groups
 	}
-	member := r.testScore(g, grading, len(tests))
-	if len(tests) > 0 {
-		r.args[strings.Join(args, "\x00")] = true
-		r.last = args
-	}
+	member := r.testScore(g, from.legacyGrading, len(tests))
 	for _, child := range merged(tests, folders) {
 		full := path.Join(name, child.name)
 		if child.folder {
-			sub, err := r.group(full, grading, args)
+			sub, err := r.group(full, from)
 			if err != nil {
 				return nil, err
 			}
 			g.Members = append(g.Members, api.Member{Group: sub})
 			continue
 		}
-		test, err := r.test(full)
+		test, err := r.test(full, from)
 		if err != nil {
 			return nil, err
 		}
@@ -152,8 +172,7 @@ func (r *dataReader) list(name string) (tests, folders []string) {
 		if base, ok := strings.CutSuffix(f.Name, inputSuffix); ok && !inFolder {
 			tests = append(tests, base)
 		}
-		if inFolder && strings.HasSuffix(first, ".files") {
-			r.p.unsupported("files of tests, such as %s", "data/"+name+"/"+first)
+		if isTestFiles(f.Name) {
 			continue
 		}
 		if inFolder && strings.HasSuffix(rest, inputSuffix) && first != last {
@@ -168,47 +187,125 @@ func (r *dataReader) list(name string) (tests, folders []string) {
 func (r *dataReader) listAll(name string) []string {
 	var tests []string
 	for _, f := range r.t.under("data/" + name) {
-		if base, ok := strings.CutSuffix(f.Name, inputSuffix); ok {
+		if base, ok := strings.CutSuffix(f.Name, inputSuffix); ok && !isTestFiles(f.Name) {
 			tests = append(tests, base)
 		}
 	}
 	return tests
 }
 
+// hasGroups reports whether a folder of data/secret is a group.
+func (r *dataReader) hasGroups(folders []string) bool {
+	return slices.ContainsFunc(folders, func(name string) bool { return r.t.has("data/secret/" + name + "/" + groupFile) })
+}
+
 // test finds the files of a test and reads its own settings.
-func (r *dataReader) test(name string) (Test, error) {
+func (r *dataReader) test(name string, from inherited) (Test, error) {
 	in, ans := "data/"+name+".in", "data/"+name+".ans"
 	if !r.t.has(ans) {
 		return Test{}, fmt.Errorf("input %q has no answer; add %s", in, ans)
 	}
-	if r.p.Format != Legacy && r.t.has("data/"+name+".yaml") {
+	t, err := r.withSettings(name, from)
+	t.Answer = r.t.use(ans)
+	out := "data/" + name + ".out"
+	if r.p.Format != Legacy && r.p.Interactor == nil && r.p.Limits.Passes == 0 && r.t.has(out) {
+		r.p.Outputs = append(r.p.Outputs, Output{Test: t, Path: r.t.use(out), Valid: true}) // for people, who trust it
+	}
+	return t, err
+}
+
+// withSettings is a test with its input and what its own settings say.
+func (r *dataReader) withSettings(name string, from inherited) (Test, error) {
+	t := Test{Name: name, Input: r.t.use("data/" + name + inputSuffix)}
+	if r.p.Format != Legacy {
 		s, err := r.t.settings("data/" + name + ".yaml")
 		if err != nil {
 			return Test{}, err
 		}
-		if args := s.list("output_validator_args"); args != nil {
-			r.args[strings.Join(args, "\x00")] = true
-		}
-		if len(s.list("args")) > 0 {
-			r.p.unsupported("args of tests, such as those of %s", name)
-		}
-		r.inputArgs(s, "input_validator_args")
-		s.drop("full_feedback", "hint", "description", "input_visualizer_args", "output_visualizer_args")
+		r.testSettings(s, &from)
+		s.text("hint")
 		if err := s.close(r.p); err != nil {
 			return Test{}, err
 		}
+		r.addFiles(&t)
 	}
-	return Test{Name: name, Input: r.t.use(in), Answer: r.t.use(ans)}, nil
+	t.Args = from.args
+	if c := r.p.judging(); c.Program != nil {
+		t.CheckerArgs = from.checkerArgs.of(c.Program.Name)
+	} else {
+		t.CheckerArgs = from.checkerArgs.of("default")
+	}
+	for _, v := range r.p.Validators {
+		if args := slices.Concat(from.validatorArgs.of(v.Program.Name), t.Args); len(args) > 0 {
+			if t.ValidatorArgs == nil {
+				t.ValidatorArgs = map[string][]string{}
+			}
+			t.ValidatorArgs[v.Program.Name] = args
+		}
+	}
+	return t, nil
 }
 
-// inputArgs takes arguments of input validators, which judged runs without any.
-func (r *dataReader) inputArgs(s *settings, key string) {
-	if _, ok := s.keys[key]; ok {
-		if n := s.keys[key]; n.Value != "" || len(n.Content) > 0 {
-			r.p.unsupported("%s", key)
+// addFiles adds the files that a test has next to it.
+func (r *dataReader) addFiles(t *Test) {
+	folder := "data/" + t.Name + filesSuffix
+	for _, f := range r.t.under(folder) {
+		if strings.Contains(f.Name, "/") {
+			r.p.unsupported("folders in files of tests, such as %s/%s", folder, f.Name)
+			continue
 		}
-		s.drop(key)
+		t.Files = append(t.Files, File{f.Name, r.t.use(folder + "/" + f.Name)})
 	}
+}
+
+// filesSuffix ends the name of the folder with the files of a test.
+const filesSuffix = ".files"
+
+// isTestFiles reports whether a file below data is one that a test finds in its working directory.
+func isTestFiles(name string) bool { return strings.Contains(name, filesSuffix+"/") }
+
+// testSettings takes the settings that groups and tests have in common. What solvers see of a failed test is the
+// platform's business.
+func (r *dataReader) testSettings(s *settings, from *inherited) {
+	if own := s.list("args"); own != nil {
+		from.args = own
+	}
+	r.arguments(s, "output_validator_args", (*settings).list, &from.checkerArgs)
+	r.arguments(s, "input_validator_args", (*settings).list, &from.validatorArgs)
+	feedback := false
+	s.take("full_feedback", &feedback)
+	s.text("description")
+	s.drop("input_visualizer_args", "output_visualizer_args")
+}
+
+// arguments takes arguments of validators: of all, or in a mapping by their names.
+func (r *dataReader) arguments(s *settings, key string, read func(*settings, string) []string, to *programArgs) {
+	if s.keys[key].Kind != yaml.MappingNode {
+		if own := read(s, key); own != nil {
+			*to = programArgs{"": own}
+		}
+		return
+	}
+	*to = programArgs{}
+	m := s.mapping(key)
+	for _, name := range slices.Sorted(maps.Keys(m.keys)) {
+		(*to)[name] = read(m, name)
+		if !r.hasProgram(name) {
+			r.p.find("%s: there is no validator %q", m.file, name)
+		}
+	}
+	if s.err == nil {
+		s.err = m.err
+	}
+}
+
+// hasProgram reports whether a validator has a name.
+func (r *dataReader) hasProgram(name string) bool {
+	named := programArgs{name: {}}
+	has := func(p Program) bool { return named.of(p.Name) != nil }
+	c := r.p.judging()
+	return name == "default" && c.Program == nil || c.Program != nil && has(*c.Program) ||
+		slices.ContainsFunc(r.p.Validators, func(v Validator) bool { return has(v.Program) })
 }
 
 // testScore is the score of the tests of a group.
@@ -229,30 +326,49 @@ func (r *dataReader) testScore(g *api.Group, legacy legacyGrading, tests int) ap
 	return api.Member{Accept: most, MaxScore: &most}
 }
 
-func (r *dataReader) invalidInputs() []Test {
-	var tests []Test
-	for _, folder := range []string{"invalid_input", "invalid_inputs"} {
-		for _, f := range r.t.under("data/" + folder) {
-			if base, ok := strings.CutSuffix(f.Name, inputSuffix); ok {
-				tests = append(tests, Test{Name: folder + "/" + base, Input: r.t.use("data/" + folder + "/" + f.Name)})
+// validation returns the tests of the validators in a folder.
+func (r *dataReader) validation(folder string, top inherited) (tests []Test, err error) {
+	for _, base := range r.listAll(folder) {
+		name, from := folder+"/"+base, top
+		if r.p.Format != Legacy {
+			s, err := r.t.settings("data/" + path.Dir(name) + "/" + groupFile)
+			if err != nil {
+				return nil, err
+			}
+			r.testSettings(s, &from)
+			if err := s.close(r.p); err != nil {
+				return nil, err
 			}
 		}
+		t, err := r.withSettings(name, from)
+		if err != nil {
+			return nil, err
+		}
+		tests = append(tests, t)
 	}
-	return tests
+	return tests, nil
 }
 
-func (r *dataReader) outputs(folder string, valid bool) {
-	for _, f := range r.t.under("data/" + folder) {
-		base, ok := strings.CutSuffix(f.Name, inputSuffix)
-		name := folder + "/" + base
-		if !ok {
-			continue
+func (r *dataReader) invalidInputs(top inherited) error {
+	for _, folder := range []string{"invalid_input", "invalid_inputs"} {
+		tests, err := r.validation(folder, top)
+		if err != nil {
+			return err
 		}
-		if !r.t.has("data/"+name+".ans") || !r.t.has("data/"+name+".out") {
-			r.p.find("data/%s.in has no .ans or no .out next to it; it is not used", name)
-			continue
-		}
-		test := Test{Name: name, Input: r.t.use("data/" + name + inputSuffix), Answer: r.t.use("data/" + name + ".ans")}
-		r.p.Outputs = append(r.p.Outputs, Output{Test: test, Path: r.t.use("data/" + name + ".out"), Valid: valid})
+		r.p.InvalidInputs = append(r.p.InvalidInputs, tests...)
 	}
+	return nil
+}
+
+func (r *dataReader) outputs(folder string, valid bool, top inherited) error {
+	tests, err := r.validation(folder, top)
+	for _, t := range tests {
+		if !r.t.has("data/"+t.Name+".ans") || !r.t.has("data/"+t.Name+".out") {
+			r.p.find("data/%s.in has no .ans or no .out next to it; it is not used", t.Name)
+			continue
+		}
+		t.Answer = r.t.use("data/" + t.Name + ".ans")
+		r.p.Outputs = append(r.p.Outputs, Output{Test: t, Path: r.t.use("data/" + t.Name + ".out"), Valid: valid})
+	}
+	return err
 }

@@ -25,6 +25,25 @@ type Test struct {
 	// Args, CheckerArgs and Files are those of api.Test.
 	Args, CheckerArgs []string
 	Files             []File
+	ValidatorArgs     map[string][]string // of input validators, by the names of their programs
+}
+
+// Job is the test as a job has it. Files are parts that name paths of this host.
+func (t Test) Job() api.Test {
+	j := api.Test{Name: t.Name, Limits: t.Limits, Args: t.Args, CheckerArgs: t.CheckerArgs}
+	if t.Input != "" {
+		j.Input = &api.File{Part: t.Input}
+	}
+	if t.Answer != "" {
+		j.Answer = &api.File{Part: t.Answer}
+	}
+	for _, f := range t.Files {
+		if j.Files == nil {
+			j.Files = map[string]api.File{}
+		}
+		j.Files[f.Name] = api.File{Part: f.Path}
+	}
+	return j
 }
 
 // Set is the tests of one folder or archive, in natural order of their names.

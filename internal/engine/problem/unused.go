@@ -37,5 +37,5 @@ func (p *Package) findUnused(t *tree) {
 }
 
 func isForPeople(name string) bool {
-	return slices.Contains(forPeople, path.Ext(name)) || strings.Contains(name, ".files/")
+	return slices.Contains(forPeople, path.Ext(name))
 }
