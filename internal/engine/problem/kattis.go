@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/engine/jury"
 )
@@ -32,6 +33,7 @@ func (p *Package) readKattis(t *tree) error {
 	if err := p.readVersion(s); err != nil {
 		return err
 	}
+	s.ofOthers(p.Format, otherKeys[p.Format]...)
 	k := p.readType(s)
 	p.readName(s)
 	p.readLimits(s)
@@ -137,6 +139,7 @@ func (p *Package) readName(s *settings) {
 
 func (p *Package) readLimits(s *settings) {
 	l := s.mapping("limits")
+	l.ofOthers(p.Format, otherLimits[p.Format]...)
 	if limit, ok := l.positive("time_limit"); ok {
 		p.Limits.Time = seconds(limit)
 	}
@@ -182,6 +185,20 @@ func (p *Package) readLimits(s *settings) {
 		}
 	}
 }
+
+// The keys of problem.yaml, and of limits in it, that only other versions of the format have.
+var (
+	otherKeys = map[api.ProblemFormat][]string{
+		Legacy:  {"constants", "allow_file_writing"},
+		Draft23: {"validation", "validator_flags", "grading"},
+		Kattis:  {"validation", "validator_flags", "grading"},
+	}
+	otherLimits = map[api.ProblemFormat][]string{
+		Legacy:  {"time_limit", "time_multipliers", "time_resolution", "validation_passes"},
+		Draft23: {"time_multiplier", "time_safety_margin"},
+		Kattis:  {"time_multiplier", "time_safety_margin"},
+	}
+)
 
 // maxLimit keeps limits within what a time or a size can hold.
 const maxLimit = 1 << 30

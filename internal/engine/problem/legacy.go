@@ -84,6 +84,7 @@ func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
 // graderFlags are the flags of the default grader, and what they set.
 var graderFlags = map[string]func(g *api.Group){
 	"worst_error":            func(g *api.Group) { g.Verdict = api.WorstError },
+	"no_errors":              func(g *api.Group) { g.Verdict = api.WorstError }, // its former name
 	"first_error":            func(g *api.Group) { g.Verdict = api.FirstError },
 	"always_accept":          func(g *api.Group) { g.Verdict = api.AlwaysAccept },
 	"sum":                    func(g *api.Group) { g.Aggregation = api.Sum },

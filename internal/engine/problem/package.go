@@ -149,7 +149,7 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 	if err != nil {
 		return err
 	}
-	p.Version = t.digest
+	p.Version, t.find = t.digest, p.find
 	switch {
 	case t.has("problem.xml") && !t.has("problem.yaml"):
 		err = p.readPolygon(t)

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
@@ -26,13 +27,18 @@ const (
 
 // settings is a YAML file that has a mapping. Keys are taken one by one; what is left is unknown.
 type settings struct {
-	file string
-	keys map[string]yaml.Node
-	err  error // the first one
+	file    string
+	keys    map[string]yaml.Node
+	err     error           // the first one
+	find    finder          // reports what is not an error
+	foreign map[string]bool // keys of other versions of the format
 }
 
+// finder adds a finding.
+type finder func(format string, args ...any)
+
 func (t *tree) settings(file string) (*settings, error) {
-	s := &settings{file: file, keys: map[string]yaml.Node{}}
+	s := &settings{file: file, keys: map[string]yaml.Node{}, find: t.find, foreign: map[string]bool{}}
 	if !t.has(file) {
 		return s, nil
 	}
@@ -52,6 +58,7 @@ func (t *tree) settings(file string) (*settings, error) {
 		if err := t.bound(&document); err != nil {
 			return nil, fmt.Errorf("parse %s: %w", file, err)
 		}
+		t.lastOfEach(file, &document)
 		err = document.Decode(&s.keys)
 	}
 	if err != nil {
@@ -83,9 +90,33 @@ func (t *tree) bound(n *yaml.Node) error {
 	return nil
 }
 
+// lastOfEach leaves out keys that a mapping has again: other tools take the last one. A merge key is no such key.
+func (t *tree) lastOfEach(file string, n *yaml.Node) {
+	for _, inner := range n.Content {
+		t.lastOfEach(file, inner)
+	}
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	last := map[string]int{}
+	for i := 0; i < len(n.Content); i += 2 {
+		last[n.Content[i].Value] = i
+	}
+	var left []*yaml.Node
+	for i := 0; i < len(n.Content); i += 2 {
+		if key := n.Content[i]; key.Kind == yaml.ScalarNode && key.Tag != "!!merge" && last[key.Value] != i {
+			t.find("%s: line %d: the key %q is there again further down; the last one counts", file, key.Line, key.Value)
+			continue
+		}
+		left = append(left, n.Content[i:i+2]...)
+	}
+	n.Content = left
+}
+
 // oneLine is an error of the YAML library, which has several lines.
 func oneLine(err error) string {
-	return strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:")
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // take decodes the value of a key into v, and reports whether there is one.
@@ -103,8 +134,22 @@ func (s *settings) take(key string, v any) bool {
 }
 
 func (s *settings) fail(key, format string, args ...any) {
-	if s.err == nil {
-		s.err = fmt.Errorf("read %s: %s: %s", s.file, key, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if s.foreign[key] {
+		s.find("%s: %s is not used: %s", s.file, key, text)
+	} else if s.err == nil {
+		s.err = fmt.Errorf("read %s: %s: %s", s.file, key, text)
+	}
+}
+
+// ofOthers names keys that the version of the format does not have. They are used if they can be, as setters mean
+// them. Others ignore them, so they are never an error.
+func (s *settings) ofOthers(version api.ProblemFormat, keys ...string) {
+	for _, key := range keys {
+		if _, ok := s.keys[key]; ok {
+			s.foreign[key] = true
+			s.find("%s: %s is not a key of the format %s; judged uses it where it can", s.file, key, version)
+		}
 	}
 }
 
@@ -144,8 +189,17 @@ func (s *settings) text(key string) {
 
 // mapping takes a nested mapping.
 func (s *settings) mapping(key string) *settings {
-	nested := &settings{file: s.file + ": " + key, keys: map[string]yaml.Node{}}
-	s.take(key, &nested.keys)
+	if n, ok := s.keys[key]; ok && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+		s.fail(key, "line %d: %q has no keys; write a mapping", n.Line, n.Value)
+		s.drop(key)
+	}
+	nested := &settings{file: s.file + ": " + key, keys: map[string]yaml.Node{}, find: s.find,
+		foreign: map[string]bool{}}
+	if s.take(key, &nested.keys); s.foreign[key] {
+		for k := range nested.keys {
+			nested.foreign[k] = true
+		}
+	}
 	return nested
 }
 

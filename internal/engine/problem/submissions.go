@@ -135,7 +135,8 @@ func (p *Package) readPatterns(t *tree, s *settings) error {
 			}
 			matched = true
 			more := Submission{Lower: p.Submissions[i].Lower, Upper: p.Submissions[i].Upper}
-			copied := settings{file: s.file, keys: map[string]yaml.Node{pattern: s.keys[pattern]}}
+			copied := *s
+			copied.keys = map[string]yaml.Node{pattern: s.keys[pattern]}
 			if err := more.override(p, &copied, pattern); err != nil {
 				return err
 			}

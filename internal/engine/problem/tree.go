@@ -24,8 +24,9 @@ type tree struct {
 	dir     string
 	names   []string // paths with slashes, sorted
 	digest  string
-	read    units.Bytes     // of settings
-	aliases int             // in them
+	read    units.Bytes // of settings
+	aliases int         // in them
+	find    finder
 	used    map[string]bool // files that something was read from, or that jobs will have
 }
 
