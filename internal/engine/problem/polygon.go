@@ -166,6 +166,9 @@ func (p *Package) readTestsets(t *tree, x polygonXML) error {
 		}
 		p.Tests = append(p.Tests, Test{Name: path.Base(input), Input: t.path(input), Answer: t.path(answer)})
 	}
+	if err := p.convertLines(t.ctx); err != nil {
+		return err
+	}
 	return p.polygonScheme(s)
 }
 
