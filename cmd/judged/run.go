@@ -154,6 +154,9 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (api
 		return api.Report{}, err
 	}
 	if l.pkg != nil {
+		if err := a.makeTests(ctx, eng, l.pkg); err != nil {
+			return api.Report{}, err
+		}
 		for _, finding := range l.pkg.Findings {
 			fmt.Fprintln(a.err, render.Printable(finding))
 		}
@@ -213,7 +216,7 @@ func engineOptions(c config.Config, a *app, command string) (engine.Options, err
 		Command:   "judged " + command, ClaimFolder: a.claims,
 		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class,
 		Member: member, Jury: engine.JuryLimits(c.Limits.Jury),
-		Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+		MadeFolder: madeFolder(), Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Log: a.logger(c.Log.Level, c.Log.Format),
 	}, nil
 }

@@ -161,8 +161,8 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 		options.Count = o.jobs
 		if v.eng, err = engine.Open(options); err != nil {
 			err = asUsage(err)
-		} else {
-			err = v.eng.Fit(v.eng.CPUs())
+		} else if err = v.eng.Fit(v.eng.CPUs()); err == nil {
+			err = a.makeTests(cmd.Context(), v.eng, v.pkg)
 		}
 	}
 	if err != nil {

@@ -49,8 +49,10 @@ type Options struct {
 	// which run several engines on the same CPUs, use others.
 	ClaimFolder string
 
-	Jury               sandbox.Limits // of the programs of the jury
-	Languages          LanguageOptions
+	Jury      sandbox.Limits // of the programs of the jury
+	Languages LanguageOptions
+	// MadeFolder is where MakeTests keeps what it has made; "" keeps nothing.
+	MadeFolder         string
 	Root               sandbox.Root
 	BoxBytes           units.Bytes
 	BoxInodes          int

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -17,6 +18,9 @@ func (p *Package) convertLines(ctx context.Context) error {
 	for _, t := range p.Tests {
 		for _, name := range []string{t.Input, t.Answer} {
 			converted, err := convertFile(ctx, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it has to be made
+			}
 			if err != nil {
 				return fmt.Errorf("convert line endings of test %q: %w", t.Name, err)
 			}

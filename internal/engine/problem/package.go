@@ -32,8 +32,10 @@ type Package struct {
 	// TimeRule says how a time limit comes from the times of the jury's solutions.
 	TimeRule TimeRule
 	Tests    []Test // in the order in which they run
-	Scheme   scoring.Scheme
-	Checker  Checker
+	// Recipes make files of tests that the package does not have, in their order. Until then no test can be run.
+	Recipes []Recipe
+	Scheme  scoring.Scheme
+	Checker Checker
 	// Interactor, where not nil, talks with submissions and judges them; after one that uses testlib the checker looks
 	// at what it has left.
 	Interactor *Checker

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -36,10 +37,11 @@ type polygonXML struct {
 			Name string `xml:"name,attr"`
 		} `xml:"assets>asset"`
 	} `xml:"files>resources>file"`
-	Checker    *polygonProgram  `xml:"assets>checker"`
-	Interactor *polygonProgram  `xml:"assets>interactor"`
-	Validators []polygonProgram `xml:"assets>validators>validator"`
-	Solutions  []struct {
+	Executables []polygonProgram `xml:"files>executables>executable"`
+	Checker     *polygonProgram  `xml:"assets>checker"`
+	Interactor  *polygonProgram  `xml:"assets>interactor"`
+	Validators  []polygonProgram `xml:"assets>validators>validator"`
+	Solutions   []struct {
 		polygonProgram
 		Tag    string `xml:"tag,attr"`
 		Extras []struct {
@@ -63,8 +65,10 @@ type polygonTestset struct {
 	Inputs  string `xml:"input-path-pattern"`
 	Answers string `xml:"answer-path-pattern"`
 	Tests   []struct {
-		Group  string   `xml:"group,attr"`
-		Points *float64 `xml:"points,attr"`
+		Group    string   `xml:"group,attr"`
+		Points   *float64 `xml:"points,attr"`
+		Command  string   `xml:"cmd,attr"`
+		FromFile string   `xml:"from-file,attr"` // of those that the command writes; "" is stdout
 	} `xml:"tests>test"`
 	Groups []polygonGroup `xml:"groups>group"`
 }
@@ -78,7 +82,7 @@ type polygonGroup struct {
 	} `xml:"dependencies>dependency"`
 }
 
-// readPolygon reads a full package of Polygon: one with the generated tests.
+// readPolygon reads a package of Polygon: a full one, or a standard one without the tests that programs in it make.
 func (p *Package) readPolygon(t *tree) error {
 	b, err := t.content("problem.xml", maxProblemXML)
 	if err != nil {
@@ -95,7 +99,8 @@ func (p *Package) readPolygon(t *tree) error {
 			p.Name = n.Value
 		}
 	}
-	if err := p.readTestsets(t, x); err != nil {
+	set, err := p.readTestsets(t, x)
+	if err != nil {
 		return err
 	}
 	if x.Judging.RunCount > 1 {
@@ -109,7 +114,7 @@ func (p *Package) readPolygon(t *tree) error {
 	} else if x.Judging.Input != "" || x.Judging.Output != "" {
 		p.unsupported("input-file and output-file of an interactive problem; submissions read stdin and write stdout")
 	}
-	return nil
+	return p.polygonRecipes(t, x, set)
 }
 
 // maxElements bounds the tokens of problem.xml, which take more memory than their text.
@@ -129,12 +134,12 @@ func (e *elements) Token() (xml.Token, error) {
 	return e.Decoder.RawToken()
 }
 
-func (p *Package) readTestsets(t *tree, x polygonXML) error {
+func (p *Package) readTestsets(t *tree, x polygonXML) (polygonTestset, error) {
 	sets := x.Judging.Sets
 	main := slices.IndexFunc(sets, func(s polygonTestset) bool { return s.Name == "tests" })
 	main = max(main, 0)
 	if len(sets) == 0 {
-		return errors.New("problem.xml has no testset")
+		return polygonTestset{}, errors.New("problem.xml has no testset")
 	}
 	for i, s := range sets {
 		if i != main {
@@ -143,33 +148,27 @@ func (p *Package) readTestsets(t *tree, x polygonXML) error {
 	}
 	s := sets[main]
 	if s.TimeMS < 0 || s.TimeMS > maxLimit || s.Memory < 0 {
-		return fmt.Errorf("limits of testset %q are out of range", s.Name)
+		return s, fmt.Errorf("limits of testset %q are out of range", s.Name)
 	}
 	p.Limits.Time, p.Limits.Memory = time.Duration(s.TimeMS)*time.Millisecond, units.Bytes(s.Memory)
 	if s.Count < 1 || s.Count > maxEntries {
-		return fmt.Errorf("testset %q has %d tests; use 1 to %d", s.Name, s.Count, maxEntries)
+		return s, fmt.Errorf("testset %q has %d tests; use 1 to %d", s.Name, s.Count, maxEntries)
 	}
 	for i := range s.Count {
 		input, err := testFile(s.Inputs, i+1)
 		if err != nil {
-			return err
+			return s, err
 		}
 		answer, err := testFile(s.Answers, i+1)
 		if err != nil {
-			return err
-		}
-		for _, name := range []string{input, answer} {
-			if !t.has(name) {
-				return fmt.Errorf("%q is missing: the package is not full; download the full one, which has the tests",
-					name)
-			}
+			return s, err
 		}
 		p.Tests = append(p.Tests, Test{Name: path.Base(input), Input: t.path(input), Answer: t.path(answer)})
 	}
 	if err := p.convertLines(t.ctx); err != nil {
-		return err
+		return s, err
 	}
-	return p.polygonScheme(s)
+	return s, p.polygonScheme(s)
 }
 
 var numberVerb = regexp.MustCompile(`%(0?[0-9])?d`)
@@ -179,7 +178,11 @@ func testFile(pattern string, n int) (string, error) {
 	if verb := numberVerb.FindString(pattern); verb == "" || strings.Count(pattern, "%") != 1 {
 		return "", fmt.Errorf("path pattern %q of a testset has no number; want tests/%%02d", pattern)
 	}
-	return path.Clean(fmt.Sprintf(pattern, n)), nil
+	name := path.Clean(fmt.Sprintf(pattern, n))
+	if !fs.ValidPath(name) {
+		return "", fmt.Errorf("path pattern %q of a testset leads out of the package; want tests/%%02d", pattern)
+	}
+	return name, nil
 }
 
 // polygonScheme makes the groups. Points of tests without a group count one by one.
@@ -275,12 +278,7 @@ var polygonLanguages = map[string]string{
 }
 
 func (p *Package) readAssets(t *tree, x polygonXML) error {
-	var headers []File
-	for _, f := range t.under("files") {
-		if strings.HasSuffix(f.Name, ".h") || strings.HasSuffix(f.Name, ".hpp") {
-			headers = append(headers, f)
-		}
-	}
+	headers := t.headers()
 	if len(headers) > maxPrograms {
 		return fmt.Errorf("%d headers in files/; use at most %d", len(headers), maxPrograms)
 	}
@@ -335,6 +333,16 @@ func (p *Package) readAssets(t *tree, x polygonXML) error {
 		p.Submissions = append(p.Submissions, submission)
 	}
 	return nil
+}
+
+// headers are those that programs of the jury may include.
+func (t *tree) headers() (headers []File) {
+	for _, f := range t.under("files") {
+		if strings.HasSuffix(f.Name, ".h") || strings.HasSuffix(f.Name, ".hpp") {
+			headers = append(headers, f)
+		}
+	}
+	return headers
 }
 
 // polygonProgram is a source with the headers that it may include.

@@ -1,7 +1,9 @@
 package problem
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -39,5 +41,51 @@ func TestLineEndings(t *testing.T) {
 	}
 	if b, err := os.ReadFile(dir + "/tests/01"); err != nil || string(b) != "1\r\n\r\n2" {
 		t.Errorf("the setter's own file is now %q, %v", b, err)
+	}
+}
+
+// TestRecipes reads a standard package. Each command is run once, whatever it writes.
+func TestRecipes(t *testing.T) {
+	standard := polygonPack.with(pack{"files/gen.py": "", "files/files.cpp": "", "problem.xml": strings.NewReplacer(
+		`<tests><test group="0" points="0"/><test group="1" points="40"/><test group="1" points="60"/></tests>`,
+		`<tests><test/><test cmd='gen.exe  -a "b  c"' from-file="x"/><test cmd='gen.exe  -a "b  c"' from-file="y"/></tests>`,
+	).Replace(polygonPack["problem.xml"])}).without("tests/01.a", "tests/02", "tests/02.a", "tests/03", "tests/03.a")
+	p, err := Open(t.Context(), standard.folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var got []string
+	for _, r := range p.Recipes {
+		text := fmt.Sprintf("%s %s %q ready=%v %s%s %s<-%s", r.Test, r.Command, r.Run.Program.Args, r.Ready,
+			r.Run.InputFile, r.Run.OutputFile, r.Run.Program.Language, filepath.Base(r.Input))
+		for _, x := range r.Products {
+			text += fmt.Sprintf(" %q=%s", x.Name, filepath.Base(x.Path))
+		}
+		got = append(got, text)
+	}
+	want := []string{`02 gen.exe  -a "b  c" ["-a" "b  c"] ready=true  python<-. "x"=02 "y"=03`,
+		`01 solutions/a.py [] ready=true sum.insum.out python<-01 ""=01.a`,
+		`02 solutions/a.py [] ready=false sum.insum.out python<-02 ""=02.a`,
+		`03 solutions/a.py [] ready=false sum.insum.out python<-03 ""=03.a`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for _, tt := range []struct {
+		name string
+		pack pack
+		want string
+	}{
+		{"unknown generator", standard.without("files/gen.py"), `0 sources in files/ are called "gen"`},
+		{"two generators", standard.with(pack{"files/gen.cpp": ""}), `2 sources in files/ are called "gen"`},
+		{"no main solution", standard.with(pack{"problem.xml": strings.Replace(standard["problem.xml"], `tag="main"`,
+			`tag="accepted"`, 1)}), "problem.xml has no solution with the tag main"},
+		{"no command", standard.without("tests/01"), `input "01" is missing, and problem.xml has no command`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Open(t.Context(), tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
 	}
 }

@@ -128,6 +128,11 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p api.Pro
 		return p, unusable(err, path)
 	}
 	defer func() { err = errors.Join(err, pkg.Close()) }()
+	if n := len(pkg.Recipes); n > 0 {
+		return p, problem("invalid-problem", "download the full package from Polygon, which has the tests",
+			"files of tests have to be made by programs of the package: %d, the first one of test %q", n,
+			pkg.Recipes[0].Test)
+	}
 	j, err := s.packageJob(pkg)
 	if err != nil {
 		return p, err

@@ -1,0 +1,135 @@
+package jury
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"judged/internal/api"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+)
+
+// Work is one run of a program that makes files of tests.
+type Work struct {
+	Program               Program
+	Input                 *sandbox.Input // nil is empty
+	InputFile, OutputFile string         // as in sandbox.Spec
+	// Talks, where not nil, is the interactor that talks with the program. Then the program has made what the interactor
+	// leaves for the checker.
+	Talks *Interactor
+}
+
+// Open opens what a program has made: a file of its working folder, or its answer for "". It returns nil for a file that
+// does not exist.
+type Open func(name string) (io.Reader, error)
+
+// Make runs a program and calls take with what it has made. fault is why there is nothing to take.
+func (r *Runner) Make(ctx context.Context, w Work, take func(Open) error) (fault, err error) {
+	box, err := r.take()
+	if err != nil {
+		return nil, err
+	}
+	defer r.release(box)
+	spec := sandbox.Spec{Args: r.command(w.Program, w.Program.Args), Files: w.Program.Files, Input: w.Input,
+		InputFile: w.InputFile, OutputFile: w.OutputFile, Limits: r.limits, Explained: sandbox.WaitingExplains}
+	if w.Talks != nil {
+		return r.makeByTalk(ctx, box, spec, *w.Talks, take)
+	}
+	if err := box.Load(spec); err != nil {
+		return nil, err
+	}
+	result, err := box.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if fault, err := r.workFault(ctx, box, result); fault != nil || err != nil {
+		return fault, err
+	}
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	return nil, take(func(name string) (io.Reader, error) {
+		if name == "" {
+			return box.Answer().Reader()
+		}
+		f, err := box.OpenFile(initproc.Work + "/" + name)
+		if f == nil || err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+		return f, nil
+	})
+}
+
+func (r *Runner) makeByTalk(ctx context.Context, box *sandbox.Sandbox, spec sandbox.Spec, i Interactor,
+	take func(Open) error) (fault, err error) {
+	conversation, err := r.Converse(i, Case{Input: spec.Input}, r.limits.WallTime)
+	if err != nil {
+		return nil, err
+	}
+	defer conversation.Close()
+	spec.Input, spec.Stdin, spec.Stdout = nil, conversation.Stdin(), conversation.Stdout()
+	spec.Explained = func(p sandbox.Progress) sandbox.Allowance {
+		conversation.AtLimit(p.WallTime >= r.limits.WallTime)
+		return sandbox.WaitingExplains(p)
+	}
+	if err := box.Load(spec); err != nil {
+		return nil, err
+	}
+	if err := conversation.Start(ctx, box); err != nil {
+		return nil, err
+	}
+	result, err := box.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	said, err := conversation.End(ctx, result, r.limits.Output)
+	if err != nil {
+		return nil, err
+	}
+	if said.Output != nil {
+		defer said.Output.Close()
+	}
+	if said.Verdict != api.Accepted {
+		return fmt.Errorf("the interactor says %s: %s", said.Verdict, firstLine(said.Message)), nil
+	}
+	if fault, err := r.workFault(ctx, box, result); fault != nil || err != nil {
+		return fault, err
+	}
+	return nil, take(func(string) (io.Reader, error) {
+		if said.Output == nil {
+			return nil, nil
+		}
+		return said.Output, nil
+	})
+}
+
+// workFault is why a program has not made what it should, with the first line of its stderr; nil if it has.
+func (r *Runner) workFault(ctx context.Context, box *sandbox.Sandbox, result sandbox.Result) (fault, err error) {
+	if result.Stop == sandbox.StopCancelled {
+		return nil, context.Cause(ctx)
+	}
+	if fault, err = r.fault(box, result); err != nil {
+		return nil, err
+	}
+	if fault == nil && result.Code != 0 {
+		fault = fmt.Errorf("exited with status %d", result.Code)
+	}
+	if fault == nil {
+		return nil, nil
+	}
+	stderr, err := box.Stderr().Reader()
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(stderr, most))
+	if line := firstLine(message(content)); line != "" {
+		fault = fmt.Errorf("%w: %s", fault, line)
+	}
+	return fault, err
+}

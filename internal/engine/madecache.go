@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"judged/internal/base/units"
+	"judged/internal/engine/problem"
+)
+
+// maxMadeCache is how much the cache of made files keeps.
+const maxMadeCache = units.Bytes(4 << 30)
+
+// madeCache keeps files of tests that programs made, by what they were made of. Several processes may use it at once: a
+// file becomes visible whole. "" keeps nothing.
+type madeCache string
+
+func openMadeCache(folder string) (madeCache, error) {
+	if folder == "" {
+		return "", nil
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("open cache of made tests: %w", err)
+	}
+	return madeCache(folder), nil
+}
+
+func (c madeCache) path(key string, i int) string {
+	return filepath.Join(string(c), fmt.Sprint(key, "-", i))
+}
+
+// take copies products from the cache, if it has all of them.
+func (c madeCache) take(key string, products []problem.Product) (bool, error) {
+	if c == "" {
+		return false, nil
+	}
+	for i, p := range products {
+		err := copyFile(p.Path, c.path(key, i))
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read cache of made tests: %w", err)
+		}
+		now := time.Now()
+		_ = os.Chtimes(c.path(key, i), now, now) // an older time only makes it go earlier
+	}
+	return true, nil
+}
+
+// put copies products to the cache.
+func (c madeCache) put(key string, products []problem.Product) error {
+	if c == "" {
+		return nil
+	}
+	for i, p := range products {
+		if err := copyFile(c.path(key, i), p.Path); err != nil {
+			return fmt.Errorf("keep a made test: %w", err)
+		}
+	}
+	return nil
+}
+
+func copyFile(to, from string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return writeNew(to, f)
+}
+
+// shrink removes the longest unused files until the rest fits.
+func (c madeCache) shrink() error {
+	if c == "" {
+		return nil
+	}
+	list, err := os.ReadDir(string(c))
+	if err != nil {
+		return fmt.Errorf("shrink cache of made tests: %w", err)
+	}
+	var all []fs.FileInfo
+	sum := units.Bytes(0)
+	for _, d := range list {
+		if info, err := d.Info(); err == nil { // else another process has removed it
+			all = append(all, info)
+			sum += units.Bytes(info.Size())
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, info := range all {
+		if sum <= maxMadeCache {
+			break
+		}
+		err := os.Remove(filepath.Join(string(c), info.Name()))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("shrink cache of made tests: %w", err)
+		}
+		sum -= units.Bytes(info.Size())
+	}
+	return nil
+}
