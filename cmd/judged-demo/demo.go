@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"strings"
 
-	"golang.org/x/term"
-
 	"judged/internal/sandbox/initproc"
 	"judged/internal/service/render"
 	"judged/internal/testkit"
@@ -94,7 +92,7 @@ func (d *demo) checkNeeds() error {
 
 // show builds the samples, judges them and prints the table. It stops the daemon at the end.
 func (d *demo) show(ctx context.Context, scene *scene, plan *plan) (err error) {
-	line := d.line()
+	line := render.Line{W: d.err}
 	defer line.Clear()
 	if err := plan.build(ctx, scene.programs(), line); err != nil {
 		return err
@@ -159,12 +157,4 @@ func (d *demo) leave(s *scene) error {
 		fmt.Fprintln(d.out, "\nall daemons have ended; of processes, control groups, mounts and files nothing is left")
 	}
 	return nil
-}
-
-// line returns the progress line, which is shown only on a terminal.
-func (d *demo) line() render.Line {
-	if f, ok := d.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return render.Line{W: f}
-	}
-	return render.Line{}
 }

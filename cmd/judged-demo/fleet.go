@@ -16,6 +16,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
+	"judged/internal/service/render"
 	"judged/internal/testkit/postgres"
 	"judged/internal/testkit/proxy"
 	"judged/internal/testkit/simjudge"
@@ -46,7 +47,7 @@ shadow = "0s"
 // showFleet starts two fronts behind a load balancer and three judges. It kills one front while jobs are
 // submitted, and waits until the slow judge is detected and drained.
 func (d *demo) showFleet(ctx context.Context, s *scene) (err error) {
-	line := d.line()
+	line := render.Line{W: d.err}
 	defer line.Clear()
 	line.Show("starting PostgreSQL, two fronts and three judges")
 	fmt.Fprintf(d.out, "PostgreSQL, two fronts behind a load balancer, and three judges on this machine.\n"+

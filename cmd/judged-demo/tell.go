@@ -13,21 +13,23 @@ import (
 	"strings"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/service/render"
 )
 
 // writeTable writes a row for each sample, and below it the counted runs and their spread.
 func writeTable(w io.Writer, items []*item) error {
-	var rows []render.Row
+	t := text.Table{Columns: []text.Column{{Head: "SAMPLE"}, {Head: "EXPECTED"}, {Head: "VERDICT"},
+		{Head: "CPU TIME", Rank: 1}, {Head: "MEMORY", Rank: 2}, {Head: "RUNS", Rank: 3}}}
 	for _, it := range items {
 		r := it.report
 		runs, timing := runsOf(r)
-		row := render.Row{Cells: []string{it.sample.Name, string(it.sample.Want.Verdict), string(r.Verdict),
-			render.Time(r.CPUTime), render.Bytes(r.MemoryPeak), render.Runs(runs)}, Notes: render.RunNotes(runs,
-			timing)}
-		rows = append(rows, row)
+		t.Rows = append(t.Rows, text.Row{Notes: render.RunNotes(runs, timing), Cells: []string{it.sample.Name,
+			string(it.sample.Want.Verdict), string(r.Verdict), render.Time(r.CPUTime), render.Bytes(r.MemoryPeak),
+			render.Runs(runs)}})
 	}
-	return render.Grid(w, []string{"SAMPLE", "EXPECTED", "VERDICT", "CPU TIME", "MEMORY", "RUNS"}, rows)
+	_, err := io.WriteString(w, t.Format(text.ScreenOf(w)))
+	return err
 }
 
 // runsOf returns the runs of all tests, and the timing of the slowest test.

@@ -165,7 +165,7 @@ func (a *app) printDoctor(r api.DoctorReport, asJSON bool) error {
 	if asJSON {
 		err = a.printJSON(r)
 	} else {
-		err = doctor.WriteTable(a.out, r, isTerminal(a.out))
+		err = doctor.WriteTable(a.out, r)
 	}
 	if err == nil && !r.Ready {
 		err = errNo

@@ -143,10 +143,7 @@ func (a *app) runProbes(ctx context.Context, c config.Config, o probe.Options) (
 	if err != nil {
 		return nil, &noSlots{fmt.Errorf("no slot can be set up on this host: %w", err)}
 	}
-	line := render.Line{}
-	if isTerminal(a.err) {
-		line.W = a.err
-	}
+	line := render.Line{W: a.err}
 	o.Seen = func(step string) { line.Show("trying out %s", step) }
 	results, err := probe.Run(ctx, eng, o)
 	line.Clear()

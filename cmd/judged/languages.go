@@ -12,12 +12,12 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
 	"judged/internal/jobs/jobspec"
-	"judged/internal/service/render"
 )
 
 // languageList is the output of judged languages --json.
@@ -69,7 +69,9 @@ measured, 2 wrong usage, 3 judged itself could not do its work.`,
 			if asJSON {
 				err = a.printJSON(list)
 			} else {
-				err = render.Grid(a.out, []string{"LANGUAGE", "NAME", "VERSION", "START", "SPREAD"}, list.rows())
+				err = a.printTable(text.Table{Rows: list.rows(), Columns: []text.Column{{Head: "LANGUAGE"},
+					{Head: "NAME", Rank: 1}, {Head: "VERSION", Rank: 3, Prose: true}, {Head: "START", Rank: 2},
+					{Head: "SPREAD", Rank: 4}}})
 			}
 			if err == nil && len(args) > 0 && slices.ContainsFunc(list.Languages, languageStart.lacks) {
 				err = errNo
@@ -168,16 +170,16 @@ func (s *languageStart) measure(ctx context.Context, eng *engine.Engine, c confi
 
 func (s languageStart) lacks() bool { return !s.Available || s.Failure != "" }
 
-func (l languageList) rows() []render.Row {
-	var rows []render.Row
+func (l languageList) rows() []text.Row {
+	var rows []text.Row
 	for _, s := range l.Languages {
-		row := render.Row{Cells: []string{s.ID, s.Name, render.Printable(s.Version), "", ""}}
+		row := text.Row{Cells: []string{s.ID, s.Name, s.Version, "", ""}}
 		if s.CPUTime != nil {
 			row.Cells[3], row.Cells[4] = units.Duration(*s.CPUTime), units.Duration(*s.Spread)
 		}
 		for _, note := range []string{s.Reason, s.Failure} {
 			if note != "" {
-				row.Notes = append(row.Notes, render.Printable(note))
+				row.Notes = append(row.Notes, note)
 			}
 		}
 		rows = append(rows, row)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/client"
 	"judged/internal/service/render"
 )
@@ -64,19 +65,13 @@ func (a *app) printPage(p client.Page, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(p)
 	}
-	rows := make([]render.Row, len(p.Jobs))
-	for i, j := range p.Jobs {
-		cells := []string{
-			j.ID, string(j.State), cmp.Or(string(j.Verdict), "-"), render.Time(j.CPUTime), stamp(j.CreatedAt),
-			labelText(j.Labels),
-		}
-		for c := range cells {
-			cells[c] = render.Printable(cells[c])
-		}
-		rows[i].Cells = cells
+	t := text.Table{Columns: []text.Column{{Head: "ID"}, {Head: "STATE", Rank: 2}, {Head: "VERDICT"},
+		{Head: "CPU TIME", Rank: 4}, {Head: "CREATED", Rank: 3}, {Head: "LABELS", Rank: 1}}}
+	for _, j := range p.Jobs {
+		t.Rows = append(t.Rows, text.Row{Cells: []string{j.ID, string(j.State), string(j.Verdict), render.Time(j.CPUTime),
+			stamp(j.CreatedAt), labelText(j.Labels)}})
 	}
-	if err := render.Grid(a.out, []string{"ID", "STATE", "VERDICT", "CPU TIME", "CREATED", "LABELS"},
-		rows); err != nil {
+	if err := a.printTable(t); err != nil {
 		return err
 	}
 	if p.Next != "" {

@@ -135,7 +135,7 @@ func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, 
 	}
 	cases := site.EachPlacement(task)
 	p := a.newMeter(len(cases) * f.n)
-	defer p.clear()
+	defer p.Clear()
 	outcomes, err := site.Run(ctx, cases, bench.Options{N: f.n, Seed: f.seed, Seen: p.seen})
 	var bad *bench.NotExecutable
 	if errors.As(err, &bad) {
@@ -156,24 +156,18 @@ func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, 
 
 // meter shows the progress of a measurement and the remaining time.
 type meter struct {
-	line  render.Line
+	render.Line
 	total int
 	start time.Time
 }
 
 func (a *app) newMeter(total int) *meter {
-	m := &meter{total: total, start: time.Now()}
-	if isTerminal(a.err) {
-		m.line.W = a.err
-	}
-	return m
+	return &meter{Line: render.Line{W: a.err}, total: total, start: time.Now()}
 }
 
 func (m *meter) seen(done int, next string) {
-	m.line.Show("%s", render.Progress(done, m.total, time.Since(m.start), next))
+	m.Show("%s", render.Progress(done, m.total, time.Since(m.start), next))
 }
-
-func (m *meter) clear() { m.line.Clear() }
 
 // errPartial is the error of a measurement that was interrupted after its first run.
 var errPartial = errors.New("interrupted: the result is partial; run it again for all of it")

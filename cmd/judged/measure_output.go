@@ -51,7 +51,7 @@ func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags)
 			m.seen(done, next)
 		},
 	})
-	m.clear()
+	m.Clear()
 	if err != nil {
 		return interrupted(ctx, asUsage(err))
 	}

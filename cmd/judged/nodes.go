@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/client"
 	"judged/internal/lab/plot"
-	"judged/internal/service/render"
 )
 
 func (a *app) nodesCommand() *cobra.Command {
@@ -43,21 +43,24 @@ func (a *app) printNodes(list []api.Node, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(api.NodeList{Nodes: list})
 	}
-	rows := make([]render.Row, len(list))
-	for i, n := range list {
-		rows[i].Cells = []string{n.Name, n.Pool, nodeState(n), slotStates(n.Slots),
-			deviationText(n.Deviation), fmt.Sprintf("%.3f s", float64(n.ClockOffset)/1e9), n.Version, stamp(n.SeenAt)}
+	t := text.Table{Columns: []text.Column{{Head: "NODE"}, {Head: "POOL", Rank: 2}, {Head: "STATE"},
+		{Head: "SLOTS", Rank: 1}, {Head: "DEVIATION", Rank: 3}, {Head: "CLOCK", Rank: 5}, {Head: "VERSION", Rank: 6},
+		{Head: "SEEN", Rank: 4}}}
+	for _, n := range list {
+		row := text.Row{Cells: []string{n.Name, n.Pool, nodeState(n), slotStates(n.Slots),
+			deviationText(n.Deviation), fmt.Sprintf("%.3f s", float64(n.ClockOffset)/1e9), n.Version, stamp(n.SeenAt)}}
 		if n.Reason != "" {
-			rows[i].Notes = []string{render.Printable(n.Reason)}
+			row.Notes = []string{n.Reason}
 		}
 		for _, d := range n.Differs {
-			rows[i].Notes = append(rows[i].Notes, render.Printable(d.String()))
+			row.Notes = append(row.Notes, d.String())
 		}
 		if n.Admitted {
-			rows[i].Notes = append(rows[i].Notes, "admitted by an operator, although it differs from its pool")
+			row.Notes = append(row.Notes, "admitted by an operator, although it differs from its pool")
 		}
+		t.Rows = append(t.Rows, row)
 	}
-	return render.Grid(a.out, []string{"NODE", "POOL", "STATE", "SLOTS", "DEVIATION", "CLOCK", "VERSION", "SEEN"}, rows)
+	return a.printTable(t)
 }
 
 func nodeState(n api.Node) string {

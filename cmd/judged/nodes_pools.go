@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/client"
-	"judged/internal/service/render"
 )
 
 func (a *app) poolsCommand() *cobra.Command {
@@ -35,13 +35,13 @@ func (a *app) printPools(list []api.Pool, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(api.PoolList{Pools: list})
 	}
-	rows := make([]render.Row, len(list))
+	rows := make([]text.Row, len(list))
 	for i, p := range list {
 		decider, known := p.Name, ""
 		if p.Screen != nil {
 			decider, known = p.Screen.DecidedBy, knownRatios(p.Screen.Ratios)
 			if !p.Screen.Open {
-				rows[i].Notes = append(rows[i].Notes, "closed: "+render.Printable(p.Screen.Reason))
+				rows[i].Notes = append(rows[i].Notes, "closed: "+p.Screen.Reason)
 			}
 		}
 		rows[i].Cells = []string{p.Name, strconv.Itoa(p.Nodes), strconv.Itoa(p.Judging), strconv.Itoa(p.Slots),
@@ -53,7 +53,9 @@ func (a *app) printPools(list []api.Pool, asJSON bool) error {
 			rows[i].Notes = append(rows[i].Notes, "no node judges these jobs")
 		}
 	}
-	return render.Grid(a.out, []string{"POOL", "NODES", "JUDGING", "SLOTS", "WAITING", "DECIDED BY", "RATIOS"}, rows)
+	return a.printTable(text.Table{Rows: rows, Columns: []text.Column{{Head: "POOL"}, {Head: "NODES", Rank: 3},
+		{Head: "JUDGING", Rank: 1}, {Head: "SLOTS", Rank: 2}, {Head: "WAITING"}, {Head: "DECIDED BY"}, {Head: "RATIOS",
+			Rank: 4}}})
 }
 
 // knownRatios counts the known ratios, such as "2 of 3 known".

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/client"
-	"judged/internal/service/render"
 )
 
 func (a *app) prefetchCommand() *cobra.Command {
@@ -63,7 +63,7 @@ Exit codes: 0 done, 2 wrong usage, no front, no such pool, problem or blob,
 }
 
 func (a *app) printPrefetch(s api.PrefetchStatus) error {
-	rows := make([]render.Row, len(s.Nodes))
+	rows := make([]text.Row, len(s.Nodes))
 	for i, n := range s.Nodes {
 		state := "fetching"
 		switch {
@@ -74,10 +74,11 @@ func (a *app) printPrefetch(s api.PrefetchStatus) error {
 		}
 		rows[i].Cells = []string{n.Node, state, strconv.Itoa(n.Blobs)}
 		if n.Error != "" {
-			rows[i].Notes = []string{render.Printable(n.Error)}
+			rows[i].Notes = []string{n.Error}
 		}
 	}
-	if err := render.Grid(a.out, []string{"NODE", "STATE", "BLOBS"}, rows); err != nil {
+	if err := a.printTable(text.Table{Rows: rows,
+		Columns: []text.Column{{Head: "NODE"}, {Head: "STATE"}, {Head: "BLOBS"}}}); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(a.out, "%d blobs, %s, requested at %s\n", s.Blobs, units.Round(units.Bytes(s.Size)),

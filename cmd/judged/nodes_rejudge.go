@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/client"
-	"judged/internal/service/render"
 )
 
 func (a *app) rejudgeCommand() *cobra.Command {
@@ -48,11 +48,12 @@ its times, 3 the front cannot be reached.`,
 }
 
 func (a *app) printRejudgingSet(s api.RejudgingSet) error {
-	rows := make([]render.Row, len(s.Jobs))
+	rows := make([]text.Row, len(s.Jobs))
 	for i, j := range s.Jobs {
-		rows[i].Cells = []string{j.ID, string(j.Verdict), render.Printable(j.Test), j.CPUTime.String(), j.Limit.String()}
+		rows[i].Cells = []string{j.ID, string(j.Verdict), j.Test, j.CPUTime.String(), j.Limit.String()}
 	}
-	if err := render.Grid(a.out, []string{"JOB", "VERDICT", "TEST", "CPU TIME", "LIMIT"}, rows); err != nil {
+	if err := a.printTable(text.Table{Rows: rows, Columns: []text.Column{{Head: "JOB"}, {Head: "VERDICT"},
+		{Head: "TEST", Rank: 1}, {Head: "CPU TIME", Rank: 2}, {Head: "LIMIT", Rank: 3}}}); err != nil {
 		return err
 	}
 	more := ""

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"judged/internal/api"
 	"judged/internal/service/render"
@@ -10,17 +9,14 @@ import (
 
 // progress shows the progress of a job on a terminal.
 type progress struct {
-	w     io.Writer // nil prints nothing
+	render.Line
 	total int
 	done  int
 	runs  int // of the current test
 }
 
 func (a *app) newProgress(total int) *progress {
-	if !isTerminal(a.err) {
-		return &progress{}
-	}
-	return &progress{w: a.err, total: total}
+	return &progress{Line: render.Line{W: a.err}, total: total}
 }
 
 // run counts a run of the current test, and shows it if the test is repeated.
@@ -32,14 +28,11 @@ func (p *progress) run(test string, r api.Repeats) {
 	if r.Min > 0 && r.Min == r.Max {
 		of = fmt.Sprintf(" of %d", r.Max)
 	}
-	render.Line{W: p.w}.Show("%d of %d  %s  run %d%s", p.done, p.total, render.Printable(test), p.runs, of)
+	p.Show("%d of %d  %s  run %d%s", p.done, p.total, test, p.runs, of)
 }
 
 func (p *progress) test(t api.TestReport) {
 	p.done++
 	p.runs = 0
-	render.Line{W: p.w}.Show("%d of %d  %s %s", p.done, p.total, render.Printable(t.Name), t.Verdict)
+	p.Show("%d of %d  %s %s", p.done, p.total, t.Name, t.Verdict)
 }
-
-// clear erases the line.
-func (p *progress) clear() { render.Line{W: p.w}.Clear() }

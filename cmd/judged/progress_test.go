@@ -13,8 +13,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"judged/internal/base/text"
 	"judged/internal/lab/bench"
 	"judged/internal/testkit"
 )
@@ -31,6 +33,7 @@ func watch(t *testing.T, args ...string) *watched {
 	ours, theirs := terminal(t)
 	w := &watched{cmd: command(args...), screen: bufio.NewReader(ours)}
 	w.cmd.Stdout, w.cmd.Stderr = &w.stdout, theirs
+	w.cmd.Env = append(w.cmd.Environ(), "TERM=xterm")
 	if err := w.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +78,38 @@ func (w *watched) shows(t *testing.T, want string) {
 			t.Fatalf("the terminal ends without %q: %v\n%s", want, err, &seen)
 		}
 		seen.WriteByte(c)
+	}
+}
+
+// TestScreen: a terminal has a width, and the escapes that TERM and NO_COLOR allow.
+func TestScreen(t *testing.T) {
+	_, theirs := terminal(t)
+	t.Cleanup(func() { theirs.Close() })
+	for name, tt := range map[string]struct {
+		columns       uint16
+		term, noColor string
+		want          text.Screen
+	}{
+		"terminal":              {100, "xterm", "", text.Screen{Width: 100, Color: true, Cursor: true}},
+		"of unknown width":      {0, "xterm", "", text.Screen{Width: 80, Color: true, Cursor: true}},
+		"without colors":        {100, "xterm", "1", text.Screen{Width: 100, Cursor: true}},
+		"without any escape":    {100, "dumb", "", text.Screen{Width: 100}},
+		"of an unknown kind":    {100, "", "", text.Screen{Width: 100, Color: true, Cursor: true}},
+		"without any, and both": {100, "dumb", "1", text.Screen{Width: 100}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TERM", tt.term)
+			t.Setenv("NO_COLOR", tt.noColor)
+			if err := unix.IoctlSetWinsize(int(theirs.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: tt.columns}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, text.ScreenOf(theirs)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	if diff := cmp.Diff(text.Screen{}, text.ScreenOf(new(bytes.Buffer))); diff != "" {
+		t.Errorf("a buffer (-want +got)\n%s", diff)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/client"
 	"judged/internal/service/render"
 )
@@ -202,10 +203,7 @@ Exit codes: 0 shown, 2 wrong usage or no such set, 3 the daemon cannot be reache
 // pollRejudging reads a set until its state is no longer pending, and shows the progress.
 func (a *app) pollRejudging(ctx context.Context, cl client.Client, id string, v url.Values,
 	pending func(api.RejudgingState) bool) (api.Rejudging, error) {
-	line := render.Line{}
-	if isTerminal(a.err) {
-		line.W = a.err
-	}
+	line := render.Line{W: a.err}
 	defer line.Clear()
 	for {
 		view, err := client.Get[api.Rejudging](ctx, cl, rejudgingPath(id, "")+"?"+v.Encode())
@@ -270,12 +268,14 @@ func (a *app) printRejudgings(list api.RejudgingList, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(list)
 	}
-	rows := make([]render.Row, len(list.Rejudgings))
+	rows := make([]text.Row, len(list.Rejudgings))
 	for i, v := range list.Rejudgings {
 		rows[i].Cells = []string{v.ID, string(v.State), fmt.Sprintf("%d of %d", v.Judged, v.Jobs), fmt.Sprint(v.Changed),
-			stamp(v.CreatedAt), render.Printable(v.Reason)}
+			stamp(v.CreatedAt), v.Reason}
 	}
-	err := render.Grid(a.out, []string{"ID", "STATE", "JUDGED", "CHANGED", "CREATED", "REASON"}, rows)
+	err := a.printTable(text.Table{Rows: rows, Columns: []text.Column{{Head: "ID"}, {Head: "STATE"},
+		{Head: "JUDGED", Rank: 1}, {Head: "CHANGED", Rank: 2}, {Head: "CREATED", Rank: 4}, {Head: "REASON", Rank: 3,
+			Prose: true}}})
 	if err == nil && list.Next != "" {
 		fmt.Fprintf(a.err, "more sets: repeat with --after %s\n", render.Printable(list.Next))
 	}
@@ -312,12 +312,12 @@ func (a *app) printRejudging(v api.Rejudging, asJSON bool) error {
 	if v.Page == nil {
 		return nil
 	}
-	rows := make([]render.Row, len(v.Page))
+	rows := make([]text.Row, len(v.Page))
 	for i, r := range v.Page {
-		rows[i].Cells = []string{r.Job, cmp.Or(string(r.Old), "-"), cmp.Or(string(r.New), "-"),
-			cmp.Or(r.Again, render.Printable(r.Skipped))}
+		rows[i].Cells = []string{r.Job, string(r.Old), string(r.New), cmp.Or(r.Again, r.Skipped)}
 	}
-	err := render.Grid(a.out, []string{"JOB", "OLD", "NEW", "REJUDGED AS"}, rows)
+	err := a.printTable(text.Table{Rows: rows, Columns: []text.Column{{Head: "JOB"}, {Head: "OLD"}, {Head: "NEW"},
+		{Head: "REJUDGED AS"}}})
 	if err == nil && v.Next != "" {
 		fmt.Fprintf(a.err, "more jobs: repeat with --after %s\n", render.Printable(v.Next))
 	}

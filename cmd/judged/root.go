@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"judged/internal/base/text"
 	"judged/internal/service/render"
 )
 
@@ -248,8 +247,11 @@ func (a *app) logger(level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, options))
 }
 
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// isTerminal reports whether w is a terminal that can overwrite a line.
+func isTerminal(w io.Writer) bool { return text.ScreenOf(w).Cursor }
+
+// printTable prints a table on stdout.
+func (a *app) printTable(t text.Table) error {
+	_, err := io.WriteString(a.out, t.Format(text.ScreenOf(a.out)))
+	return err
 }

@@ -188,7 +188,7 @@ func checkLanguages(ctx context.Context, eng *engine.Engine, j api.Job) error {
 
 func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot, task judge.Task) (api.Report, error) {
 	p := a.newProgress(len(task.Tests))
-	defer p.clear()
+	defer p.Clear()
 	task.Ran = func(test string) { p.run(test, task.Repeats) }
 	report, err := eng.Judge(ctx, slot, task, p.test)
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {

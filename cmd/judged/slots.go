@@ -1,15 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/client"
-	"judged/internal/service/render"
 )
 
 func (a *app) slotsCommand() *cobra.Command {
@@ -32,12 +31,13 @@ func (a *app) printSlots(list []api.SlotStatus, asJSON bool) error {
 			Slots []api.SlotStatus `json:"slots"`
 		}{list})
 	}
-	rows := make([]render.Row, len(list))
+	rows := make([]text.Row, len(list))
 	for i, s := range list {
-		rows[i].Cells = []string{s.CPUs, fmt.Sprint(s.Node), s.State, cmp.Or(string(s.Cause), "-"), stamp(s.Since)}
+		rows[i].Cells = []string{s.CPUs, fmt.Sprint(s.Node), s.State, string(s.Cause), stamp(s.Since)}
 		if s.Reason != "" {
-			rows[i].Notes = []string{render.Printable(s.Reason)}
+			rows[i].Notes = []string{s.Reason}
 		}
 	}
-	return render.Grid(a.out, []string{"CPUS", "NODE", "STATE", "CAUSE", "SINCE"}, rows)
+	return a.printTable(text.Table{Rows: rows, Columns: []text.Column{{Head: "CPUS"}, {Head: "NODE"}, {Head: "STATE"},
+		{Head: "CAUSE", Rank: 1}, {Head: "SINCE", Rank: 2}}})
 }

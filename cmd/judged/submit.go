@@ -131,8 +131,8 @@ func unbounded() config.Config {
 // follow waits for a report and shows the progress.
 func (a *app) follow(ctx context.Context, cl client.Client, id string, tests int) (api.Report, error) {
 	p := a.newProgress(tests)
-	defer p.clear()
-	if p.w != nil {
+	defer p.Clear()
+	if isTerminal(a.err) {
 		for e, err := range cl.Watch(ctx, id, 0) {
 			if err != nil {
 				return api.Report{}, err

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/problem"
 	"judged/internal/service/render"
@@ -223,22 +224,14 @@ func isUpper(s solution) bool { return s.upper }
 
 func (r *verification) print(w io.Writer) error {
 	var b strings.Builder
-	var rows []render.Row
+	t := text.Table{Columns: []text.Column{{Head: "SUBMISSION"}, {Head: "LANGUAGE", Rank: 4}, {Head: "VERDICT"},
+		{Head: "SCORE", Rank: 2}, {Head: "CPU TIME"}, {Head: "OF LIMIT", Rank: 1}, {Head: "SPREAD", Rank: 3}}}
 	for _, s := range r.Submissions {
-		row := render.Row{Cells: []string{render.Printable(s.Name), s.Language, string(s.Verdict),
-			render.Score(s.Score),
-			units.Duration(s.CPUTime), fmt.Sprintf("%.2f", float64(s.CPUTime)/float64(r.TimeLimit)),
-			units.Duration(s.Spread)}}
-		for _, d := range s.Differences {
-			row.Notes = append(row.Notes, render.Printable(d))
-		}
-		rows = append(rows, row)
+		t.Rows = append(t.Rows, text.Row{Notes: s.Differences, Cells: []string{s.Name, s.Language, string(s.Verdict),
+			render.Score(s.Score), units.Duration(s.CPUTime),
+			fmt.Sprintf("%.2f", float64(s.CPUTime)/float64(r.TimeLimit)), units.Duration(s.Spread)}})
 	}
-	head := []string{"SUBMISSION", "LANGUAGE", "VERDICT", "SCORE", "CPU TIME", "OF LIMIT", "SPREAD"}
-	if err := render.Grid(&b, head, rows); err != nil {
-		return err
-	}
-	fmt.Fprintf(&b, "\ntime limit %s", units.Duration(r.TimeLimit))
+	fmt.Fprintf(&b, "%s\ntime limit %s", t.Format(text.ScreenOf(w)), units.Duration(r.TimeLimit))
 	if r.Inferred {
 		b.WriteString(", from the times of the submissions: the package has none")
 	}

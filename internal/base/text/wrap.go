@@ -46,8 +46,19 @@ func Wrap(text string, width, hang int) []string {
 	return lines
 }
 
-// control reports whether c could control a terminal or mislead a reader, such as a bidirectional control
-// character.
+// Printable makes text from programs and platforms safe for a terminal: every character that is not printable, line
+// feeds included, becomes the replacement character.
+func Printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if control(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, s)
+}
+
+// control reports whether c could control a terminal, mislead a reader, such as a bidirectional control character, or
+// is invisible. The space is the only white space that is not such a character.
 func control(c rune) bool { return !unicode.IsPrint(c) }
 
 // Quoted formats untrusted text for an error message: quoted and truncated.

@@ -24,6 +24,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/text"
 	"judged/internal/host/boot"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/settings"
@@ -516,16 +517,13 @@ func TestProbe(t *testing.T) {
 	if n := len(r.Checks); AddProbe(&r, "probe-all", pass(""), nil) || len(r.Checks) != n {
 		t.Error("a probe that does not exist was added")
 	}
-	var b strings.Builder
-	if err := WriteTable(&b, r, false); err != nil {
-		t.Fatal(err)
-	}
-	_, table, ok := strings.Cut(b.String(), "\n"+probeHeading+"\n")
-	if !ok || !strings.HasPrefix(table, "  fail    probe-limits         CPU 1: may run on 0-7\n") ||
-		!strings.Contains(table, "\n  pass    probe-gap            nothing lost\n") {
+	whole := format(text.Screen{}, r)
+	_, table, ok := strings.Cut(whole, "\n"+probeHeading+"\n")
+	if !ok || !strings.HasPrefix(table, "fail  probe-limits         CPU 1: may run on 0-7\n") ||
+		!strings.Contains(table, "\npass  probe-gap            nothing lost\n") {
 		t.Errorf("table of probes:\n%s", table)
 	}
-	if strings.Count(b.String(), "probe-limits  ") != 1 {
+	if strings.Count(whole, "probe-limits  ") != 1 {
 		t.Error("the probe is in another group, too")
 	}
 }
@@ -558,26 +556,24 @@ func TestTable(t *testing.T) {
 	for name, o := range recorded(t) {
 		t.Run(name, func(t *testing.T) {
 			r := examine(t, o)
-			var plain, colored bytes.Buffer
-			if err := errors.Join(WriteTable(&plain, r, false), WriteTable(&colored, r, true)); err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(plain.String()) {
-				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > tableWidth {
+			plain := format(text.Screen{Width: text.PageWidth}, r)
+			colored := format(text.Screen{Width: text.PageWidth, Color: true}, r)
+			for line := range strings.Lines(plain) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > text.PageWidth {
 					t.Errorf("%d columns: %s", n, line)
 				}
 			}
-			first, _, _ := strings.Cut(plain.String(), "\n")
+			first, _, _ := strings.Cut(plain, "\n")
 			if first != "ready" && !(strings.HasPrefix(first, "not ready: ") &&
 				strings.HasSuffix(first, " to fix, here is how")) {
 				t.Errorf("first line %q", first)
 			}
 			for _, id := range IDs() {
-				if !strings.Contains(plain.String(), id) {
+				if !strings.Contains(plain, id) {
 					t.Errorf("%s is not in the table", id)
 				}
 			}
-			if strings.Contains(plain.String(), "\x1b") || !strings.Contains(colored.String(), "\x1b[") {
+			if strings.Contains(plain, "\x1b") || !strings.Contains(colored, "\x1b[") {
 				t.Error("colour where none was asked for, or none where it was")
 			}
 		})
@@ -589,7 +585,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, fs.ErrInvalid }
 
 func TestTableReportsAFailedWrite(t *testing.T) {
-	if err := WriteTable(fullDisk{}, examine(t, recorded(t)["kvm-vm"]), false); !errors.Is(err, fs.ErrInvalid) {
+	if err := WriteTable(fullDisk{}, examine(t, recorded(t)["kvm-vm"])); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("WriteTable = %v", err)
 	}
 }
@@ -599,7 +595,7 @@ func TestLive(t *testing.T) {
 	for _, daemon := range []bool{false, true} {
 		r := examine(t, Options{FS: hostfs.New("/"), Daemon: daemon})
 		var table bytes.Buffer
-		if err := WriteTable(&table, r, false); err != nil {
+		if err := WriteTable(&table, r); err != nil {
 			t.Fatal(err)
 		}
 		t.Log("\n" + table.String())

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"unicode"
@@ -9,6 +8,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/text"
 )
 
 // FuzzCounters tests the parsers of the kernel's counters.
@@ -54,13 +54,9 @@ func FuzzTable(f *testing.F) {
 					Fix: api.DoctorFix{Runtime: []string{s}, Boot: s}},
 				{ID: "steal", Severity: api.SeverityS2, Status: api.DoctorUnknown, Reason: s},
 			}}
-		var b bytes.Buffer
-		if err := WriteTable(&b, r, false); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(b.String()) {
+		for line := range strings.Lines(format(text.Screen{Width: text.PageWidth}, r)) {
 			line = strings.TrimSuffix(line, "\n")
-			if n := utf8.RuneCountInString(line); n > tableWidth {
+			if n := utf8.RuneCountInString(line); n > text.PageWidth {
 				t.Errorf("line of %d columns: %q", n, line)
 			}
 			if !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {

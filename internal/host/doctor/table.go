@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -12,37 +11,39 @@ import (
 	"judged/internal/host/settings"
 )
 
-const (
-	tableWidth = 80
-	labelWidth = 8  // "unknown" and a space
-	idWidth    = 21 // the longest id and two spaces
-	textIndent = 2 + labelWidth + idWidth
-	moreIndent = 2 + labelWidth // small, because commands are wide and people copy them
-)
-
 // byUrgency returns the states in the order of urgency.
 func byUrgency() []api.DoctorStatus {
 	return []api.DoctorStatus{api.DoctorFail, api.DoctorWarn, api.DoctorUnknown, api.DoctorSkip, api.DoctorPass}
 }
 
-// WriteTable writes the report for people: the verdict, then the checks by severity with their fixes, in at
-// most 80 columns. With color, status words have ANSI escapes.
-func WriteTable(w io.Writer, r api.DoctorReport, color bool) error {
-	t := table{w: bufio.NewWriter(w), color: color}
-	t.line(0, verdict(r))
-	t.line(0, fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel))
-	t.line(0, fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation,
-		r.Host.Turbo))
+// WriteTable writes the report for people: the verdict, then the checks by severity with their fixes.
+func WriteTable(w io.Writer, r api.DoctorReport) error {
+	_, err := io.WriteString(w, format(text.ScreenOf(w), r))
+	return err
+}
+
+func format(s text.Screen, r api.DoctorReport) string {
+	counts := "counts of the kernel cover the time since boot"
 	if r.WindowNS > 0 {
-		t.line(0, fmt.Sprintf("counts of the kernel cover %s", units.Duration(r.WindowNS)))
-	} else {
-		t.line(0, "counts of the kernel cover the time since boot")
+		counts = fmt.Sprintf("counts of the kernel cover %s", units.Duration(r.WindowNS))
 	}
+	var b strings.Builder
+	for _, line := range []string{verdict(r),
+		fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel),
+		fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation, r.Host.Turbo),
+		counts} {
+		for _, part := range s.Wrap(line, 0, 0) {
+			fmt.Fprintln(&b, part)
+		}
+	}
+	t := text.Table{Columns: []text.Column{{}, {}, {Prose: true}}, Hang: 8}
 	for _, s := range severities() {
-		t.group(s.meaning, checksOf(r, func(c api.DoctorCheck) bool { return c.Severity == s.severity && !isProbe(c) }))
+		t.Rows = append(t.Rows, rows(s.meaning, checksOf(r, func(c api.DoctorCheck) bool {
+			return c.Severity == s.severity && !isProbe(c)
+		}))...)
 	}
-	t.group(probeHeading, checksOf(r, isProbe))
-	return t.w.Flush()
+	t.Rows = append(t.Rows, rows(probeHeading, checksOf(r, isProbe))...)
+	return b.String() + t.Format(s)
 }
 
 type meaning struct {
@@ -76,66 +77,32 @@ func checksOf(r api.DoctorReport, group func(api.DoctorCheck) bool) []api.Doctor
 	return found
 }
 
-// table writes lines. bufio keeps the first error until Flush.
-type table struct {
-	w     *bufio.Writer
-	color bool
-}
-
-func (t *table) group(heading string, checks []api.DoctorCheck) {
-	if len(checks) == 0 {
-		return
-	}
-	t.line(0, "")
-	t.line(0, heading)
+// rows returns the rows of a group of checks.
+func rows(title string, checks []api.DoctorCheck) []text.Row {
+	var all []text.Row
 	for _, c := range checks {
-		t.check(c)
+		row := text.Row{Title: title, Cells: []string{string(c.Status), c.ID, c.Found}, Color: color(c.Status)}
+		switch c.Status {
+		case api.DoctorSkip, api.DoctorUnknown:
+			row.Cells[2] = c.Reason
+		case api.DoctorFail, api.DoctorWarn:
+			row.Notes = []string{"why     " + c.Reason, "wanted  " + c.Wanted, "costs   " + c.Effect}
+			for _, command := range c.Fix.Runtime {
+				row.Notes = append(row.Notes, "now     "+command)
+			}
+			if c.Fix.Boot != "" {
+				row.Notes = append(row.Notes, "boot    "+c.Fix.Boot)
+			}
+		}
+		all, title = append(all, row), ""
 	}
+	return all
 }
 
-func (t *table) check(c api.DoctorCheck) {
-	lines := []string{c.Found}
-	switch c.Status {
-	case api.DoctorSkip, api.DoctorUnknown:
-		lines[0] = c.Reason
-	case api.DoctorFail, api.DoctorWarn:
-		lines = append(lines, "why     "+c.Reason, "wanted  "+c.Wanted, "costs   "+c.Effect)
-		for _, command := range c.Fix.Runtime {
-			lines = append(lines, "now     "+command)
-		}
-		if c.Fix.Boot != "" {
-			lines = append(lines, "boot    "+c.Fix.Boot)
-		}
-	}
-	head := fmt.Sprintf("  %s%-*s", t.label(c.Status), idWidth, c.ID)
-	for i, part := range text.Wrap(lines[0], tableWidth-textIndent, 0) {
-		if i == 0 {
-			fmt.Fprintln(t.w, strings.TrimRight(head+part, " "))
-			continue
-		}
-		t.line(textIndent, part)
-	}
-	for _, line := range lines[1:] {
-		for _, part := range text.Wrap(line, tableWidth-moreIndent, 8) {
-			t.line(moreIndent, part)
-		}
-	}
-}
-
-func (t *table) label(s api.DoctorStatus) string {
-	word := fmt.Sprintf("%-*s", labelWidth, s)
-	if !t.color {
-		return word
-	}
-	code := map[api.DoctorStatus]string{api.DoctorFail: "1;31", api.DoctorWarn: "33", api.DoctorPass: "32",
+// color returns the SGR parameters of a status.
+func color(s api.DoctorStatus) string {
+	return map[api.DoctorStatus]string{api.DoctorFail: "1;31", api.DoctorWarn: "33", api.DoctorPass: "32",
 		api.DoctorSkip: "2", api.DoctorUnknown: "36"}[s]
-	return "\x1b[" + code + "m" + word + "\x1b[0m"
-}
-
-func (t *table) line(indent int, line string) {
-	for _, part := range text.Wrap(line, tableWidth-indent, 0) {
-		fmt.Fprintln(t.w, strings.TrimRight(strings.Repeat(" ", indent)+part, " "))
-	}
 }
 
 func isProbe(c api.DoctorCheck) bool { return strings.HasPrefix(c.ID, "probe-") }

@@ -3,23 +3,15 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"judged/internal/base/text"
 )
 
-// Printable makes text from programs and platforms safe for a terminal: every
-// character that is not printable, line feeds included, becomes the replacement
-// character.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if hidden(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
+// Printable is text.Printable.
+func Printable(s string) string { return text.Printable(s) }
 
 // EscapeJSON returns an equivalent JSON document that is safe for a terminal.
 // encoding/json does not escape the C1 controls (U+009B starts an xterm sequence)
@@ -42,8 +34,4 @@ func EscapeJSON(document []byte) []byte {
 	return b.Bytes()
 }
 
-// hidden reports characters that control the terminal, mislead the reader or are
-// invisible. The space is the only white space that is not hidden.
-func hidden(r rune) bool { return !unicode.IsPrint(r) }
-
-func hiddenInText(r rune) bool { return r != '\n' && hidden(r) }
+func hiddenInText(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }

@@ -19,7 +19,7 @@ func Words() string {
 		"A run over "+
 		"the limit is set aside only if the measured time minus the explained time is within the limit. It counts after "+
 		"all if the runs over the limit agree: noise does not add the same amount every time. What is not settled three "+
-		"runs later than on a quiet host is IE, with the cause.", pageWidth, 0) {
+		"runs later than on a quiet host is IE, with the cause.", text.PageWidth, 0) {
 		fmt.Fprintln(&b, line)
 	}
 	b.WriteString("\nCauses (disturbed):\n")
@@ -70,7 +70,7 @@ func causeLines(w io.Writer, e api.CauseEntry) {
 // entry prints a word and its explanation in two columns.
 func entry(w io.Writer, word, line string) {
 	const indent, column = 4, 12
-	for i, part := range text.Wrap(line, pageWidth-indent-column, 0) {
+	for i, part := range text.Wrap(line, text.PageWidth-indent-column, 0) {
 		if i > 0 {
 			word = ""
 		}
@@ -78,9 +78,11 @@ func entry(w io.Writer, word, line string) {
 	}
 }
 
-// paragraph wraps a line. All but the first output line are indented, to distinguish them from other paragraphs.
-func paragraph(w io.Writer, line string) {
-	for _, part := range text.Wrap(line, pageWidth, 2) {
-		fmt.Fprintln(w, part)
+// paragraph prints lines, wrapped for the screen. What is wrapped is indented, to distinguish it from other lines.
+func paragraph(w io.Writer, s text.Screen, line string) {
+	for line := range strings.SplitSeq(strings.TrimRight(line, "\n"), "\n") {
+		for _, part := range s.Wrap(line, 0, 2) {
+			fmt.Fprintln(w, part)
+		}
 	}
 }

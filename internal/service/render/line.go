@@ -3,18 +3,27 @@ package render
 import (
 	"fmt"
 	"io"
+
+	"judged/internal/base/text"
 )
 
-// Line is a progress line of a terminal, overwritten by each Show. Without W it
-// prints nothing.
+// Line is a progress line of a terminal, overwritten by each Show. It prints
+// nothing to a pipe, or to a terminal that cannot overwrite a line.
 type Line struct{ W io.Writer }
 
 // Show replaces the text of the line.
 func (l Line) Show(format string, args ...any) {
-	if l.W != nil {
-		fmt.Fprintf(l.W, "\r\x1b[K"+format, args...)
+	if s := text.ScreenOf(l.W); s.Cursor {
+		io.WriteString(l.W, overwrite(s, fmt.Sprintf(format, args...)))
 	}
 }
 
 // Clear erases the line.
 func (l Line) Clear() { l.Show("") }
+
+// overwrite returns what replaces the line that the cursor is on. A text that
+// fills the width would wrap, and the first of its lines would stay.
+func overwrite(s text.Screen, line string) string {
+	runes := []rune(text.Printable(line))
+	return "\r\x1b[K" + string(runes[:min(len(runes), s.Width-1)])
+}

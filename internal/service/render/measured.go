@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/lab/bench"
 	"judged/internal/lab/experiment"
@@ -17,30 +18,27 @@ import (
 
 // Measured prints how much a program's time varies under each placement.
 func Measured(w io.Writer, r bench.Result) error {
-	var b strings.Builder
-	if err := grid(&b, timesHead, timesRows(r.Cases)); err != nil {
-		return err
-	}
-	b.WriteByte('\n')
-	if err := grid(&b, witnessHead, witnessRows(r.Cases)); err != nil {
-		return err
-	}
-	b.WriteByte('\n')
-	if c := r.Comparison; c != nil {
-		paragraph(&b, Printable(c.String()))
-	}
-	leftOut(&b, r.LeftOut)
-	fmt.Fprintf(&b, "%d runs in each placement, in turns, seed %d\n", r.N, r.Seed)
-	partialLine(&b, r)
-	hostLine(&b, r.Host)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, measured(text.ScreenOf(w), r))
 	return err
 }
 
-var timesHead = []string{"PLACEMENT", "CPUS", "TIME", "MEDIAN", "SPREAD", "SIGMA", "CLEAN"}
+func measured(s text.Screen, r bench.Result) string {
+	var b strings.Builder
+	b.WriteString(timesTable(r.Cases).Format(s) + "\n")
+	b.WriteString(witnessTable(r.Cases).Format(s) + "\n")
+	if c := r.Comparison; c != nil {
+		paragraph(&b, s, c.String())
+	}
+	leftOut(&b, s, r.LeftOut)
+	fmt.Fprintf(&b, "%d runs in each placement, in turns, seed %d\n", r.N, r.Seed)
+	partialLine(&b, r)
+	hostLine(&b, s, r.Host)
+	return b.String()
+}
 
-func timesRows(cases []bench.Outcome) [][]string {
-	var rows [][]string
+func timesTable(cases []bench.Outcome) text.Table {
+	t := text.Table{Columns: []text.Column{{Head: "PLACEMENT"}, {Head: "CPUS", Rank: 2}, {Head: "TIME"}, {Head: "MEDIAN"},
+		{Head: "SPREAD"}, {Head: "SIGMA", Rank: 1}, {Head: "CLEAN", Rank: 3}}}
 	for _, o := range cases {
 		first := []string{o.Case, o.Placement.CPUs}
 		clean := fmt.Sprintf("%d of %d", o.Clean, len(o.Runs))
@@ -48,10 +46,11 @@ func timesRows(cases []bench.Outcome) [][]string {
 			name  string
 			times *bench.Times
 		}{{"user", o.UserTime}, {"CPU", o.CPUTime}, {"wall", o.WallTime}} {
-			rows = append(rows, slices.Concat(first, []string{x.name}, timeCells(x.times), []string{clean}))
+			t.Rows = append(t.Rows, text.Row{
+				Cells: slices.Concat(first, []string{x.name}, timeCells(x.times), []string{clean})})
 		}
 	}
-	return rows
+	return t
 }
 
 func timeCells(t *bench.Times) []string {
@@ -61,19 +60,17 @@ func timeCells(t *bench.Times) []string {
 	return []string{units.Duration(t.Median), t.SpreadText(), Time(t.Sigma)}
 }
 
-// A cell below witnessHead with two figures has the median and the maximum of all
-// runs.
-var witnessHead = []string{"PLACEMENT", "RUN DELAY", "STEAL", "SLEEPS", "PREEMPTED", "MIGRATED", "MINOR FAULTS",
-	"MAJOR FAULTS", "VERDICTS"}
-
-func witnessRows(cases []bench.Outcome) [][]string {
-	var rows [][]string
+// witnessTable counts what disturbs runs. A cell with two figures has the median and the maximum of all runs.
+func witnessTable(cases []bench.Outcome) text.Table {
+	t := text.Table{Columns: []text.Column{{Head: "PLACEMENT"}, {Head: "VERDICTS"}, {Head: "RUN DELAY", Rank: 1},
+		{Head: "STEAL", Rank: 2}, {Head: "SLEEPS", Rank: 5}, {Head: "PREEMPTED", Rank: 3}, {Head: "MIGRATED", Rank: 4},
+		{Head: "MINOR FAULTS", Rank: 6}, {Head: "MAJOR FAULTS", Rank: 7}}}
 	for _, o := range cases {
-		rows = append(rows, []string{o.Case, delays(o.RunDelay), delays(o.Steal), counts(o.VoluntarySwitches),
-			counts(o.ForcedSwitches),
-			counts(o.Migrations), counts(o.MinorFaults), counts(o.MajorFaults), Verdicts(o.Verdicts)})
+		t.Rows = append(t.Rows, text.Row{Cells: []string{o.Case, Verdicts(o.Verdicts), delays(o.RunDelay),
+			delays(o.Steal), counts(o.VoluntarySwitches), counts(o.ForcedSwitches), counts(o.Migrations),
+			counts(o.MinorFaults), counts(o.MajorFaults)}})
 	}
-	return rows
+	return t
 }
 
 func delays(t *bench.Times) string {
@@ -108,31 +105,41 @@ func Verdicts(count map[api.Verdict]int) string {
 
 // Experiment prints the results of an experiment next to the published ones.
 func Experiment(w io.Writer, r experiment.Result) error {
+	_, err := io.WriteString(w, results(text.ScreenOf(w), r))
+	return err
+}
+
+func results(s text.Screen, r experiment.Result) string {
 	var b strings.Builder
-	paragraph(&b, r.Title)
+	paragraph(&b, s, r.Title)
 	b.WriteByte('\n')
 	for _, t := range r.Tables {
-		paragraph(&b, t.Title)
-		if err := grid(&b, t.Columns, t.Rows); err != nil {
-			return err
-		}
-		b.WriteByte('\n')
+		paragraph(&b, s, t.Title)
+		b.WriteString(resultTable(t).Format(s) + "\n")
 	}
 	if r.Partial && r.Flips == nil {
-		if err := grid(&b, timesHead, timesRows(r.Cases)); err != nil {
-			return err
-		}
-		b.WriteByte('\n')
+		b.WriteString(timesTable(r.Cases).Format(s) + "\n")
 	}
 	for _, n := range r.Notes {
-		paragraph(&b, Printable(n))
+		paragraph(&b, s, n)
 	}
-	leftOut(&b, r.LeftOut)
+	leftOut(&b, s, r.LeftOut)
 	fmt.Fprintf(&b, "%d runs of each, in turns, seed %d, scale %g\n", r.N, r.Seed, r.Scale)
 	partialLine(&b, r.Result)
-	hostLine(&b, r.Host)
-	_, err := io.WriteString(w, b.String())
-	return err
+	hostLine(&b, s, r.Host)
+	return b.String()
+}
+
+// resultTable leaves out columns from the right.
+func resultTable(t experiment.Table) text.Table {
+	var table text.Table
+	for i, head := range t.Columns {
+		table.Columns = append(table.Columns, text.Column{Head: head, Rank: i})
+	}
+	for _, cells := range t.Rows {
+		table.Rows = append(table.Rows, text.Row{Cells: cells})
+	}
+	return table
 }
 
 // partialLine prints how many runs an interrupted measurement has completed.
@@ -151,15 +158,15 @@ func partialLine(w io.Writer, r bench.Result) {
 	fmt.Fprintf(w, "partial: interrupted after %d runs\n", runs)
 }
 
-func leftOut(w io.Writer, list []bench.LeftOut) {
+func leftOut(w io.Writer, s text.Screen, list []bench.LeftOut) {
 	for _, l := range list {
-		paragraph(w, Printable(fmt.Sprintf("left out: %s: %s", l.ID, l.Reason)))
+		paragraph(w, s, fmt.Sprintf("left out: %s: %s", l.ID, l.Reason))
 	}
 }
 
-func hostLine(w io.Writer, h *api.HostReport) {
+func hostLine(w io.Writer, s text.Screen, h *api.HostReport) {
 	if h != nil {
-		paragraph(w, Printable(Host(*h)))
+		paragraph(w, s, Host(*h))
 	}
 }
 
@@ -168,7 +175,6 @@ func Progress(done, total int, elapsed time.Duration, next string) string {
 	if done == 0 {
 		return next
 	}
-	text := fmt.Sprintf("%d of %d  %s", done, total, next)
 	left := time.Duration(float64(elapsed) / float64(done) * float64(total-done))
-	return text + "  " + left.Round(time.Second).String() + " left"
+	return fmt.Sprintf("%d of %d  %s  %s left", done, total, next, left.Round(time.Second))
 }

@@ -1,13 +1,13 @@
 package render
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/lab/bench"
 	"judged/internal/lab/experiment"
 )
@@ -40,22 +40,15 @@ slot       1     user  -         -                 -        2 of 2
 slot       1     CPU   100.0 ms  0 s (0.0 %)       0 s      2 of 2
 slot       1     wall  100.0 ms  0 s (0.0 %)       0 s      2 of 2
 
-PLACEMENT  RUN DELAY         STEAL  SLEEPS  PREEMPTED  MIGRATED  MINOR FAULTS
-free       1.0 ms .. 3.0 ms  -      4       -          -         -
-slot       -                 -      -       -          -         -
-
-PLACEMENT  MAJOR FAULTS  VERDICTS
-free       -             1 AC, 1 RTE
-slot       -             2 AC
+PLACEMENT  VERDICTS     RUN DELAY         STEAL  SLEEPS  PREEMPTED  MIGRATED
+free       1 AC, 1 RTE  1.0 ms .. 3.0 ms  -      4       -          -
+slot       2 AC         -                 -      -       -          -
+(no room for MINOR FAULTS, MAJOR FAULTS)
 
 left out: turbo-off: no switch
 2 runs in each placement, in turns, seed 7
 `
-	var b strings.Builder
-	if err := Measured(&b, r); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, b.String()); diff != "" {
+	if diff := cmp.Diff(want, measured(text.Screen{Width: text.PageWidth}, r)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
@@ -79,11 +72,7 @@ a` + Printable("\x1b") + `note
 left out: slot of 2: too few CPUs
 3 runs of each, in turns, seed 1, scale 0.5
 `
-	var b strings.Builder
-	if err := Experiment(&b, r); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, b.String()); diff != "" {
+	if diff := cmp.Diff(want, results(text.Screen{}, r)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

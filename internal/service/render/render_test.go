@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -67,11 +68,7 @@ a �[31m b
 isolation none, turbo unknown; the host is not fit to judge: a, b (see judged
   doctor)
 `
-	var b strings.Builder
-	if err := Report(&b, r); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, b.String()); diff != "" {
+	if diff := cmp.Diff(want, report(text.Screen{Width: text.PageWidth}, r)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
@@ -109,8 +106,13 @@ func TestLine(t *testing.T) {
 	l := Line{W: &b}
 	l.Show("%d", 1)
 	l.Clear()
-	Line{}.Show("nobody")
-	if got, want := b.String(), "\r\x1b[K1\r\x1b[K"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	if b.Len() > 0 {
+		t.Errorf("a pipe gets %q", &b)
+	}
+	for line, want := range map[string]string{"": "\r\x1b[K", "1234": "\r\x1b[K1234", "12345": "\r\x1b[K1234",
+		"é\n\x1b": "\r\x1b[Ké\ufffd\ufffd"} {
+		if got := overwrite(text.Screen{Width: 5}, line); got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
 	}
 }

@@ -7,27 +7,27 @@ import (
 	"strings"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
 // Report prints a report.
 func Report(w io.Writer, r api.Report) error {
+	_, err := io.WriteString(w, report(text.ScreenOf(w), r))
+	return err
+}
+
+func report(s text.Screen, r api.Report) string {
 	var b strings.Builder
 	if len(r.Tests) > 0 {
-		if err := Grid(&b, testHead, testRows(r.Tests)); err != nil {
-			return err
-		}
-		b.WriteByte('\n')
+		b.WriteString(testTable(r.Tests).Format(s) + "\n")
 	}
 	if len(r.Groups) > 0 {
-		if err := Grid(&b, []string{"GROUP", "VERDICT", "SCORE", "OF"}, groupRows(r.Groups)); err != nil {
-			return err
-		}
-		b.WriteByte('\n')
+		b.WriteString(groupTable(r.Groups).Format(s) + "\n")
 	}
-	paragraph(&b, Printable(verdictLine(r)))
+	paragraph(&b, s, verdictLine(r))
 	if r.Message != "" {
-		paragraph(&b, Printable(r.Message))
+		paragraph(&b, s, r.Message)
 	}
 	if c := r.Compilation; c != nil && (r.Verdict == api.CompileError || c.Program != "") && c.Output != "" {
 		for line := range strings.SplitSeq(c.Output, "\n") {
@@ -35,40 +35,30 @@ func Report(w io.Writer, r api.Report) error {
 		}
 	}
 	if line := disturbedLine(r.Tests); line != "" {
-		paragraph(&b, Printable(line))
+		paragraph(&b, s, line)
 	}
 	if r.Host != nil {
-		paragraph(&b, Printable(Host(*r.Host)))
+		paragraph(&b, s, Host(*r.Host))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
-var testHead = []string{"TEST", "VERDICT", "CPU TIME", "LIMIT", "MARGIN", "WALL TIME", "MEMORY", "RUNS"}
-
-func testRows(tests []api.TestReport) []Row {
-	var rows []Row
+func testTable(tests []api.TestReport) text.Table {
+	t := text.Table{Columns: []text.Column{{Head: "TEST"}, {Head: "VERDICT"}, {Head: "CPU TIME"}, {Head: "LIMIT", Rank: 2},
+		{Head: "MARGIN", Rank: 1}, {Head: "WALL TIME", Rank: 3}, {Head: "MEMORY", Rank: 4}, {Head: "RUNS", Rank: 5}}}
 	for _, x := range tests {
-		row := Row{Cells: []string{x.Name, string(x.Verdict), Time(x.CPUTime), Limit(x.Timing), Margin(x.Timing),
-			Time(x.WallTime), Bytes(x.MemoryPeak), Runs(x.Runs)}}
-		for i, c := range row.Cells {
-			// Line feeds would also break the table.
-			row.Cells[i] = Printable(c)
-		}
-		for _, n := range testNotes(x) {
-			row.Notes = append(row.Notes, Printable(n))
-		}
-		rows = append(rows, row)
+		t.Rows = append(t.Rows, text.Row{Notes: testNotes(x), Cells: []string{x.Name, string(x.Verdict), Time(x.CPUTime),
+			Limit(x.Timing), Margin(x.Timing), Time(x.WallTime), Bytes(x.MemoryPeak), Runs(x.Runs)}})
 	}
-	return rows
+	return t
 }
 
-func groupRows(groups []api.GroupReport) []Row {
-	var rows []Row
+func groupTable(groups []api.GroupReport) text.Table {
+	t := text.Table{Columns: []text.Column{{Head: "GROUP"}, {Head: "VERDICT"}, {Head: "SCORE"}, {Head: "OF", Rank: 1}}}
 	for _, g := range groups {
-		rows = append(rows, Row{Cells: []string{Printable(g.Name), string(g.Verdict), Score(g.Score), Score(g.MaxScore)}})
+		t.Rows = append(t.Rows, text.Row{Cells: []string{g.Name, string(g.Verdict), Score(g.Score), Score(g.MaxScore)}})
 	}
-	return rows
+	return t
 }
 
 // Score prints points.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -16,7 +17,7 @@ import (
 func Why(w io.Writer, r api.Report, queued time.Time) error {
 	steps := Steps(r, queued)
 	var b strings.Builder
-	paragraph(&b, Printable(verdictLine(r)))
+	paragraph(&b, text.ScreenOf(w), verdictLine(r))
 	for i, step := range steps {
 		fmt.Fprintf(&b, "\n%d. ", i+1)
 		first, rest, _ := strings.Cut(step, "\n")
@@ -93,12 +94,12 @@ func decides(r api.Report, x api.TestReport) string {
 	if !x.Verdict.Failed() {
 		return fmt.Sprintf("No test of %d failed. Test %s is nearest to its time limit.%s", len(r.Tests), x.Name, notRun)
 	}
-	text := fmt.Sprintf("Test %s decides: it is the first of %d, in their order, that failed.%s", x.Name, len(r.Tests),
+	line := fmt.Sprintf("Test %s decides: it is the first of %d, in their order, that failed.%s", x.Name, len(r.Tests),
 		notRun)
 	if len(r.Groups) > 0 {
-		text += "\nThe points are those of the groups; judged status lists them."
+		line += "\nThe points are those of the groups; judged status lists them."
 	}
-	return text
+	return line
 }
 
 func compiled(c api.Compilation) string {
