@@ -192,7 +192,7 @@ func TestReadable(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"sparse": "900GiB, more than 8GiB", "file": "", "link": "",
-		"pipe": "is not a regular file", ".": "is not a regular file",
+		"pipe": "is not a regular file", ".": "is a folder",
 		"dangling": "no such file", "absent": "no such file",
 	} {
 		err := readable(filepath.Join(dir, name))

@@ -31,6 +31,7 @@ type localJob struct {
 	name    string // of the program in the working directory; "" is a command of the sandbox
 	set     *problem.Set
 	pkg     *problem.Package // of --package
+	quote   bool             // the output, because the user did not choose --head
 }
 
 // Close removes unpacked files.
@@ -58,7 +59,7 @@ func (f *jobFlags) build(cmd *cobra.Command, args []string) (*localJob, error) {
 	if err := l.addProgram(args); err != nil {
 		return nil, err
 	}
-	if err := l.setLanguage(f.language, args); err != nil {
+	if err := l.setLanguage(cmd, f.language, args); err != nil {
 		return nil, err
 	}
 	if err := l.addFiles(f.files); err != nil {
@@ -70,8 +71,8 @@ func (f *jobFlags) build(cmd *cobra.Command, args []string) (*localJob, error) {
 	return l, nil
 }
 
-// addProgram sets the program: a file of this host, or else, if PROGRAM has no slash, a name that is looked up inside
-// the sandbox.
+// addProgram sets the program: a file of this host, or else, if PROGRAM has no slash and is not named like a source, a
+// name that is looked up inside the sandbox.
 func (l *localJob) addProgram(args []string) error {
 	program, rest := args[0], args[1:]
 	l.program = program
@@ -82,6 +83,13 @@ func (l *localJob) addProgram(args []string) error {
 		l.job.Program = api.File{Part: program}
 		l.job.Command = append([]string{"{program}"}, rest...)
 	case errors.Is(err, fs.ErrNotExist) && program != "" && !strings.Contains(program, "/"):
+		sources, err := languagesOf(program)
+		if err != nil {
+			return err
+		}
+		if len(sources) > 0 {
+			return usagef("read PROGRAM %q: no such file here; name a source that exists", program)
+		}
 		l.job.Command = args
 	default:
 		return usagef("read PROGRAM: %w; name a file, or a program of the sandbox", err)
@@ -91,7 +99,7 @@ func (l *localJob) addProgram(args []string) error {
 
 // setLanguage marks PROGRAM as a source, in the language of --language or else of its extension. Without --language a
 // file that can be executed is no source.
-func (l *localJob) setLanguage(language string, args []string) error {
+func (l *localJob) setLanguage(cmd *cobra.Command, language string, args []string) error {
 	if l.name == "" {
 		if language != "" {
 			return usagef("read --language: there is no file %q; name a source that exists", args[0])
@@ -108,6 +116,10 @@ func (l *localJob) setLanguage(language string, args []string) error {
 			return err
 		}
 	}
+	if len(args) > 1 && strings.HasPrefix(args[1], "-") {
+		return usagef("read ARG %q: flags come before PROGRAM; write %s %s ... %s", args[1], cmd.CommandPath(), args[1],
+			l.program)
+	}
 	if len(args) > 1 {
 		return usagef("read ARG %q: a source has none; leave it out", args[1])
 	}
@@ -122,11 +134,10 @@ func (e *languagesError) Error() string { return "a source in " + strings.Join(e
 
 // sourceLanguage returns the language of a source by its extension, or "" for a file that can be executed.
 func sourceLanguage(path string) (string, error) {
-	catalogue, err := languages.Load("")
+	known, err := languagesOf(path)
 	if err != nil {
 		return "", err
 	}
-	known := catalogue.ByExtension(path)
 	program, err := isProgram(path)
 	if err != nil || program || len(known) == 0 {
 		return "", err
@@ -135,6 +146,12 @@ func sourceLanguage(path string) (string, error) {
 		return "", &languagesError{known}
 	}
 	return known[0], nil
+}
+
+// languagesOf returns the IDs of the languages whose sources have the extension of path.
+func languagesOf(path string) ([]string, error) {
+	catalogue, err := languages.Load("")
+	return catalogue.ByExtension(path), err
 }
 
 // isProgram reports whether a file starts with the magic bytes of an ELF program or a script.
@@ -161,6 +178,13 @@ func (l *localJob) complete(c config.Config) (err error) {
 		return err
 	}
 	return l.fits(c.Sandbox.WorkSize)
+}
+
+// quoteOutput makes the report quote the output of tests, so that it can show why one failed. All tests together quote
+// up to 1 MiB of each stream, which every job may.
+func (l *localJob) quoteOutput() {
+	const each, all = 4 << 10, 1 << 20
+	l.job.Head = min(each, all/units.Bytes(max(1, len(l.job.Tests))))
 }
 
 // findCommand refuses a PROGRAM that is neither a file of this host nor a program of the sandbox. A misspelt name is
@@ -358,6 +382,9 @@ func readable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%q is a folder", path)
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is not a regular file", path)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/base/units"
 )
 
 // inProcess runs judged within the test process.
@@ -22,6 +23,47 @@ func inProcess(t *testing.T, args ...string) ended {
 	var out, errOut bytes.Buffer
 	code := (&app{in: strings.NewReader(""), out: &out, err: &errOut}).run(context.Background(), args)
 	return ended{code, out.String(), errOut.String()}
+}
+
+// TestSubmitHead: a daemon whose reports quote less than submit asks for gets the job without that request.
+func TestSubmitHead(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		want []units.Bytes
+		code int
+	}{
+		{"not given", nil, []units.Bytes{4096, 0}, exitYes},
+		{"given", []string{"--head", "5KiB"}, []units.Bytes{5120}, exitUsage},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []units.Bytes
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var j api.Job
+				if r.Method != http.MethodPut || json.NewDecoder(r.Body).Decode(&j) != nil {
+					w.Header().Set("Content-Type", "application/json")
+					fmt.Fprint(w, `{"id": "x", "state": "done", "verdict": "AC"}`)
+					return
+				}
+				if got = append(got, j.Head); j.Head > 0 {
+					w.Header().Set("Content-Type", "application/problem+json")
+					w.WriteHeader(http.StatusBadRequest)
+					fmt.Fprint(w, `{"errors": [{"field": "head_bytes", "detail": "too much"}]}`)
+					return
+				}
+				w.WriteHeader(http.StatusAccepted)
+				fmt.Fprint(w, `{"id": "x", "state": "queued"}`)
+			}))
+			defer server.Close()
+			args := append([]string{"submit", "--url", server.URL, "--id", "x", "--detach"}, tt.args...)
+			if end := inProcess(t, append(args, "true")...); end.code != tt.code {
+				t.Errorf("got %+v, want %d", end, tt.code)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("head_bytes (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestDaemonAnswers uses a daemon that sends the same response to every request.

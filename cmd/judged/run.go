@@ -33,7 +33,7 @@ func (a *app) runCommand() *cobra.Command {
 PROGRAM is an ELF binary, or a file with a #! line, or a name in the PATH of the
 sandbox; or a source, with --language. PROGRAM and the files named by --file are copied into an empty working
 directory; the folder that PROGRAM lies in is not visible to it. In an ARG,
-{program} stands for ./ and the name of PROGRAM.
+{program} stands for ./ and the name of PROGRAM. Flags come before PROGRAM.
 
 Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 3 judged itself could not do its work.`,
@@ -62,6 +62,7 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 				return err
 			}
 			l.job.Transcript = transcript != ""
+			l.quote = !asJSON && !cmd.Flags().Changed("head")
 			report, err := a.runHere(cmd.Context(), c, l)
 			if err := errors.Join(err, l.Close()); err != nil {
 				return err
@@ -89,6 +90,9 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 func (a *app) runHere(ctx context.Context, c config.Config, l *localJob) (report api.Report, err error) {
 	if err := l.complete(c); err != nil {
 		return api.Report{}, err
+	}
+	if l.quote {
+		l.quoteOutput()
 	}
 	report, err = a.judgeHere(ctx, c, l)
 	if err != nil && ctx.Err() != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ the daemon does not have them. Limits that are not given are the daemon's to
 choose; the help shows its defaults without configuration.
 
 PROGRAM is an ELF binary, or a file with a #! line, or a name in the PATH of the
-daemon's sandbox.
+daemon's sandbox; or a source. Flags come before PROGRAM.
 
 Exit codes: 0 accepted (with --detach: submitted), 1 any other verdict, 2 wrong
 usage or unusable input, 3 judged could not do its work or cannot be reached.`,
@@ -51,10 +52,12 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 			if err != nil {
 				return err
 			}
+			l.quote = !cmd.Flags().Changed("head")
 			return errors.Join(a.submit(cmd.Context(), cl, l, s), l.Close())
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().Lookup("head").DefValue = "4KiB, less with many tests"
 	cmd.Flags().StringVar(&f.problem, "problem", "",
 		"`ID` of a problem that the daemon has, with its tests, limits and checker")
 	cmd.Flags().StringVar(&f.version, "problem-version", "",
@@ -86,7 +89,15 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 	if err != nil {
 		return refused(err)
 	}
+	if l.quote {
+		l.quoteOutput()
+		j.Head = l.job.Head
+	}
 	report, err := cl.Submit(ctx, s.id, j)
+	if l.quote && refusesHead(err) {
+		j.Head = 0
+		report, err = cl.Submit(ctx, s.id, j)
+	}
 	switch {
 	case err != nil:
 		return refused(err)
@@ -101,6 +112,13 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 		return refused(fmt.Errorf("wait for job %q: %w; it is kept, see judged status %s", id, err, id))
 	}
 	return a.printReport(report, s.asJSON)
+}
+
+// refusesHead reports whether a daemon refuses a job because its reports may not quote so much output.
+func refusesHead(err error) bool {
+	var p *client.Problem
+	return errors.As(err, &p) &&
+		slices.ContainsFunc(p.Errors, func(e api.FieldError) bool { return e.Field == "head_bytes" })
 }
 
 // check returns an error if no daemon would accept the job. Only the daemon knows the tests of a problem.

@@ -34,6 +34,7 @@ func report(s text.Screen, r api.Report) string {
 			fmt.Fprintf(&b, "  %s\n", Printable(line))
 		}
 	}
+	stderr(&b, s, r)
 	if line := disturbedLine(r.Tests); line != "" {
 		paragraph(&b, s, line)
 	}
