@@ -42,8 +42,10 @@ const (
 	batchBytes    = 1 << 20 // about; a row is never split
 )
 
-// archivedTables are all tables of the schema, except for the one of migrate.
-var archivedTables = []string{"jobs", "labels", "events", "memory", "audits", "rejudgings", "rejudged"}
+// archivedTables returns all tables of a version of the schema or an earlier one, except for the one of migrate.
+func archivedTables(version int) []string {
+	return []string{"jobs", "labels", "events", valuesTable(version), "audits", "rejudgings", "rejudged"}
+}
 
 type archiveHeader struct {
 	Format  int       `json:"format"`
@@ -73,7 +75,7 @@ type Archive struct {
 // count notes rows of a table.
 func (a *Archive) count(table string, b batch) error {
 	switch table {
-	case "memory":
+	case valuesTable(a.schema):
 		return a.nameProblems(b)
 	case "jobs":
 	default:
@@ -244,7 +246,7 @@ func (a *Archive) read(name string, content io.Reader, v archiveVisitor) error {
 		return v.blob(digest, content)
 	case isRows:
 		table, _, _ = strings.Cut(table, "/")
-		b, err := readBatch(table, content)
+		b, err := a.readBatch(table, content)
 		if err == nil {
 			err = a.count(table, b)
 		}
@@ -278,8 +280,8 @@ func (a *Archive) readHeader(content io.Reader) error {
 var columnName = regexp.MustCompile(`^[a-z_]{1,32}$`)
 
 // readBatch decodes the rows of an entry.
-func readBatch(table string, content io.Reader) (b batch, err error) {
-	if !slices.Contains(archivedTables, table) {
+func (a *Archive) readBatch(table string, content io.Reader) (b batch, err error) {
+	if !slices.Contains(archivedTables(a.schema), table) {
 		return b, fmt.Errorf("unknown table %q", table)
 	}
 	data, err := io.ReadAll(content)

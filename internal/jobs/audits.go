@@ -201,6 +201,10 @@ func (s *Store) AuditOf(ctx context.Context, id string) (a Audit, found bool, er
 	return a, found, err
 }
 
+const setLeader = `INSERT INTO key_value (name, value, stored) VALUES (?1, ?2, ?3)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored
+WHERE key_value.value = excluded.value OR key_value.stored < ?4`
+
 // Lead makes this process the only one of all that use the database that does a task, until a time without a call. It
 // returns whether it is.
 func (s *Store) Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error) {
@@ -209,9 +213,7 @@ func (s *Store) Lead(ctx context.Context, task, holder string, lease time.Durati
 		return false, fmt.Errorf("encode the leader of %s: %w", task, err)
 	}
 	now := s.now()
-	n, err := s.exec(ctx, "set leader", `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
-ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored
-WHERE memory.value = excluded.value OR memory.stored < ?4`,
+	n, err := s.exec(ctx, "set leader", setLeader,
 		valueName([]string{"leader", task}), append([]byte{packedPlain}, value...),
 		now.UnixNano(), now.Add(-lease).UnixNano())
 	return n == 1, err

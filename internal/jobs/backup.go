@@ -104,7 +104,7 @@ func (s *Store) archive(ctx context.Context, files Files, w io.Writer) (a Archiv
 	if err := out.addJSON(headerEntry, header); err != nil {
 		return a, err
 	}
-	for _, table := range archivedTables {
+	for _, table := range archivedTables(a.schema) {
 		if err := s.archiveTable(ctx, tx, table, &a, out); err != nil {
 			return a, s.explain(ctx, "read table "+table, err)
 		}

@@ -1,7 +1,11 @@
 package jobs
 
 import (
+	"archive/tar"
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/jobs/blobs"
 )
 
 // later is a schema with another version after the ones there are.
@@ -69,4 +74,76 @@ func (b *bench) version() (version int) {
 	b.t.Helper()
 	b.must(b.read.QueryRow(`SELECT MAX(version) FROM judged_schema`).Scan(&version))
 	return version
+}
+
+// Values of a version that called their table memory are there after a migration and after a restore, and fronts of that
+// version, which keep running, read and write them.
+func testRenamedValues(t *testing.T, b backend) {
+	set := func(b *bench, value string) {
+		b.t.Helper()
+		_, err := b.writeValue(b.ctx(), strings.ReplaceAll(setValue, "key_value", "memory"), value, []string{"name"})
+		b.must(err)
+	}
+	want := func(b *bench, want string) {
+		b.t.Helper()
+		var got string
+		if found, err := b.Value(b.ctx(), &got, "name"); !found || err != nil || got != want {
+			b.t.Errorf("value %q, %v, %v; want %q", got, found, err, want)
+		}
+	}
+	o, c := b.fresh(t), &clock{}
+	o.Now = c.now
+	store, err := open(t.Context(), o, migrations[:renamed-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := &bench{Store: store, t: t, clock: c, o: o}
+	set(old, "before")
+	s := old.again()
+	want(s, "before")
+	if s.driver.listen != nil { // more than one process
+		lead := strings.ReplaceAll(setLeader, "key_value", "memory")
+		for _, step := range []struct {
+			text string
+			args []any
+		}{
+			{lead, []any{"leader", []byte("a"), 1, 0}},
+			{lead, []any{"leader", []byte("a"), 2, 0}},
+			{`UPDATE memory SET stored = 3 WHERE name = ?1`, []any{"leader"}},
+			{`DELETE FROM memory WHERE stored < ?1`, []any{4}},
+		} {
+			if n, err := old.exec(s.ctx(), "old", step.text, step.args...); n != 1 || err != nil {
+				t.Errorf("%s: %d rows, %v", step.text, n, err)
+			}
+		}
+		set(old, "by the old one")
+		want(s, "by the old one")
+		s.must(s.SetValue(s.ctx(), "by the new one", "name"))
+		var value string
+		s.must(old.read.QueryRow(`SELECT convert_from(substr(value, 2), 'UTF8') FROM memory`).Scan(&value))
+		if value != `"by the new one"` {
+			t.Errorf("the old one reads %s", value)
+		}
+	}
+	s.must(old.Close())
+
+	s.must(s.SetValue(s.ctx(), "saved", "name"))
+	file := filepath.Join(t.TempDir(), "backup")
+	_, err = Backup(s.ctx(), s.o, blobs.Attach(t.TempDir()), file)
+	s.must(err)
+	data, err := os.ReadFile(file)
+	s.must(err)
+	data = edited(t, data, headerEntry, func(_ *tar.Header, c []byte) []byte {
+		return bytes.Replace(c, fmt.Appendf(nil, `"schema":%d`, len(migrations)), fmt.Appendf(nil, `"schema":%d`, renamed-1), 1)
+	})
+	data = edited(t, data, rowsFolder+"key_value", func(h *tar.Header, c []byte) []byte {
+		h.Name = rowsFolder + "memory/1.json"
+		return c
+	})
+	s.must(os.WriteFile(file, resummed(t, data), 0o600))
+	o = b.fresh(t)
+	o.Now = c.now
+	_, err = Restore(s.ctx(), o, within(t.TempDir()), file, unlocked)
+	s.must(err)
+	want(reopen(t, o, c), "saved")
 }

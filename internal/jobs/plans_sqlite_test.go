@@ -17,7 +17,7 @@ import (
 // scansSQLite are plans that read a whole table or index, by how their statements begin, and why.
 var scansSQLite = map[string]string{
 	"SELECT pool, priority, COUNT(*) FROM jobs": "counts the queue, in the background",
-	"DELETE FROM memory":                        "reads all values once a minute",
+	"DELETE FROM key_value":                     "reads all values once a minute",
 }
 
 // TestPlansSQLite asks for the plan of every statement. SQLite has no statistics here, so it does not depend on the data.
@@ -69,7 +69,7 @@ func TestPlansSQLite(t *testing.T) {
 			if strings.HasPrefix(step, "SCAN rejudgings USING INDEX rejudgings_unfinished") {
 				continue // has nothing else
 			}
-			whole := regexp.MustCompile(`^SCAN (jobs|j|labels|l|events|audits|memory|rejudg\w+|r)\b`).MatchString(step)
+			whole := regexp.MustCompile(`^SCAN (jobs|j|labels|l|events|audits|key_value|rejudg\w+|r)\b`).MatchString(step)
 			sorts := strings.HasPrefix(step, "USE TEMP B-TREE FOR ORDER BY")
 			if (whole || sorts) && !exception {
 				t.Errorf("%s: %s", step, text)

@@ -46,13 +46,13 @@ WHERE finished`: "reads all that were judged since a time, for judged fairness",
 	"DELETE FROM labels":              "deletes a batch",
 	"DELETE FROM jobs WHERE":          "deletes a batch",
 	"DELETE FROM events WHERE job IN": "deletes a batch",
-	"DELETE FROM memory":              "reads all values once a minute",
+	"DELETE FROM key_value":           "reads all values once a minute",
 }
 
 // plansElsewhere are statements that a running daemon does not execute, by how they begin, and why.
 var plansElsewhere = map[string]string{
 	"SELECT * FROM ": "backup", "SELECT MAX(version)": "backup",
-	"SELECT (SELECT MAX(version)": "restore", "INSERT INTO %s": "restore", "DELETE FROM memory\n": "restore",
+	"SELECT (SELECT MAX(version)": "restore", "INSERT INTO %s": "restore", "DELETE FROM %s": "restore",
 	"SELECT COALESCE(MAX(version)": "migration", "INSERT INTO judged_schema": "migration",
 	"UPDATE jobs SET pool":                  "one host that uses its database alone, at its start",
 	"SELECT COUNT(*) FROM pg_stat_activity": "restore",
@@ -115,7 +115,7 @@ func TestPlans(t *testing.T) {
 		early.exercise("early")
 	}
 	fillJobs(t, quiet, "done", planDone)
-	statement(`INSERT INTO memory (name, value, stored) SELECT '"other" "' || i || '"', '', 1 FROM generate_series(1, 50000) AS i`)
+	statement(`INSERT INTO key_value (name, value, stored) SELECT '"other" "' || i || '"', '', 1 FROM generate_series(1, 50000) AS i`)
 	statement(`INSERT INTO audits (id, original, stage, pool, origin, target, created, finished)
 SELECT 'a' || i, 'o', i % 4, 'default', 'n', '', now, now FROM generate_series(1, 50000) AS i,
 	(SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT * 1000 - 3600000000000 AS now) AS clock`)

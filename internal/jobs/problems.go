@@ -95,7 +95,7 @@ func (s *Store) Problems(ctx context.Context, after string, limit int) (page []a
 		start = valueName([]string{problemValues, after})
 	}
 	page = []api.ProblemSummary{}
-	err = s.rows(ctx, s.read, query{"list problems", `SELECT value FROM memory WHERE name {bytes} > ?1
+	err = s.rows(ctx, s.read, query{"list problems", `SELECT value FROM key_value WHERE name {bytes} > ?1
 AND name {bytes} < ?2 ORDER BY name {bytes} LIMIT ?3`, []any{start, end, limit + 1}}, func(rows *sql.Rows) error {
 		var value []byte
 		if err := rows.Scan(&value); err != nil {

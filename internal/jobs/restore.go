@@ -137,7 +137,7 @@ func (s *Store) emptySchema(ctx context.Context, tx *sql.Tx, schema int) error {
 		return fmt.Errorf("the database has %d jobs, which a restore does not replace: %s", jobs, s.driver.makeEmpty)
 	}
 	// Values that a daemon without jobs has stored since.
-	_, err := tx.ExecContext(ctx, `DELETE FROM memory`)
+	_, err := tx.ExecContext(ctx, fmt.Sprintf(`DELETE FROM %s`, valuesTable(schema)))
 	return err
 }
 

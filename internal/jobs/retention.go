@@ -120,7 +120,7 @@ func (s *Store) sweepValues(ctx context.Context) error {
 			}
 		}
 		problems, operators := valuePrefix(problemValues), valuePrefix(OperatorValues)
-		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1
+		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM key_value WHERE stored < ?1
 AND substr(name, 1, ?2) <> ?3 AND substr(name, 1, ?4) <> ?5`), before, len(problems), problems, len(operators), operators)
 		return err
 	})

@@ -3,17 +3,14 @@ package jobs
 // migrations are the versions of the schema: block n migrates from version n to n+1.
 // A released block never changes; a change of the schema is a new block. {serial},
 // {blob} and {clustered} differ by database. A new table is also added to
-// archivedTables. {postgres} is what only PostgreSQL needs.
+// archivedTables. {postgres} and {postgres9} are what only PostgreSQL needs.
 //
 // Numbers instead of names: state is 0 queued, 1 running, 2 done, 3 cancelled;
-// priority is the index in job.Priorities, 4 for audits; state of an audit is 0 open,
+// priority is the index in api.Priorities, 4 for audits; state of an audit is 0 open,
 // 1 compared, 2 not comparable, 3 refuted, and ratio is the logarithm in billionths; state of a rejudging is 0 open,
 // 1 applied, 2 cancelled, 3 filling, 4 failed, that of one of its jobs 0 open, 1 replaced, 2 left as it was, 3 not queued
 // yet, 4 skipped; progress of a rejudging is "" when nothing is left to do. Times are in nanoseconds since 1970, or 0. The
-// large columns are last, so that SQLite reads the others without following overflow page`, `
-// 1 applied, 2 cancelled, that of one of its jobs 0 open, 1 replaced, 2 left as it was. Times are in nanoseconds since
-// 1970, or 0. The large columns are last, so that SQLite reads the others without
-// following overflow pages.
+// large columns are last, so that SQLite reads the others without following overflow pages.
 //
 // due says from when on a job may be taken. parked only keeps jobs that nobody may take out of the index of those that
 // wait: it is 0 in line, and else a time, not after due when it was set, at which unpark looks at the job. So Extend
@@ -124,4 +121,17 @@ CREATE INDEX jobs_parked ON jobs (parked, state, pool, priority) WHERE parked > 
 CREATE INDEX jobs_held ON jobs (host, take_key) WHERE finished = 0 AND host <> '';
 CREATE INDEX audits_open ON audits (created) WHERE finished = 0;
 CREATE INDEX audits_created ON audits (created);
-{postgres}`}
+{postgres}`, `
+ALTER TABLE memory RENAME TO key_value;
+{postgres9}`}
+
+// renamed is the version of the schema that calls the table of values key_value.
+const renamed = 9
+
+// valuesTable is the name of the table of values in a version of the schema.
+func valuesTable(version int) string {
+	if version < renamed {
+		return "memory"
+	}
+	return "key_value"
+}

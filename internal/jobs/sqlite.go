@@ -22,7 +22,7 @@ func (s *Store) openSQLite() error {
 		return errors.New("open the database: neither a URL nor a file is given")
 	}
 	tokens := strings.NewReplacer("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{blob}", "BLOB", "{clustered}",
-		"WITHOUT ROWID", "{postgres}", "",
+		"WITHOUT ROWID", "{postgres}", "", "{postgres9}", "",
 		"{upto}", "=", "{among}", ">= (", "{/among}", ")", "{lock}", "", "{hold}", "", "{bytes}", "", "{position}", "instr")
 	s.driver = driver{
 		name:        s.opts.File,

@@ -222,6 +222,7 @@ var suite = map[string]func(*testing.T, backend){
 	"problems":          testProblems,
 	"problem race":      testProblemRace,
 	"migrations":        testMigrations,
+	"renamed values":    testRenamedValues,
 	"kill":              testKill,
 	"backup":            testBackup,
 	"backup under load": testBackupUnderLoad,

@@ -28,7 +28,7 @@ func (s *Store) Value(ctx context.Context, v any, name ...string) (found bool, e
 // packedValue reads the value of a name into v, and returns it as it is stored, nil
 // where Value reports false.
 func (s *Store) packedValue(ctx context.Context, v any, name ...string) (data []byte, err error) {
-	err = s.rows(ctx, s.read, query{"read value", `SELECT value FROM memory WHERE name = ?1`, []any{valueName(name)}},
+	err = s.rows(ctx, s.read, query{"read value", `SELECT value FROM key_value WHERE name = ?1`, []any{valueName(name)}},
 		func(rows *sql.Rows) error {
 			if err := rows.Scan(&data); err != nil {
 				return err
@@ -48,22 +48,22 @@ func (s *Store) SetValue(ctx context.Context, v any, name ...string) error {
 	return err
 }
 
-const setValue = `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
+const setValue = `INSERT INTO key_value (name, value, stored) VALUES (?1, ?2, ?3)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored`
 
 // swapValue stores v under a name whose value is still old, as packedValue returned it.
 // swapped is false if another writer was first.
 func (s *Store) swapValue(ctx context.Context, old []byte, v any, name ...string) (swapped bool, err error) {
 	if old == nil {
-		return s.writeValue(ctx, `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
+		return s.writeValue(ctx, `INSERT INTO key_value (name, value, stored) VALUES (?1, ?2, ?3)
 ON CONFLICT (name) DO NOTHING`, v, name)
 	}
-	return s.writeValue(ctx, `UPDATE memory SET value = ?2, stored = ?3 WHERE name = ?1 AND value = ?4`, v, name, old)
+	return s.writeValue(ctx, `UPDATE key_value SET value = ?2, stored = ?3 WHERE name = ?1 AND value = ?4`, v, name, old)
 }
 
 // deleteValue deletes the value of a name if it is still old, as packedValue returned it.
 func (s *Store) deleteValue(ctx context.Context, old []byte, name ...string) (deleted bool, err error) {
-	n, err := s.exec(ctx, "set value", `DELETE FROM memory WHERE name = ?1 AND value = ?2`, valueName(name), old)
+	n, err := s.exec(ctx, "set value", `DELETE FROM key_value WHERE name = ?1 AND value = ?2`, valueName(name), old)
 	return n == 1, err
 }
 
@@ -83,7 +83,7 @@ func (s *Store) writeValue(ctx context.Context, text string, v any, name []strin
 // one part more, and its value as JSON.
 func (s *Store) Values(ctx context.Context, f func(name string, value []byte) error, prefix ...string) error {
 	start, end := valueRange(prefix...)
-	return s.rows(ctx, s.read, query{"read values", `SELECT name, value FROM memory
+	return s.rows(ctx, s.read, query{"read values", `SELECT name, value FROM key_value
 WHERE name {bytes} >= ?1 AND name {bytes} < ?2 ORDER BY name {bytes}`, []any{start, end}},
 		func(rows *sql.Rows) error {
 			var name string
@@ -139,7 +139,7 @@ func (t valuesTx) Read(ctx context.Context, f func(i int, value []byte) error, n
 		args, marks = append(args, name), append(marks, fmt.Sprintf("?%d", i+1))
 	}
 	found, err := t.tx.QueryContext(ctx, t.s.driver.sql(
-		`SELECT name, value FROM memory WHERE name IN (`+strings.Join(marks, ", ")+`)`), args...)
+		`SELECT name, value FROM key_value WHERE name IN (`+strings.Join(marks, ", ")+`)`), args...)
 	if err != nil {
 		return err
 	}
