@@ -39,7 +39,7 @@ const (
 
 	archiveFormat = 1
 	batchRows     = 100
-	batchBytes    = 1 << 20 // about; a row is never split
+	batchBytes    = 1 << 20 // approximate; a row is never split
 )
 
 // archivedTables returns all tables of a version of the schema or an earlier one, except for the one of migrate.
@@ -49,11 +49,11 @@ func archivedTables(version int) []string {
 
 type archiveHeader struct {
 	Format  int       `json:"format"`
-	Schema  int       `json:"schema"` // version, see migrations
+	Schema  int       `json:"schema"` // version, see the migrations
 	Created time.Time `json:"created_at"`
 }
 
-// batch is some rows of a table.
+// batch holds rows of one table.
 type batch struct {
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows"`
@@ -64,15 +64,14 @@ type Archive struct {
 	Created          time.Time
 	Jobs, Unfinished int
 	Blobs            int
-	// Missing are the files that unfinished jobs name and the backup does not
-	// have: they were lost or damaged before.
+	// Missing lists the files that unfinished jobs name and the backup lacks because they were lost or damaged before.
 	Missing []string
 
 	schema int
-	named  map[string]bool // digest to whether the archive has it
+	named  map[string]bool // digest -> whether the archive has it
 }
 
-// count notes rows of a table.
+// count records the jobs and blobs that rows of a table name.
 func (a *Archive) count(table string, b batch) error {
 	switch table {
 	case valuesTable(a.schema):
@@ -104,7 +103,7 @@ func (a *Archive) count(table string, b batch) error {
 	return nil
 }
 
-// nameProblems notes the blobs of the problems among the values.
+// nameProblems records the blobs of the problems among the values.
 func (a *Archive) nameProblems(b batch) error {
 	name, value := slices.Index(b.Columns, "name"), slices.Index(b.Columns, "value")
 	for _, row := range b.Rows {
@@ -161,30 +160,30 @@ func (w *archiveWriter) addJSON(name string, v any) error {
 	return w.add(name, int64(len(data)), bytes.NewReader(data))
 }
 
-// finish ends the archive with its checksum.
+// finish writes the checksum and closes the archive.
 func (w *archiveWriter) finish() error {
 	sum := hex.EncodeToString(w.sum.Sum(nil))
 	return errors.Join(w.add(checksumEntry, int64(len(sum)), strings.NewReader(sum)), w.tar.Close())
 }
 
-// sumEntry adds what says where an entry begins and ends.
+// sumEntry adds the name and size of an entry, so that the checksum covers where entries begin and end.
 func sumEntry(sum hash.Hash, name string, size int64) { fmt.Fprintf(sum, "%q %d\n", name, size) }
 
-// archiveVisitor gets what an archive holds, in its order.
+// archiveVisitor receives the contents of an archive in order.
 type archiveVisitor struct {
 	rows func(table string, b batch) error
 	blob func(digest string, content io.Reader) error
 }
 
-// verifyArchive reads a whole backup and changes nothing.
+// verifyArchive reads a whole backup without changing anything.
 func verifyArchive(ctx context.Context, file string) (Archive, error) {
 	return readArchive(ctx, file, archiveVisitor{rows: func(string, batch) error { return nil }, blob: blobs.Verify})
 }
 
 var errTruncated = errors.New("the file is truncated")
 
-// readArchive reads a backup to its end and verifies its checksum. What the
-// visitor got is only to be trusted when the error is nil.
+// readArchive reads a backup to its end and verifies its checksum. What the visitor received can be trusted only if the
+// error is nil.
 func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -218,7 +217,7 @@ func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive,
 	}
 }
 
-// endArchive compares the checksum, which is the last entry.
+// endArchive compares the checksum with the last entry.
 func endArchive(in *tar.Reader, sum hash.Hash) error {
 	want, err := io.ReadAll(io.LimitReader(in, 2*sha256.Size+1))
 	if err != nil {
@@ -230,7 +229,7 @@ func endArchive(in *tar.Reader, sum hash.Hash) error {
 	return nil
 }
 
-// read passes one entry on.
+// read passes one entry to the visitor.
 func (a *Archive) read(name string, content io.Reader, v archiveVisitor) error {
 	digest, isBlob := strings.CutPrefix(name, blobsFolder)
 	table, isRows := strings.CutPrefix(name, rowsFolder)
@@ -276,7 +275,7 @@ func (a *Archive) readHeader(content io.Reader) error {
 	return nil
 }
 
-// columnName is what a column may be called: names become part of a statement.
+// columnName matches valid column names: they become part of a statement.
 var columnName = regexp.MustCompile(`^[a-z_]{1,32}$`)
 
 // readBatch decodes the rows of an entry.
@@ -318,7 +317,7 @@ func (a *Archive) readBatch(table string, content io.Reader) (b batch, err error
 	return b, nil
 }
 
-// encodeValue is the JSON form of a value.
+// encodeValue returns the form of a value that is encoded as JSON.
 func encodeValue(v any) any {
 	if data, ok := v.([]byte); ok {
 		return []string{base64.StdEncoding.EncodeToString(data)}

@@ -11,28 +11,28 @@ import (
 	"judged/internal/api"
 )
 
-// AuditStage is what an audit is for.
+// AuditStage is the purpose of an audit.
 type AuditStage int
 
-// The stages.
+// The stages of audits.
 const (
 	RoutineAudit AuditStage = iota // a share of all jobs, on any other node
 	Confirmation                   // on nodes that are compared with one that deviates
 	Learning                       // in a screening pool, to learn the ratio of times
-	Check                          // in the deciding pool, of what the screening pool has accepted
+	Check                          // in the deciding pool, of jobs that the screening pool accepted
 )
 
-// Audit is a job that was judged once more, on another node.
+// Audit is a job that is judged once more, on another node.
 type Audit struct {
-	ID       string // of the job that judges it once more
-	Original string // ID of the job that was judged before
+	ID       string // of the job that judges again
+	Original string // ID of the audited job
 	Stage    AuditStage
 	Pool     string
 	Origin   string    // node that judged the original
-	Target   string    // the only node that may judge it; "" is any but Origin
-	Node     string    // that has judged it
-	LogRatio float64   // of its time to that of the original
-	Finished time.Time // when it was compared
+	Target   string    // the only node that may judge it; "" means any but Origin
+	Node     string    // node that judged it
+	LogRatio float64   // logarithm of the ratio of its time to the original's
+	Finished time.Time // time of the comparison
 }
 
 // States of an audit in the database.
@@ -44,8 +44,8 @@ const (
 	auditBodyDigest = "audit"
 )
 
-// PutAudit queues a job to be judged once more, unless there is a job with the ID of the audit. It counts for no
-// limit of the queue.
+// PutAudit queues a job that is to be judged again, unless a job with the ID of the audit exists. Audits do not count
+// toward the limits of the queue.
 func (s *Store) PutAudit(ctx context.Context, a Audit, j api.Job) (created bool, err error) {
 	j.Priority, j.Pool, j.Labels = api.Audit, a.Pool, map[string]string{AuditLabel: a.Original}
 	_, args, err := s.newRow(Submission{ID: a.ID, BodyDigest: auditBodyDigest, Job: j})
@@ -65,13 +65,13 @@ func (s *Store) PutAudit(ctx context.Context, a Audit, j api.Job) (created bool,
 	return created && err == nil, err
 }
 
-// AuditResult is what the two reports of an audit say.
+// AuditResult is the result of comparing the two reports of an audit.
 type AuditResult struct {
 	Usable   bool    // the times can be compared
-	Refuted  bool    // the verdict of a Check is another one because of time
-	Node     string  // that has judged it
-	LogRatio float64 // of its time to that of the original; with Learning and Check, see Ratios
-	Class    string  // what LogRatio is compared with, with Learning and Check
+	Refuted  bool    // the verdict of a Check differs because of time
+	Node     string  // node that judged it
+	LogRatio float64 // logarithm of the ratio of its time to the original's; for Learning and Check, see Ratios
+	Class    string  // class of programs that LogRatio is compared within, for Learning and Check
 }
 
 func (r AuditResult) state() int {
@@ -92,7 +92,7 @@ func (s *Store) CompareAudit(ctx context.Context, id string, r AuditResult) erro
 	return err
 }
 
-// Audits returns the compared audits of a pool and stage since a time, oldest first.
+// Audits returns the compared audits of a pool and stage since the given time, oldest first.
 func (s *Store) Audits(ctx context.Context, pool string, stage AuditStage, since time.Time) ([]Audit, error) {
 	var all []Audit
 	err := s.rows(ctx, s.read, query{"read audits", `SELECT id, original, origin, target, node, ratio, finished FROM audits
@@ -108,7 +108,7 @@ WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = ?4 ORDER BY finish
 	return all, err
 }
 
-// StaleAudits returns the IDs of audits that were queued before a time and are not compared.
+// StaleAudits returns the IDs of audits that were queued before the given time and are not compared yet.
 func (s *Store) StaleAudits(ctx context.Context, before time.Time) (ids []string, err error) {
 	err = s.rows(ctx, s.read, query{"read audits", `SELECT id FROM audits WHERE finished = 0 AND created < ?1`,
 		[]any{before.UnixNano()}}, func(rows *sql.Rows) error {
@@ -120,7 +120,7 @@ func (s *Store) StaleAudits(ctx context.Context, before time.Time) (ids []string
 	return ids, err
 }
 
-// OpenAudits is the number of audits of a pool and stage that are not compared yet.
+// OpenAudits returns the number of audits of a pool and stage that are not compared yet.
 func (s *Store) OpenAudits(ctx context.Context, pool string, stage AuditStage) (n int, err error) {
 	err = s.rows(ctx, s.read, query{"count audits",
 		`SELECT COUNT(*) FROM audits WHERE pool = ?1 AND stage = ?2 AND finished = 0`, []any{pool, int(stage)}},
@@ -128,7 +128,7 @@ func (s *Store) OpenAudits(ctx context.Context, pool string, stage AuditStage) (
 	return n, err
 }
 
-// Position is a place in the order in which jobs ended.
+// Position is a position in the order in which jobs ended.
 type Position struct {
 	Finished int64 `json:"finished_ns"`
 	Seq      int64 `json:"seq"`
@@ -142,12 +142,12 @@ type Ended struct {
 	Pool  string
 }
 
-// endedLag is how long ago a job must have ended for EndedSince, in addition to Options.Timeout: of two jobs, the one with
-// the earlier time may be stored later, by as much as its statement takes. The rest is for clocks, and for a statement that
-// the server commits after this process has given it up.
+// endedLag is how long ago, in addition to Options.Timeout, a job must have ended for EndedSince to return it: of two
+// jobs, the one with the earlier time may be stored later, by as much as its statement takes. The rest allows for clock
+// differences, and for a statement that the server commits after this process has abandoned it.
 const endedLag = 2 * time.Second
 
-// EndedSince returns jobs that were judged after a position, in the order in which they ended, at most limit of them.
+// EndedSince returns up to limit jobs that were judged after a position, in the order in which they ended.
 func (s *Store) EndedSince(ctx context.Context, after Position, limit int) ([]Ended, error) {
 	var all []Ended
 	err := s.rows(ctx, s.read, query{"read ended jobs", `SELECT id, finished, seq, priority, pool FROM jobs
@@ -164,7 +164,7 @@ WHERE finished > 0 AND (finished, seq) > (?1, ?2) AND finished <= ?3 AND +state 
 	return all, err
 }
 
-// JudgedSince calls f with the report of each job that was judged since a time, audits left out, oldest first.
+// JudgedSince calls f with the report of each job judged since the given time, oldest first, except for audits.
 func (s *Store) JudgedSince(ctx context.Context, since time.Time, f func(api.Report) error) error {
 	q := query{"read judged jobs", `SELECT ` + rowColumns + `, tests FROM jobs
 WHERE finished > 0 AND finished >= ?1 AND +state = 2 AND +priority < ?2 ORDER BY finished, seq`,
@@ -186,10 +186,10 @@ WHERE finished > 0 AND finished >= ?1 AND +state = 2 AND +priority < ?2 ORDER BY
 	})
 }
 
-// LastPosition is the position after all jobs that have ended by now.
+// LastPosition returns the position after all jobs that have ended so far.
 func (s *Store) LastPosition() Position { return Position{Finished: s.now().UnixNano()} }
 
-// AuditOf returns an audit by the ID of its job.
+// AuditOf returns the audit with the ID of its job.
 func (s *Store) AuditOf(ctx context.Context, id string) (a Audit, found bool, err error) {
 	err = s.rows(ctx, s.read, query{"read audit",
 		`SELECT original, stage, pool, origin, target FROM audits WHERE id = ?1`,

@@ -91,7 +91,7 @@ func testAudits(t *testing.T, be backend) {
 }
 
 func testAuditResults(t *testing.T, b *bench) {
-	for range 2 { // the first one counts
+	for range 2 { // the first call counts
 		if err := b.CompareAudit(b.ctx(), "a1", AuditResult{Node: "n2", LogRatio: 0.0123, Usable: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func testLead(t *testing.T, be backend) {
 	lead("one", false)
 }
 
-// testAuditLine has two idle slots. The one that waits first may not take the audit; the other one does.
+// testAuditLine checks that an audit goes to the second of two idle slots if the one that waits first may not take it.
 func testAuditLine(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) { o.poll = 10 * time.Millisecond })
 	b.put("1", nil)

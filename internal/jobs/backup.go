@@ -16,15 +16,14 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// Files are the blobs of a backup; *blobs.Store and *blobs.Bucket have them.
+// Files stores the blobs of a backup; *blobs.Store and *blobs.Bucket implement it.
 type Files interface {
 	Path(digest string) (string, error)
 	Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool, err error)
 }
 
-// Backup writes all jobs as they are at one moment, and the files that
-// unfinished ones name, to file, which must not exist.
-// Other processes may use the database meanwhile; none of it is changed.
+// Backup writes a consistent snapshot of all jobs, and the files that unfinished jobs name, to file, which must not
+// exist. Other processes may use the database meanwhile. Backup does not change it.
 func Backup(ctx context.Context, o Options, files Files, file string) (Archive, error) {
 	a, err := backup(ctx, o, files, file)
 	if err != nil {
@@ -51,10 +50,10 @@ func backup(ctx context.Context, o Options, files Files, file string) (a Archive
 	return a, err
 }
 
-// create makes a file of what write writes: durable, and whole or not at all.
+// create writes a file atomically and durably.
 func create(file string, write func(io.Writer) error) (err error) {
-	// The lock keeps two backups out of one file, and ends with the process: what
-	// a killed one left is used again.
+	// The lock keeps two backups from writing to one file. It ends with the process, so the file that a killed process
+	// left is reused.
 	partial, err := linux.LockFile(file + ".partial")
 	if err != nil {
 		return err
@@ -169,8 +168,7 @@ func (s *Store) archiveTable(ctx context.Context, tx *sql.Tx, table string, a *A
 	return flush()
 }
 
-// archiveBlob adds a file, unless it is missing or damaged: a backup without it
-// is better than none.
+// archiveBlob adds a file, unless it is missing or damaged: a backup without it is better than no backup.
 func (a *Archive) archiveBlob(ctx context.Context, files Files, digest string, out *archiveWriter) error {
 	path, err := files.Path(digest)
 	if errors.Is(err, blobs.ErrNotFound) {

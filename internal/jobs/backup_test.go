@@ -25,7 +25,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// addBlob stores a file of a job.
+// addBlob stores a file for a job.
 func addBlob(t *testing.T, folder, content string) *api.File {
 	t.Helper()
 	s, err := blobs.Open(folder, 0)
@@ -39,7 +39,7 @@ func addBlob(t *testing.T, folder, content string) *api.File {
 	return &api.File{Blob: digest}
 }
 
-// dump is everything that a store keeps.
+// dump returns everything that a store holds.
 func dump(b *bench) (records []Record) {
 	b.t.Helper()
 	page, _, err := b.List(b.ctx(), Filter{Limit: maxPage})
@@ -50,8 +50,7 @@ func dump(b *bench) (records []Record) {
 	return records
 }
 
-// stocked is a store with jobs in all states, an event and a value, and the
-// folder of their files.
+// stocked returns a store with jobs in all states, an event and a value, and the folder of their files.
 func stocked(t *testing.T, b backend) (s *bench, folder string) {
 	folder = t.TempDir()
 	s = b.open(t, nil)
@@ -79,8 +78,8 @@ func stocked(t *testing.T, b backend) (s *bench, folder string) {
 
 func testBackup(t *testing.T, b backend) { testMove(t, b, b) }
 
-// A restored database has all that the other one had, in either database, and
-// works as one; the files of unfinished jobs are there, those of others are not.
+// testMove checks that a restored database has everything that the original had, in either database, and works like it.
+// The files of unfinished jobs are restored, other files are not.
 func testMove(t *testing.T, from, to backend) {
 	s, folder := stocked(t, from)
 	_, _, err := s.PutProblem(s.ctx(), api.Problem{ID: "sum", Version: "1", Archive: addBlob(t, folder,
@@ -144,15 +143,14 @@ func testMove(t *testing.T, from, to backend) {
 			t.Errorf("took %s, want %s", w.ID, id)
 		}
 	}
-	r.put("new", nil) // its number is after those of the others
+	r.put("new", nil) // its number follows those of the others
 	if got := dump(r)[0].ID; got != "new" {
 		t.Errorf("newest job %s", got)
 	}
 }
 
-// A backup that is made while jobs come, run and end is one moment: what was
-// promised before it began is in it, jobs are in the order of their beginning
-// without a gap, and every job's labels are those that it came with.
+// testBackupUnderLoad checks that a backup made while jobs are put, run and finished is one snapshot: it has what was
+// acknowledged before it began, jobs in the order of their creation without a gap, and each job with its labels.
 func testBackupUnderLoad(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	ctx, stop := context.WithCancel(s.ctx())
@@ -228,7 +226,7 @@ func filesOf(j api.Job) map[string]bool {
 	return named
 }
 
-// edited is the archive with one entry replaced by what edit returns.
+// edited returns the archive with one entry replaced by the result of edit.
 func edited(t *testing.T, data []byte, name string, edit func(*tar.Header, []byte) []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -264,7 +262,7 @@ func edited(t *testing.T, data []byte, name string, edit func(*tar.Header, []byt
 	return out.Bytes()
 }
 
-// resummed is the archive with the checksum of what it holds.
+// resummed returns the archive with the correct checksum of its contents.
 func resummed(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -288,8 +286,7 @@ func resummed(t *testing.T, data []byte) []byte {
 
 func unlocked() (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// Whatever is wrong with a backup or its target is found before anything is
-// changed.
+// testRestoreRefused checks that any error in a backup or its target is found before anything changes.
 func testRestoreRefused(t *testing.T, b backend) {
 	s, folder := stocked(t, b)
 	file := filepath.Join(t.TempDir(), "backup")
@@ -315,7 +312,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 			func(_ *tar.Header, c []byte) []byte { return append(c, 'x') }),
 	}
 	schema := fmt.Sprintf(`"schema":%d`, len(migrations))
-	// With a checksum that is right.
+	// With a correct checksum.
 	for name, data := range map[string][]byte{
 		"renamed file": edited(t, good, blobsFolder,
 			func(h *tar.Header, c []byte) []byte { h.Name = blobsFolder + "../../x"; return c }),
@@ -406,7 +403,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 	}
 }
 
-// Files that are lost or damaged do not prevent a backup, which says so.
+// TestBackupWithoutFiles checks that lost or damaged files do not prevent a backup, and that it reports them.
 func TestBackupWithoutFiles(t *testing.T) {
 	s, folder := stocked(t, sqliteBackend())
 	running, queued := s.get("running").Job.Program.Blob, s.get("queued").Job.Program.Blob
@@ -426,8 +423,8 @@ func TestBackupWithoutFiles(t *testing.T) {
 	}
 }
 
-// A backup that ends early leaves nothing; what a killed one left is no
-// obstacle.
+// TestBackupInterrupted checks that a backup that fails leaves nothing behind, and that the remains of a killed one do
+// not prevent the next.
 func TestBackupInterrupted(t *testing.T) {
 	s, folder := stocked(t, sqliteBackend())
 	dir := t.TempDir()
@@ -454,7 +451,7 @@ func TestBackupInterrupted(t *testing.T) {
 	}
 }
 
-// However large jobs are, a backup holds a few of them in memory at a time.
+// TestBackupOfLargeJobs checks that a backup holds only a few jobs in memory at a time, however large they are.
 func TestBackupOfLargeJobs(t *testing.T) {
 	s := sqliteBackend().open(t, nil)
 	noise := make([]byte, batchBytes)
@@ -497,8 +494,8 @@ func restoreChild(arguments string) int {
 	return 0
 }
 
-// A restore that is killed at any moment has restored all jobs or none, and
-// none prevents the next one.
+// testRestoreKilled checks that a restore killed at any moment has restored all jobs or none, and does not prevent the
+// next one.
 func testRestoreKilled(t *testing.T, b backend) {
 	testkit.Need(t, testkit.Time)
 	const many = 5000
@@ -538,7 +535,7 @@ func testRestoreKilled(t *testing.T, b backend) {
 	t.Logf("%d restores were killed", killed)
 }
 
-// countJobs counts jobs without creating the schema; without one it is 0.
+// countJobs counts jobs without creating the schema. It returns 0 if there is no schema.
 func countJobs(t *testing.T, o Options) (n int) {
 	t.Helper()
 	s, err := connect(o)
@@ -550,7 +547,7 @@ func countJobs(t *testing.T, o Options) (n int) {
 	return n
 }
 
-// A table that is added to the schema is added to the backup.
+// testArchivedTables checks that the backup includes every table of the schema.
 func testArchivedTables(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`
@@ -574,7 +571,7 @@ func testArchivedTables(t *testing.T, b backend) {
 	}
 }
 
-// Whatever a file holds is an error or a backup, never a panic.
+// FuzzArchive checks that any content of a file yields an error or a backup, never a panic.
 func FuzzArchive(f *testing.F) {
 	var out bytes.Buffer
 	w := newArchiveWriter(&out, time.Unix(0, 0))

@@ -17,16 +17,15 @@ import (
 	"judged/internal/testkit/postgres"
 )
 
-// Sizes of the benchmarks. The large ones take minutes to make.
+// Sizes of the benchmarks. The large ones take minutes to create.
 const (
 	fewWaiting   = 100
 	manyWaiting  = 100_000
 	manyFinished = 1_000_000
 )
 
-// BenchmarkPutTakeFinish reports the median of each step with few and with many
-// jobs in the queue, taken in turns so that both meet the same moments of the
-// machine. The ratio of the medians is what must not grow.
+// BenchmarkPutTakeFinish reports the median of each step with few and with many jobs in the queue. The two alternate,
+// so that both run under the same conditions. The ratio of the medians must not grow.
 func BenchmarkPutTakeFinish(b *testing.B) {
 	for _, backend := range benchBackends(b) {
 		b.Run(backend.name, func(b *testing.B) {
@@ -59,8 +58,7 @@ func BenchmarkPutTakeFinish(b *testing.B) {
 	}
 }
 
-// syncedWrite is the yardstick: what the file system asks for a durable append
-// of one page.
+// syncedWrite returns the baseline: the time that the file system needs for a durable append of one page.
 func syncedWrite(b *testing.B, f *os.File) time.Duration {
 	start := time.Now()
 	_, err := f.Write(make([]byte, 4096))
@@ -70,7 +68,7 @@ func syncedWrite(b *testing.B, f *os.File) time.Duration {
 	return time.Since(start)
 }
 
-// cycle puts, takes and finishes one job. The queue keeps its length.
+// cycle puts, takes and finishes one job. The length of the queue stays the same.
 func cycle(b *testing.B, s *Store, n int) (times [3]time.Duration) {
 	ctx := b.Context()
 	start := time.Now()
@@ -96,8 +94,8 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// BenchmarkLarge reports what a database of many jobs costs: to open, in memory,
-// and for a page of each kind.
+// BenchmarkLarge reports the cost of a database with many jobs: the time to open it, its memory, and the time for a
+// page of each kind.
 func BenchmarkLarge(b *testing.B) {
 	for _, backend := range benchBackends(b) {
 		b.Run(backend.name, func(b *testing.B) {
@@ -209,13 +207,12 @@ func benchBackends(b *testing.B) []backend {
 	return append(backends, postgresBackend(postgres.Start(b)))
 }
 
-// seedTime is when the i-th seeded job was created.
+// seedTime returns the creation time of the i-th seeded job.
 func seedTime(i int) time.Time {
 	return time.Unix(1_700_000_000, 0).Add(time.Duration(i) * time.Second)
 }
 
-// seeded returns a store with waiting and finished jobs. They are copies of one
-// row each, made by the database.
+// seeded returns a store with waiting and finished jobs. The database makes them by copying one row of each kind.
 func seeded(b *testing.B, of backend, waiting, finished int) *Store {
 	b.Helper()
 	s, err := Open(b.Context(), of.fresh(b))
@@ -286,7 +283,7 @@ FROM (%[4]s) AS numbers`
 	}
 }
 
-// seedLabels gives each job one of ten problems and one of a thousand teams.
+// seedLabels assigns each job one of ten problems and one of a thousand teams.
 func seedLabels(ctx context.Context, tx *sql.Tx, s *Store) error {
 	if _, err := tx.ExecContext(ctx, s.driver.sql(
 		`CREATE TABLE seed (n BIGINT PRIMARY KEY, label {blob})`)); err != nil {

@@ -10,40 +10,39 @@ import (
 	"judged/internal/api"
 )
 
-// capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up
-// the jobs that this process puts, and has the rows counted again when the sum reaches
-// the limit, and with PostgreSQL after a second, because other processes put jobs
-// too. So one process never exceeds the limit, and several exceed it by what they
-// put during countAge or, in a long queue, during countShare counts.
+// capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up the jobs that this process puts,
+// and recounts the rows when the sum reaches the limit, and with PostgreSQL also after a second, because other
+// processes put jobs too. So one process never exceeds the limit. Several processes exceed it by at most what they put
+// during countAge or, in a long queue, during countShare counts.
 //
-// Put waits for a count only when it cannot be accepted without one.
+// Put waits for a count only if it cannot be accepted without one.
 type capacity struct {
-	wake chan struct{} // has a count begin
+	wake chan struct{} // starts a count
 
 	mu      sync.Mutex // guards the rest
-	known   int        // upper bound of the queued jobs
-	flying  int        // calls of Put that may add one
+	known   int        // upper bound of the number of queued jobs
+	flying  int        // number of calls of Put that may add one
 	left    bool       // a job has left the queue since the count
 	counted time.Time
-	took    time.Duration // by the last count
+	took    time.Duration // duration of the last count
 	added   int           // since the running count began
-	running *counting     // nil without one
+	running *counting     // nil if none is running
 }
 
 // counting is a count of the queue.
 type counting struct {
-	done chan struct{} // closed at the end
-	err  error         // set before
+	done chan struct{} // closed when it ends
+	err  error         // set before done is closed
 }
 
 const (
 	// countAge is how long a count is valid when other processes put and take jobs.
 	countAge = time.Second
-	// countShare limits what counting takes to a twentieth of the time.
+	// countShare limits the time spent counting to a twentieth.
 	countShare = 20
 )
 
-// reserve reserves a place in the queue until release. It returns false when the queue is full.
+// reserve reserves a place in the queue until release. It returns false if the queue is full.
 func (s *Store) reserve(caller context.Context) (bool, error) {
 	if s.maxWaiting.Load() <= 0 {
 		return true, nil
@@ -66,7 +65,7 @@ func (s *Store) reserve(caller context.Context) (bool, error) {
 	}
 }
 
-// placeOrCount reserves a place, or returns the count to wait for if only that can say whether there is one.
+// placeOrCount reserves a place, or returns the count to wait for if only the count can show whether there is one.
 func (s *Store) placeOrCount() (bool, *counting) {
 	r := &s.capacity
 	r.mu.Lock()
@@ -86,7 +85,7 @@ func (s *Store) placeOrCount() (bool, *counting) {
 	return true, nil
 }
 
-// start starts a count unless one is running. The caller holds mu.
+// start starts a count unless one is running. The caller must hold mu.
 func (r *capacity) start() {
 	if r.running != nil {
 		return
@@ -95,7 +94,7 @@ func (r *capacity) start() {
 	wakeUp(r.wake)
 }
 
-// countWaiting counts when start asks for it, until life ends.
+// countWaiting runs the counts that start requests, until life ends.
 func (s *Store) countWaiting(life context.Context) {
 	r := &s.capacity
 	for {
@@ -108,7 +107,7 @@ func (s *Store) countWaiting(life context.Context) {
 		depths, err := s.Depth(life)
 		r.mu.Lock()
 		if err == nil {
-			// Jobs that were put meanwhile may have been counted.
+			// Jobs that were put meanwhile may or may not have been counted.
 			r.known, r.counted, r.took = depths.Total()+r.added, time.Now(), time.Since(start)
 			r.left = r.left || r.added > 0
 		}
@@ -126,21 +125,21 @@ func (s *Store) SetMaxWaiting(n int) { s.maxWaiting.Store(int64(n)) }
 func (r *capacity) release(added bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.flying = max(r.flying-1, 0) // 0 already without a limit
+	r.flying = max(r.flying-1, 0) // already 0 if there is no limit
 	if added {
 		r.known++
 		r.added++
 	}
 }
 
-// jobLeft notes that a job has left the queue.
+// jobLeft records that a job has left the queue.
 func (r *capacity) jobLeft() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left = true
 }
 
-// Room returns ErrFull when a new job would be refused now.
+// Room returns ErrFull if a new job would be refused now.
 func (s *Store) Room(ctx context.Context) error {
 	ok, err := s.reserve(ctx)
 	if err != nil {
@@ -153,10 +152,10 @@ func (s *Store) Room(ctx context.Context) error {
 	return nil
 }
 
-// Depths are the queued jobs of each pool with any, by priority. Audits are not counted.
+// Depths is the number of queued jobs by pool and priority. Audits are not counted.
 type Depths map[string]map[api.Priority]int
 
-// Total adds up the pools.
+// Total returns the sum over all pools.
 func (d Depths) Total() (n int) {
 	for _, pool := range d {
 		for _, waiting := range pool {
@@ -166,12 +165,12 @@ func (d Depths) Total() (n int) {
 	return n
 }
 
-// depthText reads two indexes that have all its columns: jobs in line, and those whose delay is not over.
+// depthText reads two covering indexes: queued jobs, and those whose delay has not passed.
 const depthText = `SELECT pool, priority, COUNT(*) FROM jobs WHERE parked = 0 AND finished = 0 GROUP BY pool, priority
 UNION ALL
 SELECT pool, priority, COUNT(*) FROM jobs WHERE parked > 0 AND +state = 0 GROUP BY pool, priority`
 
-// Depth counts the queued jobs. One whose lease has expired counts once it is back in line.
+// Depth counts the queued jobs. A job whose lease has expired counts once it is queued again.
 func (s *Store) Depth(ctx context.Context) (Depths, error) {
 	depths := Depths{}
 	err := s.rows(ctx, s.read, query{"count waiting jobs", depthText, nil}, func(rows *sql.Rows) error {

@@ -16,36 +16,35 @@ import (
 // check caches the result of Check.
 type check struct {
 	state poll.Value[error]
-	grown atomic.Int64 // when the database could be made larger, in nanoseconds since 1970
-	full  atomic.Bool  // an operation found the disk full since
+	grown atomic.Int64 // when the database could last grow, in nanoseconds since 1970
+	full  atomic.Bool  // an operation has found the disk full since
 }
 
 const (
 	// checkAge is how long a result of Check is valid.
 	checkAge = time.Second
-	// checkTimeout is after what time a database that does not answer counts as down.
+	// checkTimeout is the time after which a database that does not respond counts as down.
 	checkTimeout = 2 * time.Second
-	// growEvery is how often Check writes growBytes. A server whose disk is full still takes a
-	// few bytes, into pages that it has.
+	// growEvery is how often Check writes growBytes. A server whose disk is full still accepts a few bytes, into pages
+	// that it has.
 	growEvery = 10 * time.Second
 	growBytes = 64 << 10
 )
 
-// checked is what Check writes. Random bytes are not compressed away.
+// checked is what Check writes. Random bytes do not compress.
 type checked struct {
 	At     time.Time `json:"at"`
 	Filler []byte    `json:"filler,omitempty"`
 }
 
-// Check writes to the database and returns the error. It
-// writes at most once a second, and takes two seconds at most.
+// Check writes to the database and returns the error. It writes at most once a second and takes at most two seconds.
 func (s *Store) Check() error {
 	state, err := s.check.state.Get(context.Background(), time.Now, checkAge,
 		func(ctx context.Context) (error, error) { return s.writeCheck(ctx), nil })
 	return cmp.Or(err, state)
 }
 
-// writeCheck is called by one caller of Check at a time.
+// writeCheck runs for one caller of Check at a time.
 func (s *Store) writeCheck(ctx context.Context) error {
 	c, now := &s.check, time.Now()
 	v := checked{At: now}

@@ -16,11 +16,11 @@ import (
 	"judged/internal/testkit/postgres"
 )
 
-// While the disk of a PostgreSQL server is full Check fails, also when nothing else writes, and
-// when there is room again it succeeds without a restart.
+// TestCheckFullServer checks that Check fails while the disk of a PostgreSQL server is full, even if nothing else
+// writes, and that it succeeds without a restart once there is space again.
 func TestCheckFullServer(t *testing.T) {
 	testkit.Need(t, testkit.Root)
-	disk, err := os.MkdirTemp("", "judged-full-") // t.TempDir is closed to the user of the server
+	disk, err := os.MkdirTemp("", "judged-full-") // the user of the server has no access to t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestCheckFullServer(t *testing.T) {
 	}
 	testkit.WaitFor(t, time.Minute, "the database to be written", func() bool { return check() == nil })
 	fill(t, filler)
-	// Somebody else meets the full disk first.
+	// Another operation meets the full disk first.
 	large := strings.Repeat("x", 1<<20)
 	for n := 0; !s.check.full.Load(); n++ {
 		if n == 1000 {
@@ -76,7 +76,7 @@ func TestCheckFullServer(t *testing.T) {
 	testkit.WaitFor(t, time.Minute, "the database to be written again", func() bool { return check() == nil })
 }
 
-// fill takes all that is free.
+// fill uses all free space.
 func fill(t *testing.T, file string) {
 	t.Helper()
 	f, err := os.Create(file)

@@ -7,7 +7,7 @@ import (
 	"judged/internal/api"
 )
 
-// steppedClock is one whose time somebody sets, and its monotonic reading.
+// steppedClock is a clock whose time can be set. Its monotonic reading is unaffected.
 type steppedClock struct {
 	clock
 	step time.Duration
@@ -15,7 +15,7 @@ type steppedClock struct {
 
 func (c *steppedClock) now() time.Time { return c.clock.now().Add(c.step) }
 
-// Setting the clock of a host costs no attempt, and hosts whose clocks differ agree.
+// testClocks checks that setting the clock of a host costs no attempt, and that hosts whose clocks differ agree.
 func testClocks(t *testing.T, b backend) {
 	start := time.Now()
 	for _, step := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
@@ -43,7 +43,7 @@ func testClocks(t *testing.T, b backend) {
 			t.Errorf("after a step of %v the lease was extended to %v from now, %v", step, left, err)
 		}
 		if s.driver.listen == nil {
-			continue // has one process
+			continue // SQLite has one process
 		}
 		other := reopen(t, Options{URL: s.o.URL, Now: func() time.Time { return time.Now().Add(-step) }}, &clock{})
 		other.idle(api.Want{})
@@ -54,7 +54,7 @@ func testClocks(t *testing.T, b backend) {
 		if next := s.take(); next.ID != "theirs" {
 			t.Errorf("took %q, want the job that another process has put", next.ID)
 		}
-		s.clock.advance(2 * s.opts.Lease) // the rest of this test's clocks is real: only this one has waited
+		s.clock.advance(2 * s.opts.Lease) // the other clocks of this test are real: only this one has waited
 		s.must(s.readClock(s.ctx()))
 		other.idle(api.Want{})
 		s.finish(w.Lease, api.Accepted)

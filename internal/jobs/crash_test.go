@@ -18,9 +18,8 @@ import (
 	"judged/internal/testkit/postgres"
 )
 
-// childEnv makes the test binary the process that is killed. Its value is the
-// URL of a PostgreSQL database or the file of a SQLite one, and a number for
-// the names of its jobs.
+// childEnv makes the test binary the process to kill. Its value is a number for the names of its jobs, and the URL of a
+// PostgreSQL database or the file of a SQLite one.
 const childEnv = "JUDGED_JOBS_TEST_CHILD"
 
 // childLease is short: leases of killed processes must expire within the test.
@@ -36,11 +35,11 @@ func childOptions(database string) Options {
 	return o
 }
 
-// phases are the changes of a job. A process is killed in the middle of each.
+// phases are the changes of a job. The test kills a process in the middle of each.
 var phases = []string{"put", "take", "extend", "emit", "return", "recheck", "finish", "cancel"}
 
-// child puts jobs, takes, extends, returns, finishes and cancels them. It prints
-// each change before it makes it, and what it was promised after it was.
+// child puts jobs, takes, extends, returns, finishes and cancels them. It prints each change before it makes it, and
+// after it what the store has acknowledged.
 func child(value string) int {
 	number, database, _ := strings.Cut(value, " ")
 	ctx := context.Background()
@@ -93,7 +92,7 @@ func judgeAtRandom(ctx context.Context, s *Store, w api.Work, who string) {
 		}
 	}
 	switch rand.IntN(10) {
-	case 0: // hold it until the lease expires
+	case 0: // hold the job until the lease expires
 	case 1, 2:
 		fmt.Println("begin return")
 		if err := s.Return(ctx, w.Lease, api.Returned{Uncounted: true}); err != nil && !lost(err) {
@@ -114,7 +113,7 @@ func judgeAtRandom(ctx context.Context, s *Store, w api.Work, who string) {
 	}
 }
 
-// recheck hands a job to another host, and keeps the report in the list of its cross-check.
+// recheck passes a job to another host, and adds the report to the list of its cross-check.
 func recheck(ctx context.Context, s *Store, w api.Work, rep api.Report) {
 	rec, err := s.Get(ctx, w.ID)
 	if err != nil {
@@ -135,15 +134,14 @@ func recheck(ctx context.Context, s *Store, w api.Work, rep api.Report) {
 // lost reports whether the job was cancelled, or the lease expired on a busy machine.
 func lost(err error) bool { return errors.Is(err, api.ErrStale) || errors.Is(err, api.ErrFinal) }
 
-// testKill kills processes that work on a database, in the middle of each phase
-// at least twice and until they have stored 500 jobs, and holds the database to
-// everything they were promised.
+// testKill kills processes that work on a database, in the middle of each phase at least twice and until they have
+// stored 500 jobs. It checks that the database has everything that was acknowledged.
 func testKill(t *testing.T, b backend) {
 	testkit.Need(t, testkit.Time)
 	o := b.fresh(t)
 	database := o.URL + o.File
-	// Of processes that create a SQLite database at the same time, SQLite refuses
-	// one: entering WAL mode needs the file for itself and does not wait for it.
+	// If several processes create a SQLite database at the same time, SQLite refuses one: entering WAL mode needs
+	// exclusive access to the file and does not wait for it.
 	first, err := Open(t.Context(), childOptions(database))
 	if err == nil {
 		err = first.Close()
@@ -154,7 +152,7 @@ func testKill(t *testing.T, b backend) {
 	promised := &promises{message: map[string]string{}}
 	kills := 0
 	for ; promised.stored() < 500 || kills < 2*len(phases); kills += 2 {
-		// Two at once, as two fronts: one survives the other for a while.
+		// Two processes run at once, like two fronts: one survives the other for a while.
 		var pair sync.WaitGroup
 		for i := range 2 {
 			pair.Go(func() { killOne(t, fmt.Sprint(kills+i, " ", database), phases[(kills+i)%len(phases)], promised) })
@@ -165,8 +163,8 @@ func testKill(t *testing.T, b backend) {
 	promised.check(t, childOptions(database))
 }
 
-// promises is what processes have said: job id to the message of its report, ""
-// before that, wasCancelled when there will be none.
+// promises is what processes have acknowledged: job ID to the message of its report, "" before the report, wasCancelled
+// if there will be none.
 type promises struct {
 	mu      sync.Mutex // guards message
 	message map[string]string
@@ -206,7 +204,7 @@ func (p *promises) note(t *testing.T, line string) bool {
 	return true
 }
 
-// check finishes what is left, and finds every job done once.
+// check finishes the remaining jobs, and checks that every job is done once.
 func (p *promises) check(t *testing.T, o Options) {
 	t.Helper()
 	s, err := Open(t.Context(), o)
@@ -254,7 +252,7 @@ func (p *promises) check(t *testing.T, o Options) {
 		}
 		rechecked += checkRecheck(t, s, id, rec.Report.CrossCheck)
 		kept := rec.Report.State == api.Done && (message == "" || rec.Report.Message == message)
-		if rec.Report.State == api.CancelledState { // before the process could say so
+		if rec.Report.State == api.CancelledState { // before the process could print it
 			kept = message == wasCancelled || message == ""
 		}
 		if !kept {
@@ -264,7 +262,7 @@ func (p *promises) check(t *testing.T, o Options) {
 	t.Logf("%d jobs, %d of them judged after the last kill, %d reports of other hosts", len(p.message), left, rechecked)
 }
 
-// checkRecheck finds the report of each host that a cross-check names, and returns their number.
+// checkRecheck checks that the report of each host that a cross-check names exists, and returns their number.
 func checkRecheck(t *testing.T, s *Store, id string, c *api.CrossCheck) int {
 	if c == nil {
 		return 0
@@ -278,7 +276,7 @@ func checkRecheck(t *testing.T, s *Store, id string, c *api.CrossCheck) int {
 	return len(c.Hosts)
 }
 
-// killOne starts a process and kills it within a change of the phase.
+// killOne starts a process and kills it during a change of the phase.
 func killOne(t *testing.T, value, phase string, promised *promises) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+value)
@@ -309,8 +307,8 @@ func killOne(t *testing.T, value, phase string, promised *promises) {
 	}
 }
 
-// testServerKilled kills the server eight times while a store works on 500 jobs.
-// What was promised is there, errors are ErrUnavailable, and the store recovers.
+// testServerKilled kills the server eight times while a store works on 500 jobs. It checks that everything acknowledged
+// is present, that errors are ErrUnavailable, and that the store recovers.
 func testServerKilled(t *testing.T, server *postgres.Server) {
 	o := Options{URL: server.Database(t), Lease: childLease, MaxDeliver: 1000, Timeout: 5 * time.Second}
 	failures := 0
@@ -337,7 +335,7 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 	for kill := range kills {
 		testkit.WaitFor(t, time.Minute, "jobs to be stored", func() bool { return promised.stored() > jobs*kill/kills })
 		server.Kill(t)
-		// Its other processes answer until they notice.
+		// The other processes of the server respond until they notice.
 		testkit.WaitFor(t, time.Minute, "the check to fail",
 			func() bool { return errors.Is(s.Check(), api.ErrUnavailable) })
 		server.Restart(t)
@@ -358,7 +356,7 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 	promised.check(t, o)
 }
 
-// A taker that missed a notification while the server was away looks again when
+// testListenAgain checks that a taker that missed a notification while the server was down looks again when
 // notifications are back.
 func testListenAgain(t *testing.T, server *postgres.Server) {
 	s := postgresBackend(server).open(t, func(o *Options) { o.poll = time.Hour })
@@ -380,7 +378,7 @@ func testListenAgain(t *testing.T, server *postgres.Server) {
 		}
 	}()
 	testkit.WaitFor(t, time.Minute, "the store to listen and to look for a job", func() bool {
-		var n int // by a connection of silent: those of s show their last statement
+		var n int // from a connection of silent: those of s show their last statement
 		s.must(silent.read.QueryRow(`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle'
 AND (query LIKE 'LISTEN %' OR query LIKE 'UPDATE jobs SET %')`).Scan(&n))
 		return n >= 3
@@ -398,7 +396,7 @@ func putUntil(ctx context.Context, s *Store, promised *promises, temporary func(
 		id := fmt.Sprint("job", i)
 		if _, _, err := s.Put(ctx, Submission{ID: id, Job: sampleJob()}); err != nil {
 			temporary(err)
-			continue // the same job again, as a platform does
+			continue // submit the same job again, as a platform does
 		}
 		promised.mu.Lock()
 		if promised.message[id] == "" {
@@ -426,7 +424,7 @@ func finishUntil(ctx context.Context, t *testing.T, s *Store, promised *promises
 			if err == nil || errors.Is(err, api.ErrStale) || errors.Is(err, api.ErrFinal) {
 				break
 			}
-			temporary(err) // and hand it in again
+			temporary(err) // and submit it again
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// ErrConflict means that another job has the ID.
+	// ErrConflict means that another job has the same ID.
 	ErrConflict = errors.New("another job has this id")
 	// ErrFull means that Options.MaxWaiting jobs are queued.
 	ErrFull = errors.New("the queue is full")
@@ -20,25 +20,24 @@ var (
 	ErrNotOwner = errors.New("another token stored the problem")
 	// ErrNoRejudging means that the rejudging does not exist or was deleted.
 	ErrNoRejudging = errors.New("no such rejudging")
-	// ErrBadID means that ValidID refuses the ID.
+	// ErrBadID means that ValidID rejects the ID.
 	ErrBadID = errors.New("invalid ID: want 1 to 64 of A-Z a-z 0-9 . _ -, starting with a letter or digit")
-	// ErrBadBackup means that Restore cannot use the file: it is damaged, written
-	// by a newer judged, or not a backup.
+	// ErrBadBackup means that Restore cannot use the file: it is damaged, was written by a newer judged, or is not a
+	// backup.
 	ErrBadBackup = errors.New("unusable backup")
-	// ErrBadCursor means that List or Problems did not return this cursor.
+	// ErrBadCursor means that the cursor does not come from List or Problems.
 	ErrBadCursor = errors.New("invalid cursor")
 )
 
-// Operations are the names that Options.OnUnavailable is called with: the first
-// words of the operations that errors name.
+// Operations returns the names that Options.OnUnavailable is called with: the first word of each operation that errors
+// name.
 func Operations() []string {
 	return []string{"put", "take", "extend", "return", "finish", "cancel", "read", "list", "count", "set", "emit",
 		"sweep", "reclaim", "adopt", "migrate", "apply"}
 }
 
-// explain adds the operation to an error of the database, and ErrUnavailable to
-// errors that are temporary. caller is the context of the operation without the
-// store's timeout.
+// explain adds the operation to a database error, and ErrUnavailable to temporary errors. caller is the context of the
+// operation without the store's timeout.
 func (s *Store) explain(caller context.Context, operation string, err error) error {
 	switch {
 	case err == nil:
@@ -60,7 +59,7 @@ func (s *Store) explain(caller context.Context, operation string, err error) err
 	return fmt.Errorf("%s: %w", operation, err)
 }
 
-// oneLine is an error without line breaks: pgx lists its attempts to connect.
+// oneLine removes line breaks from an error: pgx lists its connection attempts on several lines.
 type oneLine struct{ error }
 
 func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }

@@ -11,7 +11,7 @@ func TestValidID(t *testing.T) {
 			t.Errorf("%q is refused", id)
 		}
 	}
-	// Most are next to what is allowed.
+	// Most of these characters are adjacent to allowed ones.
 	for _, id := range []string{"", ".a", "_a", "-a", "a/", "a:", "a@", "a[", "a`", "a{", "a b", "é", "a\x00",
 		strings.Repeat("x", maxID+1)} {
 		if ValidID(id) {

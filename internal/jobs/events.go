@@ -22,8 +22,7 @@ const (
 
 func number(attempt, n int) uint64 { return uint64(attempt)<<attemptBits + uint64(n) }
 
-// follow calls look with the job, and again after each change, until look returns
-// true or an error, or ctx is done.
+// follow calls look with the job now and after each change, until look returns true or an error, or ctx is done.
 func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, error)) error {
 	poll := time.NewTicker(2 * s.opts.poll) // there may be thousands of watchers
 	defer poll.Stop()
@@ -51,10 +50,10 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 	}
 }
 
-// Wait returns the report of a job once it has ended, or the current one when ctx
-// is done. It reads the report once, and until then only whether the job has ended.
+// Wait returns the report of a job once it has ended, or the current report when ctx is done. Until then it only checks
+// whether the job has ended, and reads the report once.
 func (s *Store) Wait(ctx context.Context, id string) (api.Report, error) {
-	poll := time.NewTicker(2 * s.opts.poll) // an end may be missed while the database is away
+	poll := time.NewTicker(2 * s.opts.poll) // an end may be missed while the database is down
 	defer poll.Stop()
 	for ctx.Err() == nil {
 		_, ended, release := s.notifier.watch(id) // before reading, so that no end is missed
@@ -81,9 +80,8 @@ func (s *Store) Wait(ctx context.Context, id string) (api.Report, error) {
 // errStopped ends an iteration whose caller stopped it.
 var errStopped = errors.New("reader stopped")
 
-// Events yields the events of a job with numbers above after, past and future
-// ones, in order, each once. It ends after the final event, with an error, or
-// without one when ctx is done. Events of an attempt that fails are only yielded
+// Events yields the events of a job with numbers above after, past and future ones, in order, each once. It ends after
+// the final event, with an error, or without one when ctx is done. Events of an attempt that fails are yielded only
 // until the next attempt starts.
 func (s *Store) Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
@@ -106,7 +104,7 @@ func (s *Store) Events(ctx context.Context, id string, after uint64) iter.Seq2[a
 	}
 }
 
-// yieldEvents yields the events that a job has now.
+// yieldEvents yields the current events of a job.
 func (s *Store) yieldEvents(ctx context.Context, r row, after *uint64, send func(api.Event) error) error {
 	if err := send(api.Event{Seq: queuedNumber, Job: r.id, Type: api.EventQueued, At: timeOf(r.created)}); err != nil {
 		return err
@@ -135,7 +133,7 @@ func (s *Store) yieldEvents(ctx context.Context, r row, after *uint64, send func
 
 const selectEvents = `SELECT body FROM events WHERE job = ?1 AND number > ?2 AND number < ?3 ORDER BY number`
 
-// eventArgs are the arguments of selectEvents for the current attempt.
+// eventArgs returns the arguments of selectEvents for the current attempt.
 func eventArgs(r row, after uint64) []any {
 	return []any{r.seq, int64(max(after, number(r.attempt, 0))), int64(number(r.attempt, lastOfAttempt))}
 }
@@ -156,15 +154,14 @@ func scanEvent(id string, f func(api.Event)) func(*sql.Rows) error {
 	}
 }
 
-// testEvents reads the events of a job's current attempt above after. Their
-// tests have all runs.
+// testEvents returns the events of a job's current attempt above after. Their tests include all runs.
 func (s *Store) testEvents(ctx context.Context, r row, after uint64) (events []api.Event, err error) {
 	err = s.rows(ctx, s.read, query{"read events", selectEvents, eventArgs(r, after)},
 		scanEvent(r.id, func(e api.Event) { events = append(events, e) }))
 	return events, err
 }
 
-// testsSoFar are the finished tests of a running job.
+// testsSoFar returns the finished tests of a running job.
 func (s *Store) testsSoFar(ctx context.Context, r row) (tests []api.TestReport, err error) {
 	events, err := s.testEvents(ctx, r, 0)
 	for _, e := range events {
@@ -197,9 +194,8 @@ func testEvent(l api.Lease, n int, t api.TestReport, at time.Time) api.Event {
 	return api.Event{Seq: number(l.Attempt, n), Job: l.ID, Type: api.EventTest, At: at, Test: &t}
 }
 
-// Emit announces the n-th test of an attempt, counted from 1. It does not wait:
-// the event is stored within deliverEvery unless the attempt has lost the job by
-// then. Only the report stores the test durably.
+// Emit announces the n-th test of an attempt, counted from 1. It does not wait: the event is stored within deliverEvery
+// unless the attempt has lost the job by then. Only the report stores the test durably.
 func (s *Store) Emit(l api.Lease, n int, t api.TestReport) error {
 	if n < 1 || n >= lastOfAttempt {
 		return fmt.Errorf("emit test %d of job %q: invalid test number", n, l.ID)

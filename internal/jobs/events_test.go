@@ -11,7 +11,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// label is an event in short.
+// label returns a short form of an event.
 func label(e api.Event) string {
 	text := fmt.Sprintf("%d+%d %s", e.Seq>>attemptBits, e.Seq&lastOfAttempt, e.Type)
 	switch {
@@ -103,7 +103,7 @@ func testEvents(t *testing.T, b backend) {
 	}
 }
 
-// While the database is down, the events in memory are limited.
+// TestOutboxLimit checks that the number of events in memory is limited while the database is down.
 func TestOutboxLimit(t *testing.T) {
 	o := outbox{wake: make(chan struct{}, 1)}
 	for i := range int64(maxBuffered + 10) {
@@ -116,8 +116,8 @@ func TestOutboxLimit(t *testing.T) {
 	}
 }
 
-// Test events of an attempt that has lost the job are not yielded, and numbers
-// rise from attempt to attempt.
+// testStaleEvents checks that test events of an attempt that has lost the job are not yielded, and that numbers rise
+// from attempt to attempt.
 func testStaleEvents(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("a", nil)
@@ -144,7 +144,7 @@ func testStaleEvents(t *testing.T, b backend) {
 	if diff := cmp.Diff([]string{"2+0 running on 1", "2+1 test second"}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	// Nor is anything stored of a job that has ended.
+	// Events of a job that has ended are not stored either.
 	s.put("b", nil)
 	s.finish(second.Lease, api.Accepted)
 	testkit.WaitFor(t, 10*time.Second, "the events to be deleted", func() bool { return events() == 0 })

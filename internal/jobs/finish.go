@@ -11,8 +11,8 @@ import (
 	"judged/internal/api"
 )
 
-// +state keeps a statement about one job from the index of states: with old statistics the planner takes its few running
-// jobs for fewer than the one with an ID.
+// With +state, a statement about one job does not use the index of states: with old statistics, the planner estimates
+// fewer running jobs than jobs with the ID.
 const (
 	extendJob = `UPDATE jobs SET due = ?1, parked = CASE WHEN parked = 0 THEN ?1 ELSE parked END
 WHERE id = ?2 AND attempt = ?3 AND +state = 1`
@@ -25,9 +25,8 @@ WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING seq`
 RETURNING ` + rowColumns
 )
 
-// Extend extends a lease to Options.Lease from now. Call it every third of that.
-// The error is ErrFinal when the job was cancelled, and ErrStale when the lease
-// was lost: stop the run then.
+// Extend extends a lease to Options.Lease from now. Call it every third of that. It returns ErrFinal if the job was
+// cancelled, and ErrStale if the lease was lost; the caller then stops the run.
 func (s *Store) Extend(ctx context.Context, l api.Lease) (until time.Time, err error) {
 	until = s.now().Add(s.opts.Lease)
 	n, err := s.exec(ctx, "extend lease", extendJob, until.UnixNano(), l.ID, l.Attempt)
@@ -37,7 +36,7 @@ func (s *Store) Extend(ctx context.Context, l api.Lease) (until time.Time, err e
 	return until, err
 }
 
-// maxReason bounds the reason of a job that is put back, in bytes.
+// maxReason limits the reason of a returned job, in bytes.
 const maxReason = 1 << 10
 
 // Return queues a job again.
@@ -74,7 +73,7 @@ func (s *Store) Return(ctx context.Context, l api.Lease, back api.Returned) erro
 	return nil
 }
 
-// headBecause is the column head of a job with a message, nil for none.
+// headBecause returns the column head of a job with a message, nil without a reason.
 func (s *Store) headBecause(ctx context.Context, l api.Lease, reason string) ([]byte, error) {
 	if reason == "" {
 		return nil, nil
@@ -91,11 +90,9 @@ func (s *Store) headBecause(ctx context.Context, l api.Lease, reason string) ([]
 	return headOf(rep)
 }
 
-// Finish stores the report of an attempt and ends the job, once. The attempt may
-// repeat the call when the answer was lost. ID, labels, attempt and times are
-// those of the job, not of rep: clocks of hosts differ. The error is ErrFinal
-// when the job was cancelled or finished by another attempt, and ErrStale when
-// another attempt has it.
+// Finish stores the report of an attempt and ends the job, once. The attempt may repeat the call if the response was
+// lost. ID, labels, attempt and times come from the job, not from rep: the clocks of hosts differ. Finish returns
+// ErrFinal if the job was cancelled or finished by another attempt, and ErrStale if another attempt has it.
 func (s *Store) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	head, err := headOf(rep)
 	if err != nil {
@@ -119,9 +116,8 @@ func (s *Store) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	return nil
 }
 
-// Cancel ends a queued or running job and returns its report, which has the
-// tests that were judged. Its holder learns of it by Lost or Extend. The error
-// is ErrFinal when the job has ended; then the report has no tests.
+// Cancel ends a queued or running job and returns its report, which has the tests that were judged. The holder notices
+// it through Lost or Extend. Cancel returns ErrFinal if the job has already ended; then the report has no tests.
 func (s *Store) Cancel(ctx context.Context, id string) (api.Report, error) {
 	if !ValidStoredID(id) {
 		return api.Report{}, fmt.Errorf("cancel job %q: %w", id, api.ErrNotFound)
@@ -148,8 +144,8 @@ func (s *Store) Cancel(ctx context.Context, id string) (api.Report, error) {
 	}
 }
 
-// cancel ends a job in one transaction that moves the tests from its events to
-// its report. The row is empty when there is nothing to cancel.
+// cancel ends a job in one transaction that moves the tests from its events to its report. The row is empty if there
+// was nothing to cancel.
 func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestReport, err error) {
 	update := s.driver.sql(cancelJob)
 	keep := s.driver.sql(`UPDATE jobs SET tests = ?1 WHERE seq = ?2`)
@@ -178,15 +174,14 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestR
 	return r, tests, err
 }
 
-// ended updates what is in memory after a job has ended.
+// ended updates the state in memory after a job has ended.
 func (s *Store) ended(id string, seq int64) {
 	s.capacity.jobLeft()
 	s.outbox.drop(seq)
 	s.notifyEnd(id)
 }
 
-// fenced returns why a lease changed nothing, nil when it had made the same change
-// before.
+// fenced returns the reason why a lease changed nothing, or nil if it had made the same change before.
 func (s *Store) fenced(ctx context.Context, verb string, l api.Lease) error {
 	r, err := s.readRow(ctx, l.ID)
 	switch {
@@ -201,8 +196,8 @@ func (s *Store) fenced(ctx context.Context, verb string, l api.Lease) error {
 		states[r.state], api.ErrStale)
 }
 
-// Holder returns the host that holds a job. The error is ErrStale when another
-// attempt has the job, and ErrFinal when it has ended, unless with this attempt.
+// Holder returns the host that holds a job. It returns ErrStale if another attempt has the job, and ErrFinal if another
+// attempt has ended it.
 func (s *Store) Holder(ctx context.Context, l api.Lease) (host string, err error) {
 	r, err := s.readRow(ctx, l.ID)
 	if err == nil && (r.attempt != l.Attempt || r.state == queued || r.state == cancelled) {
@@ -211,8 +206,8 @@ func (s *Store) Holder(ctx context.Context, l api.Lease) (host string, err error
 	return r.host, err
 }
 
-// Lost waits until an attempt no longer has its job, and returns the reason as
-// Extend does, or until ctx is done. It notices a Cancel by another process.
+// Lost waits until an attempt no longer has its job, and returns the same error as Extend, or until ctx is done. It
+// notices a Cancel by another process.
 func (s *Store) Lost(ctx context.Context, l api.Lease) error {
 	return s.follow(ctx, l.ID, func(r row) (bool, error) {
 		if r.state == running && r.attempt == l.Attempt {

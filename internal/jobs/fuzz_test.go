@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A damaged column is an error, never a panic or more memory than it may take.
+// FuzzUnpack checks that a damaged column yields an error, never a panic or more memory than allowed.
 func FuzzUnpack(f *testing.F) {
 	for _, v := range []any{nil, sampleJob(), bulkyJob(), sampleReport("AC")} {
 		packed, err := packJSON(v)
@@ -32,7 +32,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// A cursor that is read is one that was written.
+// FuzzCursor checks that only cursors that were written can be read.
 func FuzzCursor(f *testing.F) {
 	f.Add(cursor(1, 2))
 	f.Add(cursor(-1, 1<<62))
@@ -44,7 +44,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// What another process sends is no reason to panic.
+// FuzzMessage checks that no message of another process causes a panic.
 func FuzzMessage(f *testing.F) {
 	for _, m := range []string{"", "job a", "work 1 default", "work x", "work 99999999999999999999 p"} {
 		f.Add(m)

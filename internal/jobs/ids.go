@@ -10,7 +10,7 @@ import (
 	"judged/internal/api"
 )
 
-// maxID is the longest id in bytes.
+// maxID is the maximum length of an ID in bytes.
 const maxID = 64
 
 // ValidID reports whether id can name a job: 1 to 64 of A-Z a-z 0-9 . _ -,
@@ -31,21 +31,21 @@ func alphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// own begins the IDs of the jobs that judged makes by itself, and the keys of the labels that it gives them. No caller can
-// send such an ID or label, so that nobody can take one before judged needs it, nor have judged take a job for one of its
-// own. Databases have jobs of earlier versions, whose IDs and labels begin without it.
+// own is the prefix of the IDs of jobs that judged creates, and of the keys of labels that it sets. Callers cannot send
+// such an ID or label, so they can neither take one before judged needs it nor have judged treat their job as its own.
+// Databases contain jobs of earlier versions, whose IDs and labels lack the prefix.
 const own = "@"
 
-// The labels of the jobs that judged makes.
+// The labels of jobs that judged creates.
 const (
-	AuditLabel     = own + oldAudit     // of an audit: ID of the job that it judges once more
-	ScreeningLabel = own + oldScreening // of a kept report of a screening pool: ID of its job, where another pool decided
-	RecheckLabel   = own + oldRecheck   // of a kept report of a host: ID of its job, where another host judged it, too
+	AuditLabel     = own + oldAudit     // of an audit: ID of the job that it judges again
+	ScreeningLabel = own + oldScreening // of a stored screening report: ID of its job, if another pool decided
+	RecheckLabel   = own + oldRecheck   // of a stored report of a host: ID of its job, if another host judged it too
 	RejudgeLabel   = own + oldRejudge   // of a job that judges another one again: ID of the original
 	RejudgingLabel = own + "rejudging"  // of the same: ID of the set
 )
 
-// The labels as they were before they had own.
+// The labels without the prefix, as earlier versions wrote them.
 const (
 	oldAudit     = "audit_of"
 	oldScreening = "screening_of"
@@ -53,16 +53,17 @@ const (
 	oldRejudge   = "rejudge_of"
 )
 
-// OwnID is the ID of a job that judged makes for a reason, so that it makes no second one.
+// OwnID returns the ID of a job that judged creates for a reason. The same reason yields the same ID, so no second job
+// is created.
 func OwnID(kind, reason string) string {
 	sum := sha256.Sum256([]byte(reason))
 	return own + kind + "-" + hex.EncodeToString(sum[:16])
 }
 
-// ValidStoredID reports whether a stored job can have the ID: one that ValidID allows, or one that judged makes.
+// ValidStoredID reports whether a stored job can have the ID: one that ValidID allows, or one that judged creates.
 func ValidStoredID(id string) bool { return ValidID(strings.TrimPrefix(id, own)) }
 
-// ListsCopies reports whether a label selects jobs that lists leave out otherwise.
+// ListsCopies reports whether a label selects jobs that lists otherwise omit.
 func ListsCopies(label string) bool {
 	switch strings.TrimPrefix(label, own) {
 	case oldAudit, oldScreening, oldRecheck:
@@ -71,12 +72,12 @@ func ListsCopies(label string) bool {
 	return false
 }
 
-// JudgesAgain reports whether a job is one that a rejudging has queued.
+// JudgesAgain reports whether a rejudging has queued the job.
 func (s *Store) JudgesAgain(ctx context.Context, rep api.Report) (again bool, err error) {
 	if _, again := rep.Labels[RejudgeLabel]; again {
 		return true, nil
 	}
-	// Callers can send the label of before.
+	// Callers can send the old label.
 	if _, labelled := rep.Labels[oldRejudge]; !labelled {
 		return false, nil
 	}

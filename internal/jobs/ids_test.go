@@ -7,7 +7,7 @@ import (
 	"judged/internal/api"
 )
 
-// TestStoredID: judged's own IDs are apart from those of callers, and no longer than any.
+// TestStoredID checks that judged's own IDs differ from those of callers, and are no longer than allowed.
 func TestStoredID(t *testing.T) {
 	long := strings.Repeat("x", 4000)
 	for _, id := range []string{OwnID("audit", long), RecheckID(api.Lease{ID: long, Attempt: 1}),

@@ -119,7 +119,7 @@ func testLeases(t *testing.T, b backend) {
 			t.Errorf("attempt %d: %+v", attempt, w)
 		}
 	}
-	// Nobody has taken it: an expired lease still finishes.
+	// No other attempt has taken it, so an expired lease can still finish.
 	s.clock.advance(time.Hour)
 	s.finish(w.Lease, api.InternalError)
 }
@@ -170,7 +170,7 @@ func (b *bench) must(err error) {
 	}
 }
 
-// An attempt whose Finish was stored and not answered repeats it.
+// testFinishAgain checks that an attempt can repeat a Finish that was stored but whose response was lost.
 func testFinishAgain(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("a", nil)
@@ -328,7 +328,7 @@ func testKinds(t *testing.T, b backend) {
 		}
 		s.idle(w.slot)
 	}
-	// A wide slot judges what asks for less, in order, and is woken for it.
+	// A wide slot takes jobs that need fewer CPUs, in order, and is woken for them.
 	taken := make(chan string)
 	go func() {
 		for range 2 {
@@ -347,9 +347,9 @@ func testKinds(t *testing.T, b backend) {
 	}
 }
 
-// A slot for contests takes nothing else, and does not keep other slots from it.
+// testContestsOnly checks that a slot for contests takes no other job, and does not prevent other slots from taking it.
 func testContestsOnly(t *testing.T, b backend) {
-	s := b.open(t, func(o *Options) { o.poll = time.Hour }) // woken, or never
+	s := b.open(t, func(o *Options) { o.poll = time.Hour }) // woken by a notification, never by a poll
 	class := func(p api.Priority) func(*api.Job) { return func(j *api.Job) { j.Priority = p } }
 	reserved := api.Want{Contests: true}
 	s.put("practice", class(api.Practice))
@@ -422,14 +422,14 @@ func testValues(t *testing.T, b backend) {
 	}
 }
 
-// putProblem stores a problem with one test. Its blobs are those of n and n+1.
+// putProblem stores a problem with one test. Its blobs have the numbers n and n+1.
 func (s *bench) putProblem(id string, n int) error {
 	_, _, err := s.PutProblem(s.ctx(), api.Problem{ID: id, Version: fmt.Sprint(n), Archive: file(n).Blob,
 		Tests: []api.Test{{Name: "1", Input: file(n + 1)}}}, Editor{})
 	return err
 }
 
-// testProblems: a problem belongs to the token that stored it first.
+// testProblems checks that a problem belongs to the token that stored it first.
 func testProblems(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	alice, bob, admin := Editor{Name: "alice"}, Editor{Name: "bob"}, Editor{Name: "ops", Any: true}
@@ -486,7 +486,7 @@ func testProblems(t *testing.T, b backend) {
 	}
 }
 
-// testProblemRace: of many who store a problem at once one becomes its owner.
+// testProblemRace checks that one of many concurrent writers of a problem becomes its owner.
 func testProblemRace(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	const writers = 8
@@ -547,7 +547,7 @@ func testBlobs(t *testing.T, b backend) {
 		t.Errorf("blobs with those of an old problem: %v (-want +got)\n%s", err, diff)
 	}
 	for range s.Unfinished(s.ctx()) {
-		break // leaves no connection behind: Close and Sweep still work
+		break // leaves no connection open: Close and Sweep still work
 	}
 }
 
@@ -592,7 +592,7 @@ func testRetention(t *testing.T, b backend) {
 		return events == 0
 	})
 
-	// Three are too old, one of which is also one too many.
+	// Three are too old; one of them also exceeds the maximum number.
 	s.clock.advance(2 * time.Hour)
 	s.put("newest", nil)
 	s.finish(s.take().Lease, api.Accepted)
@@ -601,8 +601,8 @@ func testRetention(t *testing.T, b backend) {
 	}
 }
 
-// One sweep deletes all jobs that are too old, with what a crash has left of
-// them; a page has its maximum length.
+// testManyOld checks that one sweep deletes all jobs that are too old, with what a crash has left of them, and that a
+// page has its maximum length.
 func testManyOld(t *testing.T, b backend) {
 	const many = sweepBatch + 100
 	s := b.open(t, nil)
@@ -625,7 +625,7 @@ func testManyOld(t *testing.T, b backend) {
 	}
 }
 
-// A take whose answer was lost is repeated with its key, and costs no attempt.
+// testTakeRepeated checks that a take whose response was lost can be repeated with its key, and costs no attempt.
 func testTakeRepeated(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	for _, id := range []string{"1", "2", "3", "4"} {
@@ -653,7 +653,7 @@ func testTakeRepeated(t *testing.T, b backend) {
 			t.Errorf("%s got job %s, want %s", step.what, got, step.gets)
 		}
 	}
-	// The repetition has extended the lease: the job is not the next one to be taken.
+	// The repeated call has extended the lease, so the job is not the next to be taken.
 	s.clock.advance(25 * time.Second)
 	take(api.Want{Host: "a", Key: "k", Repeated: true})
 	s.clock.advance(25 * time.Second)

@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	// unparkEvery is how often takers look for jobs whose lease or delay is over while there are others.
+	// unparkEvery is how often takers look for jobs whose lease or delay has expired while other jobs are queued.
 	unparkEvery = 200 * time.Millisecond
-	// unparkBatch is the number of jobs that one statement puts back in line.
+	// unparkBatch is the number of jobs that one statement makes available again.
 	unparkBatch = 1000
-	// unparkLag is for how long a change may become visible after its time. The sweep finds what comes later.
+	// unparkLag is how long after its time a change may become visible. The sweep finds later ones.
 	unparkLag = 5 * time.Second
 )
 
-// atOnce is when a job is due that anybody may take. The time of now would not do: what two processes know of the database's
-// clock differs by a part of a round trip, and a taker whose clock is behind would not see the job when it is woken.
+// atOnce is the due time of a job that can be taken immediately. The current time would not work: the clock readings of
+// two processes differ by a part of a round trip, and a taker whose reading is behind would not see the job when it is
+// woken.
 const atOnce = 0
 
-// unparkJobs looks at the jobs that were parked until a time in a window, and puts those that are due back in line. The
-// lower end leaves out what is gone: while somebody has an old snapshot, such as a backup, PostgreSQL reads the entry of
-// every job that has ended since.
+// unparkJobs checks the jobs that were parked until a time in a window, and makes those that are due available again.
+// The lower bound excludes dead entries: while an old snapshot exists, such as a backup's, PostgreSQL reads the entry
+// of every job that has ended since.
 const unparkJobs = `UPDATE jobs SET parked = CASE WHEN due <= ?1 THEN 0 ELSE due END
 WHERE seq IN (SELECT seq FROM jobs WHERE parked > 0 AND parked >= ?2 AND parked <= ?1 ORDER BY parked LIMIT ?3 {lock})`
 
-// unpark puts jobs whose lease or delay is over back in line, and returns at how many it looked.
+// unpark makes jobs whose lease or delay has expired available again, and returns how many it checked.
 func (s *Store) unpark(ctx context.Context) (int64, error) {
 	now := s.now().UnixNano()
 	from := min(s.unparked.Load(), now) - int64(unparkLag)
@@ -41,30 +42,31 @@ func (s *Store) unpark(ctx context.Context) (int64, error) {
 	return n, err
 }
 
-// positions are places in line, by priority.
+// positions are positions in the queue, by priority.
 type positions [auditPriority + 1]int64
 
-// lows are the positions at which takers of a class of slots begin to look. There is nothing for them before, except for
-// jobs that other processes have put back since, or that were put in another order than their seq. So all are looked at
-// again after some time. They keep a taker from reading what it cannot take each time: jobs for wider slots or other
-// nodes, and in PostgreSQL the entries of jobs that have ended since the oldest snapshot.
+// lows are the positions at which takers of a slot class start to search. No job before them can be taken, except for
+// jobs that other processes have returned since, or that were put in an order other than that of seq. So the whole
+// queue is searched again after some time. The positions keep a taker from reading entries that it cannot take each
+// time: jobs for wider slots or other nodes, and in PostgreSQL the entries of jobs that have ended since the oldest
+// snapshot.
 type lows struct {
 	mu    sync.Mutex // guards the rest
 	seq   positions
-	backs int           // how often a job came back
-	moved int64         // notifier.moved when seq was learned
-	whole time.Time     // when the whole line was looked at
-	took  time.Duration // what that took
+	backs int           // number of jobs that came back
+	moved int64         // value of notifier.moved when seq was learned
+	whole time.Time     // time of the last search of the whole queue
+	took  time.Duration // duration of that search
 }
 
 const (
-	// wholeShare limits the time of looking at the whole line to a twentieth.
+	// wholeShare limits the time spent searching the whole queue to a twentieth.
 	wholeShare = 20
-	// quick is when that takes so little that it may follow each search that finds nothing.
+	// quick is the duration below which a search of the whole queue may follow each search that finds nothing.
 	quick = 10 * time.Millisecond
 )
 
-// search is one look at the line.
+// search is one search of the queue.
 type search struct {
 	from  positions
 	backs int
@@ -72,7 +74,7 @@ type search struct {
 	start time.Time
 }
 
-// begin begins a search, of the whole line if asked to or if it is time.
+// begin begins a search, of the whole queue if requested or due.
 func (l *lows) begin(moved int64, whole bool) search {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +85,8 @@ func (l *lows) begin(moved int64, whole bool) search {
 	return s
 }
 
-// end notes the job that a search has found; its ID is "" without one. It reports whether to search the whole line.
+// end records the job that a search has found; its ID is "" if none was found. It reports whether to search the whole
+// queue.
 func (l *lows) end(s search, r row) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +104,7 @@ func (l *lows) end(s search, r row) (again bool) {
 	return false
 }
 
-// back notes that a job is in line again.
+// back records that a job is queued again.
 func (l *lows) back(r row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +112,7 @@ func (l *lows) back(r row) {
 	l.seq[r.priority] = min(l.seq[r.priority], r.seq)
 }
 
-// takeLine takes the first job in line for a slot.
+// takeLine takes the first job in the queue that fits a slot.
 func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, found bool, err error) {
 	low := &s.notifier.line(slotClass{w.Pool, w.Width, w.Contests}).low
 	text := takeAny

@@ -11,7 +11,8 @@ import (
 	"judged/internal/api"
 )
 
-// A database of an earlier version opens with its queue: jobs that wait, that run, and whose delay is not over.
+// testOldQueue checks that a database of an earlier version opens with its queue: jobs that wait, that run, and whose
+// delay has not passed.
 func testOldQueue(t *testing.T, b backend) {
 	o := b.fresh(t)
 	clock := &clock{}
@@ -54,7 +55,7 @@ VALUES (?1, '', ?2, 1, 'default', 1, ?6, ?3, ?4, '', ?5)`, j.id, j.state, j.due.
 	}
 }
 
-// What a taker cannot take keeps nobody from what others put back.
+// testBackInLine checks that jobs that one taker cannot take do not hide jobs that others return.
 func testBackInLine(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	other := s.again()
@@ -81,7 +82,7 @@ func testBackInLine(t *testing.T, b backend) {
 	}
 }
 
-// A lease that was lost and extended before another host took the job is whole again.
+// testLateExtend checks that a lease that expired and was extended before another host took the job is valid again.
 func testLateExtend(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.Lease = time.Minute })
 	s.put("1", nil)
@@ -100,7 +101,7 @@ func testLateExtend(t *testing.T, b backend) {
 	}
 }
 
-// A count of the queue keeps no Put waiting that can be accepted without it.
+// testPutDuringCount checks that a count of the queue does not delay a Put that can be accepted without it.
 func testPutDuringCount(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.MaxWaiting = 10 })
 	s.put("1", nil)
@@ -113,7 +114,7 @@ func testPutDuringCount(t *testing.T, b backend) {
 	if _, created, err := s.Put(ctx, Submission{ID: "2", Job: sampleJob()}); !created || err != nil {
 		t.Errorf("put during a count: %t, %v", created, err)
 	}
-	// One that would exceed the limit waits for it.
+	// A Put that would exceed the limit waits for the count.
 	s.SetMaxWaiting(2)
 	short, cancel := context.WithTimeout(s.ctx(), 50*time.Millisecond)
 	defer cancel()

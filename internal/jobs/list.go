@@ -13,7 +13,7 @@ import (
 	"judged/internal/api"
 )
 
-// Filter selects jobs for List. Members that are zero do not restrict.
+// Filter selects jobs for List. Zero members do not restrict.
 type Filter struct {
 	State    api.State
 	Verdict  api.Verdict
@@ -22,9 +22,9 @@ type Filter struct {
 	Label    map[string]string // all of them must match
 	From     time.Time         // created then or later
 	To       time.Time         // created before
-	Audits   bool              // also list audits
+	Audits   bool              // include audits
 	After    string            // cursor that the previous page returned
-	Limit    int               // page length; 0 is 50, at most 500
+	Limit    int               // page length; 0 means 50, at most 500
 }
 
 const (
@@ -32,9 +32,8 @@ const (
 	maxPage     = 500
 )
 
-// List returns one page of reports without tests, newest job first, and the cursor
-// of the next page, "" after the last one. A page with one restriction and a range
-// of time is a range of an index; each further restriction filters rows.
+// List returns one page of reports without tests, newest job first, and the cursor of the next page, or "" after the
+// last one. A page with one restriction and a range of time is a range of an index; further restrictions filter rows.
 func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next string, err error) {
 	limit := f.Limit
 	if limit <= 0 {
@@ -75,7 +74,7 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next str
 // rareLabel limits how many jobs of a label are counted.
 const rareLabel = 2000
 
-// rarestFirst returns the hashes of labels, first that of the fewest jobs.
+// rarestFirst returns the hashes of labels, that of the fewest jobs first.
 func (s *Store) rarestFirst(ctx context.Context, labels map[string]string) ([][]byte, error) {
 	var hashes [][]byte
 	best := rareLabel
@@ -107,10 +106,9 @@ type walk struct {
 	kind                 string // of the column, in SQL
 }
 
-// page builds the query of a page. The first restriction of a filter selects the
-// index. Its column is compared with >= and <=, not with =, so that only this index
-// has the order of ORDER BY. Otherwise PostgreSQL scans the index of all jobs and
-// filters, and SQLite sorts all matches. CROSS JOIN makes SQLite read labels first.
+// page builds the query of a page. The first restriction of a filter selects the index. Its column is compared with >=
+// and <= instead of =, so that only this index provides the order of ORDER BY. Otherwise PostgreSQL scans the index of
+// all jobs and filters, and SQLite sorts all matches. CROSS JOIN makes SQLite read labels first.
 type page struct {
 	where []string
 	args  []any
@@ -125,13 +123,12 @@ func (p *page) add(condition string, args ...any) {
 	p.where = append(p.where, strings.ReplaceAll(condition, "$", "?"))
 }
 
-// sql is the query of a page of n rows.
+// sql returns the query of a page of n rows.
 func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	var p page
 	w := walk{created: "j.created", seq: "j.seq"}
 	from := "jobs j"
-	// restrict makes the first restriction the walk. "+" and "||" prevent the use of
-	// an index for the others.
+	// restrict uses the first restriction for the walk. "+" and "||" prevent the use of an index for the others.
 	restrict := func(column, other, kind string, value any) {
 		if w.column == "" {
 			w.column, w.value, w.kind = column, value, kind
@@ -145,7 +142,7 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 			w = walk{"l.label", "l.created", "l.job", hash, "{blob}"}
 			p.add("j.seq = l.job")
 		} else {
-			// Not EXISTS: PostgreSQL makes that a join with all jobs of the label.
+			// Not EXISTS: PostgreSQL turns that into a join with all jobs of the label.
 			p.add("1 = (SELECT COUNT(*) FROM labels m WHERE m.label = ? AND m.created = l.created AND m.job = l.job)",
 				hash)
 		}
@@ -186,8 +183,8 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 // bound restricts the walk to the filter's value and times, and to what follows the
 // previous page.
 func (p *page) bound(w walk, f Filter) error {
-	// PostgreSQL begins and ends a walk only where its first column decides a comparison of rows. An array of one value
-	// leaves the other indexes without the order, as >= and <= do, and lets the next columns be compared alone.
+	// PostgreSQL limits a walk only if its first column decides a comparison of rows. With an array of one value, as
+	// with >= and <=, the other indexes do not provide the order, and the next columns can be compared alone.
 	if w.column != "" {
 		p.add(w.column+" {among}CAST(? AS "+w.kind+"){/among}", w.value)
 	}
@@ -229,7 +226,7 @@ func (p *page) compare(operator string, columns []string, values []any) {
 	p.add("("+strings.Join(columns, ", ")+") "+operator+" ("+marks+")", values...)
 }
 
-// cursor is a position in the order, so it stays valid when the job is deleted.
+// cursor encodes a position in the order, so it stays valid if the job is deleted.
 func cursor(created, seq int64) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d", created, seq))
 }

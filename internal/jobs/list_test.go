@@ -12,7 +12,7 @@ import (
 	"judged/internal/api"
 )
 
-// testList compares pages with what a walk over all jobs finds.
+// testList compares pages with the result of a walk over all jobs.
 func testList(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	var all []api.Report

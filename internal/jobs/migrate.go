@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// errNewerSchema is for a database that a newer judged has migrated.
+// errNewerSchema means that a newer judged has migrated the database.
 var errNewerSchema = errors.New("the schema is newer than this judged")
 
 // migrateTimeout is the limit for a migration, which may rewrite a table or wait for
 // the migration of another process.
 const migrateTimeout = 10 * time.Minute
 
-// migrate brings the database to the last version of list, in one transaction. The
-// transaction holds a lock, so that of processes that start together one migrates.
+// migrate brings the database to the last version of list, in one transaction. The transaction holds a lock, so that
+// only one of several processes that start together migrates.
 func (s *Store) migrate(ctx context.Context, list []string) error {
 	defer func(limit time.Duration) { s.opts.Timeout = limit }(s.opts.Timeout) // nothing else uses s yet
 	s.opts.Timeout = max(s.opts.Timeout, migrateTimeout)

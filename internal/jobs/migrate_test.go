@@ -17,7 +17,7 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// later is a schema with another version after the ones there are.
+// later returns the schema with more versions after the existing ones.
 func later(steps ...string) []string { return append(slices.Clone(migrations), steps...) }
 
 func testMigrations(t *testing.T, b backend) {
@@ -29,7 +29,7 @@ func testMigrations(t *testing.T, b backend) {
 		`ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'none'; CREATE INDEX jobs_tenant ON jobs (tenant);`,
 		`CREATE TABLE tenants (name TEXT PRIMARY KEY, weight {blob});`)
 
-	// A step that fails leaves nothing of the steps before it.
+	// If a step fails, the steps before it are rolled back too.
 	_, err := open(t.Context(), s.o, later(next[len(next)-2], `CREATE TABLE broken (`))
 	if err == nil {
 		t.Fatal("a broken step succeeded")

@@ -41,7 +41,7 @@ func testOrder(t *testing.T, b backend) {
 	if n := depth.Total(); n != 13 {
 		t.Errorf("%d jobs in all pools, want 13", n)
 	}
-	// A job keeps its place when it is put back.
+	// A returned job keeps its position.
 	w := s.take()
 	s.must(s.Return(s.ctx(), w.Lease, api.Returned{Uncounted: true}))
 	var got []string
@@ -54,7 +54,7 @@ func testOrder(t *testing.T, b backend) {
 	s.idle(api.Want{})
 }
 
-// Every job is taken once, by one of many takers in two processes.
+// testManyTakers checks that many takers in two processes take every job once.
 func testManyTakers(t *testing.T, b backend) {
 	const jobs, takers = 200, 16
 	s := b.open(t, nil)
@@ -101,8 +101,8 @@ func testManyTakers(t *testing.T, b backend) {
 	}
 }
 
-// A take whose caller gives up either returns the job or leaves it queued: a lease
-// that nobody holds would delay the job until it expires.
+// testCancelledTake checks that a take whose caller cancels it either returns the job or leaves it queued: a lease
+// without a holder would delay the job until it expires.
 func testCancelledTake(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("a", nil)
@@ -123,8 +123,8 @@ func testCancelledTake(t *testing.T, b backend) {
 	t.Logf("%d of 200 were taken", taken)
 }
 
-// Jobs are taken at the very moment that they are stored, and leases expire at
-// their deadline: clocks of virtual machines may stand still for a while.
+// testFrozenClock checks that jobs can be taken in the instant in which they are stored, and that leases expire exactly
+// at their deadline: clocks of virtual machines may stop for a while.
 func testFrozenClock(t *testing.T, b backend) {
 	var now atomic.Int64
 	now.Store(time.Now().UnixNano())
@@ -139,9 +139,9 @@ func testFrozenClock(t *testing.T, b backend) {
 	}
 }
 
-// While jobs are stored, no taker gets a job while a more urgent one is queued that
-// was stored before its call. Each other taker may have taken one of those and not
-// have reported it yet; a single taker makes no mistake at all.
+// testStrictOrder checks that while jobs are stored, no taker gets a job if a more urgent one was stored before its
+// call and is still queued. Each other taker may have taken one of those without having reported it yet; with a single
+// taker the order is exact.
 func testStrictOrder(t *testing.T, b backend) {
 	for _, takers := range []int{1, 4} {
 		t.Run(fmt.Sprint(takers, " takers"), func(t *testing.T) { strictOrder(t, b, takers) })
@@ -183,7 +183,7 @@ func strictOrder(t *testing.T, b backend, takers int) {
 	for i := range jobs {
 		p := rand.IntN(len(api.Priorities()))
 		id := fmt.Sprint("job", i)
-		mu.Lock() // or its taker could tell of it first
+		mu.Lock() // or its taker could report it first
 		s.put(id, func(j *api.Job) { j.Priority = api.Priorities()[p] })
 		waiting[id] = p
 		mu.Unlock()
@@ -202,8 +202,7 @@ func (b *bench) awaitCount() {
 	}
 }
 
-// The bound holds to the job when many submit at once, and each job that is
-// taken makes room for one.
+// testRoom checks that the limit is exact when many submit at once, and that each job that is taken makes room for one.
 func testRoom(t *testing.T, b backend) {
 	const bound = 10
 	s := b.open(t, func(o *Options) { o.MaxWaiting = bound })
@@ -229,12 +228,12 @@ func testRoom(t *testing.T, b backend) {
 	if stored != bound || refused != 4*bound {
 		t.Errorf("%d were stored and %d refused; the bound is %d", stored, refused, bound)
 	}
-	// From here on the rows are only counted again when a job has left.
+	// From here on, the rows are counted again only after a job has left.
 	s.capacity.mu.Lock()
 	s.capacity.counted = time.Now().Add(time.Hour)
 	s.capacity.mu.Unlock()
 	s.want(s.Room(s.ctx()), ErrFull)
-	s.capacity.jobLeft() // counted again, and full as before
+	s.capacity.jobLeft() // counted again, still full
 	s.want(s.Room(s.ctx()), ErrFull)
 	s.take()
 	s.must(s.Room(s.ctx()))
@@ -251,7 +250,7 @@ func testRoom(t *testing.T, b backend) {
 	s.must(err)
 	s.put("most", nil)
 
-	// What other processes put is counted after a while. SQLite has one process.
+	// Jobs that other processes put are counted after a while. SQLite has one process.
 	other := s.again()
 	other.SetMaxWaiting(0)
 	s.SetMaxWaiting(bound + 1)
@@ -260,14 +259,14 @@ func testRoom(t *testing.T, b backend) {
 		s.capacity.mu.Lock()
 		s.capacity.known, s.capacity.counted = bound, time.Now().Add(-age)
 		s.capacity.mu.Unlock()
-		s.must(s.Room(s.ctx())) // has them counted, and does not wait for it
+		s.must(s.Room(s.ctx())) // starts a count without waiting for it
 		s.awaitCount()
 		if err := s.Room(s.ctx()); errors.Is(err, ErrFull) != want {
 			t.Errorf("counted %v ago: %v, want full %t", age, err, want)
 		}
 	}
 
-	// Audits do not count, puts that are on their way do.
+	// Audits do not count; puts in progress do.
 	if created, err := s.PutAudit(s.ctx(), Audit{ID: "audit", Original: "most", Pool: defaultPool},
 		sampleJob()); !created ||
 		err != nil {
@@ -284,14 +283,14 @@ func testRoom(t *testing.T, b backend) {
 	}
 }
 
-// Takers and readers that wait are woken by changes in their own process and,
-// with PostgreSQL, in another one, without a poll.
+// testWakeUps checks that changes in the same process and, with PostgreSQL, in another one wake waiting takers and
+// readers without a poll.
 func testWakeUps(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.poll = time.Hour })
 	other := s
 	if s.driver.listen != nil {
 		other = s.again()
-		// The listener begins some time after Open.
+		// The listener starts some time after Open.
 		testkit.WaitFor(t, time.Minute, "the stores to listen", func() bool {
 			var n int
 			s.must(
@@ -299,7 +298,7 @@ func testWakeUps(t *testing.T, b backend) {
 					`SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND datname = current_database()`).Scan(&n))
 			return n == 2
 		})
-		// What two processes know of the database's clock differs.
+		// The clock readings of two processes differ.
 		other.setClock(other.now().Add(time.Second), other.opts.elapsed())
 	}
 	for i, from := range []*bench{s, other} {
@@ -325,7 +324,7 @@ func testWakeUps(t *testing.T, b backend) {
 	}
 	done := make(chan api.Report, 1)
 	go func() {
-		rep, err := s.Wait(t.Context(), "a1") // which would return the report when a deadline has passed
+		rep, err := s.Wait(t.Context(), "a1") // would return the report at a deadline
 		if err != nil {
 			t.Error(err)
 		}
@@ -346,7 +345,7 @@ func testWakeUps(t *testing.T, b backend) {
 	if rep, err := s.Wait(ctx, "b1"); err != nil || rep.State != api.Running {
 		t.Errorf("waiting ended with %+v, %v", rep, err)
 	}
-	// A job that is returned wakes its watchers and a taker.
+	// A returned job wakes its watchers and a taker.
 	running, lost := s.get("b1").Lease, make(chan error, 1)
 	go func() { lost <- s.Lost(s.ctx(), running) }()
 	s.waitForWatcher("b1")
@@ -377,8 +376,8 @@ func (b *bench) waitForWatcher(id string) {
 	})
 }
 
-// Without notifications a poll finds what another process did, and what time
-// brings: the end of a lease and of a delay.
+// testPolling checks that without notifications a poll finds changes of another process and of time: the end of a lease
+// and of a delay.
 func testPolling(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.poll = 10 * time.Millisecond })
 	s.driver.notify = func(string) {}

@@ -20,7 +20,7 @@ type operation struct {
 	do   func(*bench) error
 }
 
-// changes are all calls that write. Each has something to change, in this order.
+// changes returns all calls that write. Each has something to change, in this order.
 func changes(returned, finished api.Lease) []operation {
 	return []operation{
 		{"put", func(s *bench) error {
@@ -44,7 +44,7 @@ func changes(returned, finished api.Lease) []operation {
 	}
 }
 
-// reads are all calls that do not write.
+// reads returns all calls that do not write.
 func reads() []operation {
 	return []operation{
 		{"get", func(s *bench) error { _, err := s.Get(s.ctx(), "old"); return err }},
@@ -68,9 +68,9 @@ func reads() []operation {
 	}
 }
 
-// testOutage makes the database fail in one way and come back, without opening
-// it again: meanwhile every change is refused as unavailable and changes nothing,
-// reads work where they can, and afterwards all of it works.
+// testOutage makes the database fail in one way and recover, without opening it again. It checks that every change
+// meanwhile fails with ErrUnavailable and changes nothing, that reads work if they can, and that everything works
+// afterwards.
 func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (works func())) {
 	var mu sync.Mutex // guards counted
 	counted := 0
@@ -110,7 +110,7 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 		}
 	}
 	s.want(s.Check(), api.ErrUnavailable)
-	s.must(s.Emit(finished, 1, api.TestReport{Name: "1"})) // which the report repeats
+	s.must(s.Emit(finished, 1, api.TestReport{Name: "1"})) // the report repeats it
 	mu.Lock()
 	if want := len(changes(returned, finished)); counted < want {
 		t.Errorf("%d failures were reported, want at least %d", counted, want)
@@ -120,7 +120,7 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 	works()
 	testkit.WaitFor(t, time.Minute, "the check to pass", func() bool { return s.Check() == nil })
 	after := dump(s)
-	for i := range after { // the event may be stored now
+	for i := range after { // the event may have been stored by now
 		if after[i].Report.State == api.Running {
 			after[i].Report.Tests = nil
 		}
@@ -135,8 +135,8 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 	}
 }
 
-// A file system may fail every write under an open database, as one does that
-// the kernel has made read-only.
+// TestFailingWrites checks a file system that fails every write under an open database, like one that the kernel has
+// made read-only.
 func TestFailingWrites(t *testing.T) {
 	testOutage(t, sqliteBackend(), true, func(s *bench) func() { return failWrites(s.t) })
 }
@@ -144,14 +144,14 @@ func TestFailingWrites(t *testing.T) {
 func testServerAway(t *testing.T, server *postgres.Server) {
 	testOutage(t, postgresBackend(server), false, func(s *bench) func() {
 		server.Kill(t)
-		// Its other processes answer until they notice.
+		// The other processes of the server respond until they notice.
 		testkit.WaitFor(t, time.Minute, "the server to be gone",
 			func() bool { return s.SetValue(s.ctx(), 1, "value") != nil })
 		return func() { server.Restart(t) }
 	})
 }
 
-// A standby, or a server whose operator made it so, is read-only.
+// testServerReadOnly checks a read-only server: a standby, or one that an operator made read-only.
 func testServerReadOnly(t *testing.T, server *postgres.Server) {
 	testOutage(t, postgresBackend(server), true, func(s *bench) func() {
 		set := func(statement string) {

@@ -9,9 +9,8 @@ import (
 	"judged/internal/api"
 )
 
-// outbox buffers test events that are not stored yet, and jobs whose stored test
-// events are obsolete. One transaction writes all of them: a transaction for each
-// would cost a synced write per test.
+// outbox buffers test events that are not stored yet, and jobs whose stored test events are obsolete. One transaction
+// writes all of them: separate transactions would cost a synced write per test.
 type outbox struct {
 	wake chan struct{}
 
@@ -29,8 +28,7 @@ type bufferedEvent struct {
 const (
 	// deliverEvery is the minimum time between two transactions.
 	deliverEvery = 20 * time.Millisecond
-	// maxBuffered limits the events in memory while the database is down. Events
-	// that are dropped are in the report.
+	// maxBuffered limits the events in memory while the database is down. The report has the events that are dropped.
 	maxBuffered = 10_000
 )
 
@@ -43,7 +41,7 @@ func (o *outbox) put(t bufferedEvent) {
 	wakeUp(o.wake)
 }
 
-// drop deletes the test events of a job that has ended.
+// drop schedules the deletion of the test events of a job that has ended.
 func (o *outbox) drop(seq int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +79,7 @@ func (s *Store) deliver(life context.Context) {
 	}
 }
 
-// storeEvents is fenced: it inserts only events of attempts that have their job.
+// storeEvents inserts only events of attempts that still have their job.
 func (s *Store) storeEvents(ctx context.Context, tests []bufferedEvent, ended []int64) error {
 	insert := s.driver.sql(`INSERT INTO events (job, number, body) SELECT seq, CAST(?1 AS BIGINT), ?2 FROM jobs
 WHERE id = ?3 AND attempt = ?4 AND +state = 1 ON CONFLICT (job, number) DO NOTHING`)

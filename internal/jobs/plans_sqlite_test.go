@@ -14,13 +14,14 @@ import (
 	"judged/internal/testkit"
 )
 
-// scansSQLite are plans that read a whole table or index, by how their statements begin, and why.
+// scansSQLite lists plans that may read a whole table or index: start of the statement -> reason.
 var scansSQLite = map[string]string{
 	"SELECT pool, priority, COUNT(*) FROM jobs": "counts the queue, in the background",
 	"DELETE FROM key_value":                     "reads all values once a minute",
 }
 
-// TestPlansSQLite asks for the plan of every statement. SQLite has no statistics here, so it does not depend on the data.
+// TestPlansSQLite checks the plan of every statement. SQLite has no statistics here, so the plan does not depend on the
+// data.
 func TestPlansSQLite(t *testing.T) {
 	testkit.Need(t, testkit.Time)
 	s, err := connect(Options{File: filepath.Join(t.TempDir(), "judged.db"), MaxWaiting: 1000, MaxJobs: 10})
@@ -67,7 +68,7 @@ func TestPlansSQLite(t *testing.T) {
 				continue // a page of the list without a filter
 			}
 			if strings.HasPrefix(step, "SCAN rejudgings USING INDEX rejudgings_unfinished") {
-				continue // has nothing else
+				continue // has no other index
 			}
 			whole := regexp.MustCompile(`^SCAN (jobs|j|labels|l|events|audits|key_value|rejudg\w+|r)\b`).MatchString(step)
 			sorts := strings.HasPrefix(step, "USE TEMP B-TREE FOR ORDER BY")
@@ -108,8 +109,8 @@ func explainSQLite(t *testing.T, db *sql.DB, text string) (steps []string) {
 	return steps
 }
 
-// TestStepsSQLite compares the time of each step of a job next to many jobs that cannot be taken with that in an empty
-// database, in turns.
+// TestStepsSQLite compares the time of each step of a job in a database with many jobs that cannot be taken and in an
+// empty one, alternately.
 func TestStepsSQLite(t *testing.T) {
 	testkit.Need(t, testkit.Time)
 	be := sqliteBackend()

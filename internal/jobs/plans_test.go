@@ -23,18 +23,18 @@ import (
 	"judged/internal/testkit/postgres"
 )
 
-// The database of the tests of plans.
+// Sizes of the database for the tests of plans.
 const (
 	planDone    = 1_000_000
 	planWaiting = 100_000
 	planDelayed = 100_000
 )
 
-// touched limits the blocks of 8 KiB that one statement reads or writes: a row of a table with ten indexes in trees of
-// three levels, a few times.
+// touched limits the blocks of 8 KiB that one statement reads or writes: enough for a few updates of a row of a table
+// with ten indexes of three levels.
 const touched = 300
 
-// planExceptions are statements that may touch more, by how they begin, and why.
+// planExceptions lists statements that may touch more: start of the statement -> reason.
 var planExceptions = map[string]string{
 	`SELECT pool, priority, COUNT(*) FROM jobs WHERE parked`: "counts the queue, in the background",
 	`SELECT finished FROM jobs WHERE finished`:               "counts as many as are kept, once a minute",
@@ -49,7 +49,7 @@ WHERE finished`: "reads all that were judged since a time, for judged fairness",
 	"DELETE FROM key_value":           "reads all values once a minute",
 }
 
-// plansElsewhere are statements that a running daemon does not execute, by how they begin, and why.
+// plansElsewhere lists statements that a running daemon does not execute: start of the statement -> reason.
 var plansElsewhere = map[string]string{
 	"SELECT * FROM ": "backup", "SELECT MAX(version)": "backup",
 	"SELECT (SELECT MAX(version)": "restore", "INSERT INTO %s": "restore", "DELETE FROM %s": "restore",
@@ -62,8 +62,8 @@ var plansElsewhere = map[string]string{
 	"SELECT set_config":                     "reads no table",
 }
 
-// TestPlans runs every statement next to many jobs with statistics of different times, and holds the blocks against a
-// bound that does not depend on the number of jobs.
+// TestPlans runs every statement next to many jobs, with statistics of different times, and compares the number of
+// blocks with a limit that does not depend on the number of jobs.
 func TestPlans(t *testing.T) {
 	testkit.Need(t, testkit.Time)
 	server := postgres.Start(t, "fsync=off", "synchronous_commit=off", "autovacuum=off", "shared_buffers=256MB",
@@ -106,7 +106,7 @@ func TestPlans(t *testing.T) {
 		}
 	}
 
-	early := open() // its plans are made and kept while there is next to nothing
+	early := open() // its plans are made and kept while the database is almost empty
 	for range 6 {
 		early.exercise("early")
 	}
@@ -147,8 +147,8 @@ SELECT 'a' || i, 'o', i % 4, 'default', 'n', '', now, now FROM generate_series(1
 	}
 }
 
-// testOldSnapshot ends jobs while a snapshot, as of judged backup, keeps the server from removing their entries. Looking at
-// the whole line reads all of them, and may not happen each time.
+// testOldSnapshot ends jobs while a snapshot, such as that of judged backup, keeps the server from removing their
+// entries. Searching the whole queue reads all of them, and must not happen each time.
 func testOldSnapshot(t *testing.T, server *postgres.Server, quiet *Store, b *bench) {
 	old, err := quiet.write.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
@@ -162,7 +162,7 @@ func testOldSnapshot(t *testing.T, server *postgres.Server, quiet *Store, b *ben
 (SELECT seq FROM jobs WHERE parked = 0 AND finished = 0 ORDER BY seq LIMIT 50000)`); err != nil {
 		t.Fatal(err)
 	}
-	b.take() // and learns where the line begins
+	b.take() // and learns where the queue begins
 	const takes = 50
 	start := server.LogSize(t)
 	for range takes {
@@ -175,8 +175,8 @@ func testOldSnapshot(t *testing.T, server *postgres.Server, quiet *Store, b *ben
 	}
 }
 
-// testHeapOnly makes changes that no index needs, and reads from the statistics of the server how many were made
-// within a page.
+// testHeapOnly makes changes that affect no index, and reads from the statistics of the server how many were heap-only
+// (HOT) updates.
 func testHeapOnly(t *testing.T, quiet *Store, b *bench) {
 	updates := func() (all, heapOnly int) {
 		t.Helper()
@@ -207,7 +207,7 @@ pg_stat_get_tuples_hot_updated(oid) FROM pg_class WHERE relname = 'jobs'`).Scan(
 	}
 }
 
-// awaitFlush has the sessions of a store report their statistics.
+// awaitFlush makes the sessions of a store report their statistics.
 func (b *bench) awaitFlush() {
 	b.t.Helper()
 	conns := make([]*sql.Conn, 0, postgresConnections)
@@ -223,7 +223,7 @@ func (b *bench) awaitFlush() {
 	}
 }
 
-// fillJobs adds jobs of one kind by the database.
+// fillJobs adds jobs of one kind with a statement of the database.
 func fillJobs(t *testing.T, s *Store, what string, n int) {
 	t.Helper()
 	body, err := packJSON(sampleJob())
@@ -255,7 +255,7 @@ INSERT INTO labels (label, created, job) SELECT ?3, created, seq FROM new`, what
 	defer func(limit time.Duration) { s.opts.Timeout = limit }(s.opts.Timeout)
 	s.opts.Timeout = time.Hour
 	err = s.tx(t.Context(), "fill", func(ctx context.Context, tx *sql.Tx) error {
-		var indexes []string // made again at the end, which takes less time
+		var indexes []string // recreated at the end, which takes less time
 		found, err := tx.QueryContext(ctx, `SELECT indexdef FROM pg_indexes WHERE indexdef ~ '^CREATE INDEX (jobs|labels)_'
 AND $1`, n > planWaiting)
 		if err == nil {
@@ -286,7 +286,7 @@ AND $1`, n > planWaiting)
 	t.Logf("%d %s jobs in %v", n, what, time.Since(start).Round(time.Millisecond))
 }
 
-// exercise calls everything that executes a statement. prefix keeps its jobs apart from others.
+// exercise calls every function that executes a statement. prefix separates its jobs from others.
 func (b *bench) exercise(prefix string) {
 	b.t.Helper()
 	ctx := b.ctx()
@@ -353,7 +353,7 @@ func (b *bench) exercise(prefix string) {
 	b.must(b.Emit(late.Lease, 1, sampleReport(api.Accepted).Tests[0]))
 	testkit.WaitFor(b.t, time.Minute, "an event", func() bool { return len(b.get(late.ID).Report.Tests) == 1 })
 	must(b.Cancel(ctx, late.ID))
-	for w := take(api.Want{}); w.Report.Priority == api.Contest; w = take(api.Want{}) { // then others, next to an empty line
+	for w := take(api.Want{}); w.Report.Priority == api.Contest; w = take(api.Want{}) { // then others
 		b.must(b.Return(ctx, w.Lease, api.Returned{Delay: time.Hour, Uncounted: true}))
 	}
 	must(b.Reclaim(ctx, prefix))
@@ -374,7 +374,7 @@ func (b *bench) exercise(prefix string) {
 	b.awaitCount()
 }
 
-// PutAuditOf puts an audit and compares it.
+// PutAuditOf stores an audit and compares it.
 func (b *bench) PutAuditOf(ctx context.Context, prefix string, w api.Work) error {
 	a := Audit{ID: prefix + "audit", Original: w.ID, Pool: defaultPool, Origin: "n1", Stage: Learning}
 	_, err := b.PutAudit(ctx, a, w.Job)
@@ -449,10 +449,10 @@ func (b *bench) exerciseValues(prefix string) {
 	b.must(errors.Join(err, list, deleted, values, changed))
 }
 
-// cost is what a statement has cost.
+// cost is the cost of a statement.
 type cost struct {
 	most int    // blocks of one execution
-	plan string // that of the most
+	plan string // plan of that execution
 	over int    // executions with more blocks than touched
 }
 
@@ -489,7 +489,7 @@ func planned(t *testing.T, log string) map[string]cost {
 	return all
 }
 
-// statements returns how the statements in the package's code begin.
+// statements returns the beginnings of the statements in the package's code.
 func statements(t *testing.T) (all []string) {
 	t.Helper()
 	begin := regexp.MustCompile(`^\s*((?:SELECT|INSERT|UPDATE|DELETE) [^?{%]*)`)

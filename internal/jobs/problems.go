@@ -9,13 +9,13 @@ import (
 	"judged/internal/api"
 )
 
-// problemValues is the first part of the names of values that are problems. They and
-// their blobs are kept until they are replaced.
+// problemValues is the first part of the names of values that are problems. Problems and their blobs are kept until
+// they are replaced.
 const problemValues = "problem"
 
-// Editor changes problems.
+// Editor is someone who changes problems.
 type Editor struct {
-	Name string // of the token, "" if none is needed
+	Name string // name of the token, "" if no token is needed
 	Any  bool   // may change the problems of others
 }
 
@@ -27,9 +27,8 @@ func (e Editor) Check(p api.Problem) error {
 	return fmt.Errorf("change problem %q: %w", p.ID, ErrNotOwner)
 }
 
-// PutProblem stores a problem in place of the one with its ID, and returns it with its
-// owner. When it returns, the problem is durable. created is false when it was stored
-// before in this version.
+// PutProblem stores a problem, replaces the one with the same ID, and returns it with its owner. When it returns, the
+// problem is durable. created is false if this version was already stored.
 func (s *Store) PutProblem(ctx context.Context, p api.Problem, by Editor) (stored api.Problem, created bool, err error) {
 	for changed := false; !changed; {
 		var old api.Problem
@@ -51,8 +50,7 @@ func (s *Store) PutProblem(ctx context.Context, p api.Problem, by Editor) (store
 	return p, created, nil
 }
 
-// DeleteProblem deletes a problem. Jobs that were accepted have its tests, and their
-// blobs are kept for them.
+// DeleteProblem deletes a problem. Accepted jobs have its tests, and the blobs of those jobs are kept.
 func (s *Store) DeleteProblem(ctx context.Context, id string, by Editor) error {
 	for deleted := false; !deleted; {
 		var old api.Problem
@@ -73,7 +71,7 @@ func (s *Store) DeleteProblem(ctx context.Context, id string, by Editor) error {
 	return nil
 }
 
-// Problem returns the problem with an ID. The error is ErrNoProblem if it does not exist.
+// Problem returns the problem with an ID, or ErrNoProblem if it does not exist.
 func (s *Store) Problem(ctx context.Context, id string) (api.Problem, error) {
 	var p api.Problem
 	found, err := s.Value(ctx, &p, problemValues, id)
@@ -83,8 +81,8 @@ func (s *Store) Problem(ctx context.Context, id string) (api.Problem, error) {
 	return p, err
 }
 
-// Problems returns a page of at most limit problems in the order of their IDs, and the
-// cursor of the next page, "" after the last one.
+// Problems returns a page of up to limit problems in the order of their IDs, and the cursor of the next page, or ""
+// after the last one.
 func (s *Store) Problems(ctx context.Context, after string, limit int) (page []api.ProblemSummary, next string,
 	err error) {
 	start, end := valueRange(problemValues)

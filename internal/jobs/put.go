@@ -16,15 +16,14 @@ import (
 // Submission is a job to be judged.
 type Submission struct {
 	ID         string
-	BodyDigest string  // of the request, to recognize a repeated one
+	BodyDigest string  // digest of the request, to recognize a repeated one
 	Job        api.Job // its files are blobs
-	Pool       string  // that judges it; "" is that of the job
+	Pool       string  // pool that judges it; "" means that of the job
 }
 
-// Put stores a queued job. When it returns, the job is durable. created is false
-// when the same submission was stored before: then Put changes nothing and
-// returns the stored record. The error is ErrConflict when the ID has another
-// body, and ErrFull when too many jobs are queued.
+// Put stores a queued job. When it returns, the job is durable. created is false if the same submission was stored
+// before; then Put changes nothing and returns the stored record. Put returns ErrConflict if the ID has another body,
+// and ErrFull if too many jobs are queued.
 func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool, err error) {
 	if !ValidStoredID(n.ID) {
 		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrBadID)
@@ -54,7 +53,7 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	return rec, false, err
 }
 
-// slotClassOf is the class of slots that a job asks for.
+// slotClassOf returns the slot class that a job asks for.
 func slotClassOf(j api.Job) slotClass {
 	k := slotClass{pool: j.Pool, width: j.CPUs}
 	if k.pool == "" {
@@ -68,10 +67,10 @@ const defaultPool = "default"
 const insertJob = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job)
 VALUES (?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING RETURNING seq`
 
-// createdArg is the index of the time of creation among the arguments of insertJob.
+// createdArg is the index of the creation time among the arguments of insertJob.
 const createdArg = 5
 
-// insert stores the row and its labels. created is false when the ID exists.
+// insert stores the row and its labels. created is false if the ID exists.
 func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created bool, err error) {
 	rec, args, err := s.newRow(n)
 	if err != nil {
@@ -109,11 +108,11 @@ func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
 	return rec, []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}, nil
 }
 
-// insertLabelled inserts a job and its labels in one transaction, and what more inserts.
+// insertLabelled inserts a job, its labels and what more inserts in one transaction.
 func (s *Store) insertLabelled(
 	ctx context.Context, labels map[string]string, args []any, more func(context.Context, *sql.Tx) error,
 ) (created bool, err error) {
-	// Preparing needs a connection, and the transaction holds SQLite's only one that writes.
+	// Prepared before the transaction, which holds SQLite's only connection that writes.
 	main, err := s.statement(ctx, s.write, insertJob)
 	if err != nil {
 		return false, s.explain(ctx, "put job", err)
@@ -157,8 +156,8 @@ func insertLabels(n int) string {
 	return text.String()
 }
 
-// labelHash is what the index stores of a label: it has a fixed length, and none of
-// the bytes that a text column of PostgreSQL refuses.
+// labelHash returns what the index stores for a label: a fixed length without the bytes that a text column of
+// PostgreSQL refuses.
 func labelHash(key, value string) []byte {
 	sum := sha256.Sum256([]byte(key + "\x00" + value))
 	return sum[:16]

@@ -10,7 +10,7 @@ import (
 	"judged/internal/api"
 )
 
-// testRecheck has a job judged by a node, which may not judge it again for a while, and by another one.
+// testRecheck checks that a rechecked job goes to another node, and that its first node may not take it for a while.
 func testRecheck(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("1", func(j *api.Job) { j.Priority = api.Contest })

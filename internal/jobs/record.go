@@ -15,19 +15,19 @@ import (
 	"judged/internal/api"
 )
 
-// Record is everything that is kept about a job.
+// Record is everything that is stored about a job.
 type Record struct {
 	ID         string
-	BodyDigest string // of the request that created it
+	BodyDigest string // digest of the request that created it
 	Job        api.Job
-	Pool       string     // that judges it, or has; that of the job unless another one decides; only Put and Get know it
-	Report     api.Report // its attempt does not count excused ones
-	Host       string     // that runs it
+	Pool       string     // pool that judges or judged it, by default that of the job; only Put and Get set it
+	Report     api.Report // its attempt excludes uncounted ones
+	Host       string     // host that runs it
 	CPUs       string     // kernel list, while it runs
 	Lease      api.Lease  // the last one
 }
 
-// The numbers of the states in the database.
+// The numbers of states in the database.
 const (
 	queued = iota
 	running
@@ -62,14 +62,14 @@ func timeOf(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// auditPriority is the number of api.Audit, after those of submitted jobs.
+// auditPriority is the number of api.Audit, which follows those of submitted jobs.
 const auditPriority = 4
 
 func priorityNumber(p api.Priority) int {
 	return slices.Index(api.AllPriorities(), cmp.Or(p, api.Practice))
 }
 
-// report is the report without tests. head has the members that are not columns.
+// report returns the report without tests. head has the members that are not columns.
 func (r *row) report() (api.Report, error) {
 	var rep api.Report
 	if r.head != nil {
@@ -120,8 +120,7 @@ func (r *row) record(digest string, body, tests []byte) (Record, error) {
 	return rec, nil
 }
 
-// Get returns a job. The report of a running one has the tests that were judged
-// so far.
+// Get returns a job. The report of a running job has the tests judged so far.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	r, rec, err := s.get(ctx, id, "tests")
 	if err == nil && r.state == running {
@@ -133,15 +132,15 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	return rec, nil
 }
 
-// GetShort returns a job whose report has no tests: they are most of what is stored.
+// GetShort returns a job whose report has no tests: tests are most of the data.
 func (s *Store) GetShort(ctx context.Context, id string) (Record, error) {
 	_, rec, err := s.get(ctx, id, "NULL")
 	return rec, err
 }
 
-// get reads a job, with the column or value that has its tests.
+// get reads a job. tests is the column or value that has its tests.
 func (s *Store) get(ctx context.Context, id, tests string) (r row, rec Record, err error) {
-	if !ValidStoredID(id) { // PostgreSQL refuses some texts
+	if !ValidStoredID(id) { // PostgreSQL refuses some strings
 		return r, Record{}, fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
 	found := false
@@ -168,7 +167,7 @@ func (s *Store) readRow(ctx context.Context, id string) (row, error) {
 	return s.readRowTo(ctx, "read job", id)
 }
 
-// readRowTo is readRow as a part of an operation.
+// readRowTo is like readRow but reports errors under the given operation.
 func (s *Store) readRowTo(ctx context.Context, operation, id string) (row, error) {
 	var r row
 	if !ValidStoredID(id) {
@@ -184,13 +183,12 @@ func (s *Store) readRowTo(ctx context.Context, operation, id string) (row, error
 	return r, err
 }
 
-// The first byte of a packed column is its encoding.
+// The first byte of a packed column identifies its encoding.
 const (
 	packedPlain = 0
 	packedS2    = 1
-	// packAbove is the size from which compression is worthwhile, in bytes. Measured on a
-	// report of 2000 runs, 725 kB of JSON: s2 leaves 27 % in 1 ms, zstd 16 % in
-	// 6 ms, gzip 15 % in 12 ms.
+	// packAbove is the size in bytes from which compression pays off. Measured on a report of 2000 runs, 725 kB of
+	// JSON: s2 leaves 27 % in 1 ms, zstd 16 % in 6 ms, gzip 15 % in 12 ms.
 	packAbove = 512
 	// maxUnpacked limits the memory that a damaged length can request, in bytes.
 	maxUnpacked = 512 << 20

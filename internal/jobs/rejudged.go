@@ -10,13 +10,13 @@ import (
 	"judged/internal/api"
 )
 
-// applyBatch is how many reports one transaction replaces, so that writers are not delayed for long.
+// applyBatch is the number of reports that one transaction replaces, so that writers are not delayed for long.
 const applyBatch = 50
 
-// ApplyRejudging gives each original its new report. The old one stays with the job that judged it again. A job keeps
-// its report where the new one has no verdict on the program, such as IE, or where one of the two was cancelled or
-// deleted. Applying again changes nothing, and completes what was interrupted. The error is ErrFinal before all jobs are
-// judged and after a cancellation.
+// ApplyRejudging gives each original its new report. The old report stays with the job that judged it again. A job
+// keeps its report if the new one has no verdict on the program, such as IE, or if either job was cancelled or deleted.
+// Applying again changes nothing, except that it completes an interrupted call. ApplyRejudging returns ErrFinal before
+// all jobs are judged and after a cancellation.
 func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 	v, err := s.Rejudging(ctx, id)
 	if err != nil {
@@ -40,8 +40,8 @@ func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 	return s.CompleteRejudging(ctx, id)
 }
 
-// CancelRejudging ends a rejudging without a change, and cancels those of its jobs that have not ended. Cancelling again
-// changes nothing. The error is ErrFinal if it was applied or failed.
+// CancelRejudging ends a rejudging without changing reports, and cancels its unfinished jobs. Cancelling again changes
+// nothing. CancelRejudging returns ErrFinal if the rejudging was applied or failed.
 func (s *Store) CancelRejudging(ctx context.Context, id string) error {
 	if err := s.endRejudging(ctx, "cancel", id, rejudgingCancelled, rejudgingFilling); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (s *Store) CancelRejudging(ctx context.Context, id string) error {
 	return s.CompleteRejudging(ctx, id)
 }
 
-// CompleteRejudging does what is left of one that is applied or cancelled, also after the call that did it was
-// interrupted. It may be called while another one is under way.
+// CompleteRejudging completes the application or cancellation of a rejudging, also after the call that started it was
+// interrupted. Calls may overlap.
 func (s *Store) CompleteRejudging(ctx context.Context, id string) error {
 	row, err := s.rejudging(ctx, id)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) CompleteRejudging(ctx context.Context, id string) error {
 	}
 }
 
-// cancelBatch cancels some jobs of a rejudging that have not ended, and returns how many there were.
+// cancelBatch cancels some unfinished jobs of a rejudging, and returns how many there were.
 func (s *Store) cancelBatch(ctx context.Context, id string) (int, error) {
 	var unfinished []string
 	err := s.rows(ctx, s.read, query{"read rejudging", `SELECT r.id FROM rejudged r JOIN jobs j ON j.id = r.id
@@ -100,7 +100,7 @@ WHERE r.rejudging = ?1 AND +j.state < 2 LIMIT ?2`, []any{id, applyBatch}}, func(
 	return len(unfinished), err
 }
 
-// endRejudging ends one that is open, or in another state from which that is possible.
+// endRejudging ends a rejudging that is open or in the state from.
 func (s *Store) endRejudging(ctx context.Context, verb, id string, state, from int) error {
 	n, err := s.exec(ctx, verb+" rejudging", `UPDATE rejudgings SET state = ?1, ended = ?2, progress = ?3
 WHERE id = ?4 AND state IN (?5, ?6)`, state, s.now().UnixNano(), workLeft, id, rejudgingOpen, from)
@@ -114,7 +114,7 @@ WHERE id = ?4 AND state IN (?5, ?6)`, state, s.now().UnixNano(), workLeft, id, r
 	return err
 }
 
-// applyBatch replaces the reports of some jobs and returns how many it was about.
+// applyBatch replaces the reports of some jobs and returns how many jobs it handled.
 func (s *Store) applyBatch(ctx context.Context, id string) (n int, err error) {
 	err = s.tx(ctx, "apply rejudging", func(ctx context.Context, tx *sql.Tx) error {
 		pairs, err := s.unapplied(ctx, tx, id)

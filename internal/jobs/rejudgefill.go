@@ -14,23 +14,23 @@ import (
 // workLeft is the progress of a rejudging that was just stored, applied or cancelled.
 const workLeft = "{}"
 
-// UnfinishedRejudging is a rejudging with work left: it is filled, applied or cancelled.
+// UnfinishedRejudging is a rejudging with work left: it is being filled, applied or cancelled.
 type UnfinishedRejudging struct {
 	ID        string
 	State     api.RejudgingState // RejudgingFilling, RejudgingApplying or RejudgingCancelled
 	CreatedAt time.Time
-	Request   api.RejudgingRequest // while it is filled
+	Request   api.RejudgingRequest // set while it is filled
 	Progress  RejudgingProgress
-	Broken    error // why it cannot be filled
+	Broken    error // reason why it cannot be filled
 
-	stored string // Progress as it is stored
+	stored string // Progress as stored
 }
 
-// RejudgingProgress is how far the selection of the jobs of a rejudging is.
+// RejudgingProgress is the progress of selecting the jobs of a rejudging.
 type RejudgingProgress struct {
-	Named    int    `json:"named,omitempty"` // jobs of the request that were looked up
+	Named    int    `json:"named,omitempty"` // number of jobs of the request that were looked up
 	After    string `json:"after,omitempty"` // cursor of the list that the filter selects from
-	Jobs     int    `json:"jobs,omitempty"`  // that were selected and not skipped
+	Jobs     int    `json:"jobs,omitempty"`  // number of jobs that were selected and not skipped
 	Selected bool   `json:"selected,omitempty"`
 }
 
@@ -38,11 +38,11 @@ type RejudgingProgress struct {
 type SelectedJob struct {
 	ID      string
 	Verdict api.Verdict
-	Skipped string // why it cannot be judged again
+	Skipped string // reason why it cannot be judged again
 }
 
-// UnfinishedRejudgings returns the rejudgings with work left, oldest first, at most limit of them. The work
-// needs no lock: a step changes nothing if another process was faster.
+// UnfinishedRejudgings returns up to limit rejudgings with work left, oldest first. The work needs no lock: a step
+// changes nothing if another process was faster.
 func (s *Store) UnfinishedRejudgings(ctx context.Context, limit int) (all []UnfinishedRejudging, err error) {
 	err = s.rows(ctx, s.read, query{"read rejudgings", `SELECT ` + rejudgingColumns + ` FROM rejudgings
 WHERE progress <> '' ORDER BY created, id LIMIT ?1`, []any{limit}}, func(rows *sql.Rows) error {
@@ -69,11 +69,12 @@ WHERE progress <> '' ORDER BY created, id LIMIT ?1`, []any{limit}}, func(rows *s
 	return all, err
 }
 
-// RejudgingStored is sent to after this process has stored a rejudging. Other processes have to look for it.
+// RejudgingStored returns a channel that receives a value after this process has stored a rejudging. Other processes
+// have to poll.
 func (s *Store) RejudgingStored() <-chan struct{} { return s.rejudgings }
 
-// SelectRejudged adds jobs to a rejudging and sets its progress to next, whose Jobs it counts. The error is ErrFinal if
-// the rejudging is not filled any more, or another process has set its progress.
+// SelectRejudged adds jobs to a rejudging and sets its progress to next, whose Jobs it counts. It returns ErrFinal if
+// the rejudging is no longer being filled, or if another process has set its progress.
 func (s *Store) SelectRejudged(ctx context.Context, u UnfinishedRejudging, found []SelectedJob,
 	next RejudgingProgress) error {
 	return s.tx(ctx, "put rejudging", func(ctx context.Context, tx *sql.Tx) error {
@@ -123,7 +124,7 @@ func notFilled(id string) error {
 	return fmt.Errorf("fill rejudging %q: it has ended, or another process fills it: %w", id, api.ErrFinal)
 }
 
-// UnqueuedJobs returns IDs of selected jobs of a rejudging that are not queued yet, at most limit of them.
+// UnqueuedJobs returns the IDs of up to limit selected jobs of a rejudging that are not queued yet.
 func (s *Store) UnqueuedJobs(ctx context.Context, id string, limit int) (originals []string, err error) {
 	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT original FROM rejudged WHERE rejudging = ?1 AND state = ?2
 ORDER BY original LIMIT ?3`, []any{id, rejudgedSelected, limit}}, func(rows *sql.Rows) error {
@@ -135,15 +136,15 @@ ORDER BY original LIMIT ?3`, []any{id, rejudgedSelected, limit}}, func(rows *sql
 	return originals, err
 }
 
-// SkipRejudged leaves out a selected job of a rejudging.
+// SkipRejudged skips a selected job of a rejudging.
 func (s *Store) SkipRejudged(ctx context.Context, id string, skipped api.SkippedJob) error {
 	_, err := s.exec(ctx, "put rejudging", `UPDATE rejudged SET state = ?1, reason = ?2 WHERE id = ?3 AND state = ?4`,
 		rejudgedSkipped, skipped.Reason, RejudgeID(id, skipped.Job), rejudgedSelected)
 	return err
 }
 
-// RejudgingRoom is how many jobs a rejudging may queue now: rejudgings fill half of the queue, so that there is room for
-// the jobs of contestants.
+// RejudgingRoom returns the number of jobs that a rejudging may queue now: rejudgings use at most half of the queue, so
+// that there is room for the jobs of contestants.
 func (s *Store) RejudgingRoom(ctx context.Context) (int, error) {
 	depths, err := s.Depth(ctx)
 	most := int(s.maxWaiting.Load())
@@ -153,8 +154,8 @@ func (s *Store) RejudgingRoom(ctx context.Context) (int, error) {
 	return max(max(most/2, 1)-depths.Total(), 0), err
 }
 
-// QueueRejudged queues the job that judges a selected one again, once. old is the verdict now. The errors are ErrFull,
-// and ErrFinal if the rejudging is not filled any more.
+// QueueRejudged queues the job that judges a selected one again, once. old has the current verdict. QueueRejudged
+// returns ErrFull, or ErrFinal if the rejudging is no longer being filled.
 func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n Submission) error {
 	reserved, err := s.reserve(ctx)
 	if err != nil {
@@ -187,13 +188,13 @@ func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n
 	return nil
 }
 
-// errQueued rolls back what queues a job twice.
+// errQueued rolls back a transaction that would queue a job twice.
 var errQueued = errors.New("the job was queued before")
 
 // claimSelected turns a selected job into a queued one.
 func (s *Store) claimSelected(ctx context.Context, tx *sql.Tx, id string, old SelectedJob) error {
 	state := -1
-	// Held until the commit, so that a cancellation finds the job.
+	// Locked until the commit, so that a cancellation finds the job.
 	found, err := tx.QueryContext(ctx, s.driver.sql(`SELECT state FROM rejudgings WHERE id = ?1 {hold}`), id)
 	if err == nil {
 		err = each(found, func(rows *sql.Rows) error { return rows.Scan(&state) })
@@ -215,7 +216,7 @@ WHERE id = ?3 AND state = ?4`), rejudgedOpen, string(old.Verdict), RejudgeID(id,
 	return errQueued
 }
 
-// EndFilling ends the filling of a rejudging whose jobs are queued, or that fails for a reason.
+// EndFilling ends the filling of a rejudging whose jobs are queued, or whose filling failed.
 func (s *Store) EndFilling(ctx context.Context, u UnfinishedRejudging, failure string) error {
 	state, ended := rejudgingOpen, int64(0)
 	if failure != "" {

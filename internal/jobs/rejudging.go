@@ -22,21 +22,22 @@ const (
 	rejudgedSkipped    = 4
 )
 
-// keptRequest is what is kept of a request.
+// keptRequest is the stored part of a request.
 type keptRequest struct {
 	Reason  string                `json:"reason,omitempty"`
-	Skipped []api.SkippedJob      `json:"skipped,omitempty"` // by a judged before schema 7
+	Skipped []api.SkippedJob      `json:"skipped,omitempty"` // written before schema 7
 	Request *api.RejudgingRequest `json:"request,omitempty"` // until its jobs are queued
 	Error   string                `json:"error,omitempty"`
 }
 
-// RejudgeID is the ID of the job that judges another one again, so that a repeated request makes no second one.
+// RejudgeID returns the ID of the job that judges another one again. It is the same for a repeated request, which
+// therefore creates no second job.
 func RejudgeID(rejudging, original string) string {
 	return OwnID("rejudge", fmt.Sprintf("%q %q", rejudging, original))
 }
 
-// PutRejudging stores a rejudging, to be filled: see UnfinishedRejudgings. digest recognizes a repeated request. created
-// is false when the same one was stored before; the error is ErrConflict when the ID has another digest.
+// PutRejudging stores a rejudging that is to be filled: see UnfinishedRejudgings. digest identifies a repeated request.
+// created is false if the same one was stored before. PutRejudging returns ErrConflict if the ID has another digest.
 func (s *Store) PutRejudging(ctx context.Context, q api.RejudgingRequest, digest string) (created bool, err error) {
 	if !ValidID(q.ID) {
 		return false, fmt.Errorf("store rejudging %q: %w", q.ID, ErrBadID)
@@ -96,7 +97,7 @@ func (s *Store) rejudging(ctx context.Context, id string) (r rejudgingRow, err e
 	return r, err
 }
 
-// Rejudging returns a rejudging without a page of its jobs.
+// Rejudging returns a rejudging without its pages of jobs.
 func (s *Store) Rejudging(ctx context.Context, id string) (api.Rejudging, error) {
 	row, err := s.rejudging(ctx, id)
 	if err != nil {
@@ -105,14 +106,14 @@ func (s *Store) Rejudging(ctx context.Context, id string) (api.Rejudging, error)
 	return s.count(ctx, row)
 }
 
-// newVerdict is the one that a job of a rejudging has got, as it was when it was applied: later rejudgings change the
-// job.
+// newVerdict is the verdict that a job of a rejudging has received, as of the time when the rejudging was applied:
+// later rejudgings change the job.
 const newVerdict = `CASE WHEN r.state > 0 THEN r.new_verdict WHEN j.state >= 2 THEN j.verdict ELSE '' END`
 
-// listedSkipped is how many skipped jobs a rejudging lists; its pages have all of them.
+// listedSkipped is the number of skipped jobs that a rejudging lists; its pages have all of them.
 const listedSkipped = 100
 
-// count adds what the jobs of a rejudging have got.
+// count adds the results of the jobs of a rejudging.
 func (s *Store) count(ctx context.Context, row rejudgingRow) (api.Rejudging, error) {
 	request, err := row.kept()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"judged/internal/api"
 )
 
-// rejudging is a set of jobs with the old verdicts; each is queued to be judged again.
+// rejudging stores a set of jobs with their old verdicts and queues each of them again.
 func (b *bench) rejudging(id string, old map[string]api.Verdict) api.RejudgingRequest {
 	b.t.Helper()
 	q := api.RejudgingRequest{ID: id, Reason: "wrong answer file"}
@@ -32,14 +32,14 @@ func (b *bench) rejudging(id string, old map[string]api.Verdict) api.RejudgingRe
 	return q
 }
 
-// again is the job that judges one again.
+// again returns the job that judges original again.
 func again(id, original string) Submission {
 	j := sampleJob()
 	j.Priority, j.Labels = api.Rejudge, map[string]string{RejudgeLabel: original, RejudgingLabel: id}
 	return Submission{Job: j}
 }
 
-// unfinished is a rejudging with work left.
+// unfinished returns a rejudging with work left.
 func (b *bench) unfinished(id string) UnfinishedRejudging {
 	b.t.Helper()
 	all, err := b.UnfinishedRejudgings(b.ctx(), 100)
@@ -53,7 +53,7 @@ func (b *bench) unfinished(id string) UnfinishedRejudging {
 	return UnfinishedRejudging{}
 }
 
-// testFilling selects and queues the jobs of a set in steps, which other processes repeat, and cancels another one.
+// testFilling selects and queues the jobs of a set in steps, which other processes repeat, and cancels another set.
 func testFilling(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) { o.MaxWaiting = 4 })
 	for _, id := range []string{"a", "b", "c"} {
@@ -101,7 +101,7 @@ func testFilling(t *testing.T, be backend) {
 	room(1)
 	b.must(b.SkipRejudged(b.ctx(), "set", api.SkippedJob{Job: "a", Reason: "its file is gone"}))
 	b.must(b.SkipRejudged(b.ctx(), "set", api.SkippedJob{Job: "b", Reason: "too late"}))
-	b.put(RejudgeID("set", "c"), nil) // by somebody else
+	b.put(RejudgeID("set", "c"), nil) // by another client
 	b.must(b.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "c"}, again("set", "c")))
 	room(0)
 	if left, err := b.UnqueuedJobs(b.ctx(), "set", 10); len(left) > 0 || err != nil {
@@ -120,7 +120,7 @@ func testFilling(t *testing.T, be backend) {
 	testCancelledFilling(t, b)
 }
 
-// testCancelledFilling cancels a set while it is filled, and has another one fail.
+// testCancelledFilling cancels a set while it is filled, and makes another one fail.
 func testCancelledFilling(t *testing.T, b *bench) {
 	for _, id := range []string{"cancelled", "failed"} {
 		created, err := b.PutRejudging(b.ctx(), api.RejudgingRequest{ID: id, Jobs: []string{"a"}}, id)
@@ -148,7 +148,7 @@ func testCancelledFilling(t *testing.T, b *bench) {
 	}
 }
 
-// view compares a rejudging, but for its times.
+// view compares a rejudging, except for its times.
 func (b *bench) view(id string, want api.Rejudging) {
 	b.t.Helper()
 	got, err := b.Rejudging(b.ctx(), id)
@@ -158,7 +158,7 @@ func (b *bench) view(id string, want api.Rejudging) {
 	}
 }
 
-// judgeAll judges all that wait, with the verdicts of their labels.
+// judgeAll judges all queued jobs, with the verdicts of their labels.
 func (b *bench) judgeAll(verdicts map[string]api.Verdict) {
 	b.t.Helper()
 	for range verdicts {
@@ -269,7 +269,7 @@ func testRejudgedPages(t *testing.T, b *bench) {
 	b.want(err, ErrBadCursor)
 }
 
-// testRejudgings has two sets with the same job: one is cancelled, the other is applied after it.
+// testRejudgings checks two sets with the same job: the first is cancelled, then the second is applied.
 func testRejudgings(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("a", nil)
@@ -324,7 +324,7 @@ func testRejudgings(t *testing.T, be backend) {
 	}
 }
 
-// testRejudgedWithoutVerdict: a report that says nothing about the program replaces none that does.
+// testRejudgedWithoutVerdict checks that a report without a verdict on the program does not replace one with a verdict.
 func testRejudgedWithoutVerdict(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("a", nil)

@@ -10,8 +10,8 @@ import (
 	"judged/internal/api"
 )
 
-// RejudgedPage returns a page of at most limit jobs of a rejudging in the order of the originals' IDs, and the cursor of
-// the next page, "" after the last one.
+// RejudgedPage returns a page of up to limit jobs of a rejudging in the order of the originals' IDs, and the cursor of
+// the next page, or "" after the last one.
 func (s *Store) RejudgedPage(ctx context.Context, id string, changed bool, after string, limit int) (
 	page []api.RejudgedReport, next string, err error) {
 	if after != "" && !ValidStoredID(after) {
@@ -41,8 +41,8 @@ WHERE r.rejudging = ?1 AND r.original {bytes} > ?2` + only + ` ORDER BY r.origin
 	return page, next, err
 }
 
-// Rejudgings returns a page of at most limit rejudgings, newest first, without their jobs, and the cursor of the next
-// page, "" after the last one.
+// Rejudgings returns a page of up to limit rejudgings without their jobs, newest first, and the cursor of the next
+// page, or "" after the last one.
 func (s *Store) Rejudgings(ctx context.Context, after string, limit int) (page []api.Rejudging, next string, err error) {
 	before, id := int64(1<<63-1), ""
 	if after != "" {

@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// restoreTimeout bounds a restore, which is one transaction.
+// restoreTimeout limits a restore, which is one transaction.
 const restoreTimeout = 24 * time.Hour
 
-// sessionEnd is how long the session of a process that has ended may last.
+// sessionEnd is how long the session of a terminated process may last.
 const sessionEnd = 2 * time.Second
 
-// Restore puts a backup into an empty database and the blobs, all of
-// it or nothing. It refuses a database that has jobs or that a process uses.
-// lock is called when the file was verified, and keeps a daemon from starting; files
-// opens the blobs after it.
+// Restore restores a backup into an empty database and the blobs, completely or not at all. It refuses a database that
+// has jobs or that another process uses. After verifying the file it calls lock, which keeps a daemon from starting,
+// and then files, which opens the blobs.
 func Restore(ctx context.Context, o Options, files func() (Files, error), file string,
 	lock func() (io.Closer, error)) (Archive, error) {
 	a, err := verifyArchive(ctx, file)
@@ -61,7 +60,7 @@ func restore(ctx context.Context, o Options, verified Archive, open func() (File
 		if err != nil {
 			return err
 		}
-		// A backup with an older schema is migrated by the next Open.
+		// The next Open migrates a backup with an older schema.
 		_, err = readArchive(ctx, file, archiveVisitor{
 			rows: func(table string, b batch) error {
 				_, err := tx.ExecContext(ctx, s.driver.sql(insertRows(table, b.Columns, len(b.Rows))),
@@ -83,8 +82,8 @@ func restore(ctx context.Context, o Options, verified Archive, open func() (File
 	})
 }
 
-// awaitAlone waits a moment for the sessions of processes that have just ended: the
-// server ends them a little later. emptySchema refuses those that stay.
+// awaitAlone waits briefly for the sessions of processes that have just ended: the server closes them a little later.
+// emptySchema refuses any that remain.
 func (s *Store) awaitAlone(ctx context.Context) error {
 	if s.driver.users == "" {
 		return nil
@@ -109,8 +108,7 @@ func (s *Store) awaitAlone(ctx context.Context) error {
 	}
 }
 
-// emptySchema makes sure that the database has the schema of the backup, no
-// jobs, and no other user.
+// emptySchema checks that the database has the schema of the backup, no jobs, and no other user.
 func (s *Store) emptySchema(ctx context.Context, tx *sql.Tx, schema int) error {
 	if s.driver.users != "" {
 		var users int
@@ -141,7 +139,7 @@ func (s *Store) emptySchema(ctx context.Context, tx *sql.Tx, schema int) error {
 	return err
 }
 
-// insertRows is an INSERT of n rows.
+// insertRows returns an INSERT statement for n rows.
 func insertRows(table string, columns []string, n int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "INSERT INTO %s (%s) VALUES ", table, strings.Join(columns, ", "))

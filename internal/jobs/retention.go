@@ -19,8 +19,7 @@ const (
 	sweepBatch = 500
 )
 
-// maintain deletes old jobs and reads the database's clock again until life
-// ends.
+// maintain deletes old jobs and reads the database's clock at intervals, until life ends.
 func (s *Store) maintain(life context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -30,7 +29,7 @@ func (s *Store) maintain(life context.Context) {
 			return
 		case <-tick.C:
 		}
-		s.unparked.Store(0) // look at all
+		s.unparked.Store(0) // check all
 		if _, err := s.Sweep(life); err != nil && life.Err() == nil {
 			s.opts.Log.Warn("cannot delete old jobs; trying again in a minute", "error", err)
 		}
@@ -40,8 +39,8 @@ func (s *Store) maintain(life context.Context) {
 	}
 }
 
-// Sweep deletes finished jobs beyond Options.Retention and Options.MaxJobs, those
-// that finished first, and returns their number. The store calls it once a minute.
+// Sweep deletes finished jobs beyond Options.Retention and Options.MaxJobs, those that finished first, and returns how
+// many it deleted. The store calls it once a minute.
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	before, err := s.expiry(ctx)
 	if err != nil {
@@ -60,8 +59,8 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	}
 }
 
-// expiry is the time up to which finished jobs are deleted: they are too old, or
-// more than MaxJobs finished later. 0 deletes none.
+// expiry returns the time up to which finished jobs are deleted: they are too old, or more than MaxJobs jobs finished
+// later. 0 deletes none.
 func (s *Store) expiry(ctx context.Context) (int64, error) {
 	before := int64(0)
 	if s.opts.Retention > 0 {
@@ -106,7 +105,7 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 	return deleted, err
 }
 
-// sweepValues deletes what is kept for valueAge.
+// sweepValues deletes values older than valueAge.
 func (s *Store) sweepValues(ctx context.Context) error {
 	before := s.now().Add(-valueAge).UnixNano()
 	return s.tx(ctx, "sweep old values", func(ctx context.Context, tx *sql.Tx) error {
@@ -126,7 +125,7 @@ AND substr(name, 1, ?2) <> ?3 AND substr(name, 1, ?4) <> ?5`), before, len(probl
 	})
 }
 
-// Unfinished yields all queued and running jobs of one moment, in no order.
+// Unfinished yields all queued and running jobs of one snapshot, in no particular order.
 func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		q := query{"read unfinished jobs", `SELECT ` + rowColumns + `, digest, job FROM jobs WHERE state < 2`, nil}
@@ -149,8 +148,8 @@ func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// Blobs returns the digests of all files that unfinished jobs and problems name. It
-// fails when one of them cannot be read, because then any blob may be in use.
+// Blobs returns the digests of all files that unfinished jobs and problems name. It fails if one of them cannot be
+// read, because then any blob may be in use.
 func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 	named := map[string]bool{}
 	for rec, err := range s.Unfinished(ctx) {

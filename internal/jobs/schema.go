@@ -12,9 +12,9 @@ package jobs
 // yet, 4 skipped; progress of a rejudging is "" when nothing is left to do. Times are in nanoseconds since 1970, or 0. The
 // large columns are last, so that SQLite reads the others without following overflow pages.
 //
-// due says from when on a job may be taken. parked only keeps jobs that nobody may take out of the index of those that
-// wait: it is 0 in line, and else a time, not after due when it was set, at which unpark looks at the job. So Extend
-// changes no column of an index, which PostgreSQL does within the page of the row.
+// due is the time from which a job may be taken. parked excludes jobs that cannot be taken from the index of queued
+// jobs: it is 0 for a job that can be taken, and otherwise a time, not after due when it was set, at which unpark
+// checks the job. So Extend changes no indexed column, and PostgreSQL updates the row within its page.
 var migrations = []string{`
 CREATE TABLE jobs (
 	seq      {serial},

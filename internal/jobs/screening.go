@@ -17,25 +17,26 @@ func (n Submission) slotClass() slotClass {
 	return k
 }
 
-// ScreeningID is the ID under which Forward keeps the report of an attempt.
+// ScreeningID returns the ID under which Forward keeps the report of an attempt.
 func ScreeningID(l api.Lease) string {
 	return OwnID("screening", fmt.Sprintf("%q %d", l.ID, l.Attempt))
 }
 
 // Forward queues a job for another pool instead of ending it with the report of an attempt. That report is kept as
-// another job, which no list has, and the other pool has as many attempts as any. The fence is that of Finish.
+// another job, which lists omit, and the other pool has the full number of attempts. The attempt is checked as in
+// Finish.
 func (s *Store) Forward(ctx context.Context, rec Record, rep api.Report, pool string, link api.Screening) error {
 	link.Job = ScreeningID(rec.Lease)
 	return s.requeue(ctx, rec, rep, requeued{id: link.Job, label: ScreeningLabel, pool: pool,
 		head: api.Report{Screening: &link}})
 }
 
-// requeued is how a job is queued once more, and its report kept.
+// requeued describes how a job is queued again and its report kept.
 type requeued struct {
 	id, label string // of the job that keeps the report
 	pool      string
 	head      api.Report // of the job from now on
-	// avoid are the nodes that may not take it until then, each between two slashes.
+	// nodes that may not take it before due, each between two slashes
 	avoid      string
 	avoidUntil int64
 }
@@ -82,7 +83,7 @@ const insertKept = `INSERT INTO jobs (id, digest, state, priority, pool, width, 
 	finished, verdict, labels, head, job, tests)
 VALUES (?1, ?2, 2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?6, ?11, ?12, ?13, ?14, ?15) RETURNING seq`
 
-// keptCreatedArg is the index of the time of creation among the arguments of insertKept.
+// keptCreatedArg is the index of the creation time among the arguments of insertKept.
 const keptCreatedArg = 8
 
 // keptReport returns the arguments of insertKept.
@@ -122,7 +123,7 @@ func (s *Store) insertKept(ctx context.Context, tx *sql.Tx, args []any, label []
 	return err
 }
 
-// Move queues the waiting jobs of a pool for another one, audits left out. It returns their number.
+// Move moves the queued jobs of a pool to another pool, except for audits, and returns how many it moved.
 func (s *Store) Move(ctx context.Context, from, to string) (int, error) {
 	for more := true; more; {
 		back, err := s.unpark(ctx)
@@ -140,14 +141,14 @@ WHERE parked = 0 AND finished = 0 AND pool = ?3 AND priority < ?4 AND due <= ?2`
 	return int(n), err
 }
 
-// Ratios are the audits of one class.
+// Ratios summarizes the audits of one class.
 type Ratios struct {
 	Class       string
 	Pairs       int
 	SmallestLog float64 // smallest LogRatio
 }
 
-// Ratios adds up the compared audits of a pool and stage since a time, by class.
+// Ratios returns the compared audits of a pool and stage since the given time, summarized by class.
 func (s *Store) Ratios(ctx context.Context, pool string, stage AuditStage, since time.Time) (all []Ratios, err error) {
 	err = s.rows(ctx, s.read, query{"read audits", `SELECT class, COUNT(*), MIN(ratio) FROM audits
 WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = 1 GROUP BY class ORDER BY class`,
@@ -162,7 +163,7 @@ WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = 1 GROUP BY class O
 	return all, err
 }
 
-// LastRatios returns the LogRatio of the last audits of a class since a time, the newest first.
+// LastRatios returns the LogRatio of the last audits of a class since the given time, newest first.
 func (s *Store) LastRatios(
 	ctx context.Context, pool string, stage AuditStage, class string, since time.Time, limit int,
 ) (all []float64, err error) {
@@ -177,7 +178,7 @@ WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = 1 AND class = ?4 O
 	return all, err
 }
 
-// unixNano is 0 for the zero time.
+// unixNano returns t in nanoseconds since 1970, or 0 for the zero time.
 func unixNano(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"judged/internal/api"
 )
 
-// testForward has a job judged in a pool that does not decide, and then in the one that does.
+// testForward checks a job that is judged first in a pool that does not decide, and then in the deciding pool.
 func testForward(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("1", func(j *api.Job) { j.Pool = "cloud" })
@@ -68,7 +68,7 @@ func testForward(t *testing.T, be backend) {
 	}
 }
 
-// testMoveJobs has jobs that wait, one that runs, one whose lease has expired, and an audit.
+// testMoveJobs checks Move with jobs that wait, one that runs, one whose lease has expired, and an audit.
 func testMoveJobs(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	cloud := func(j *api.Job) { j.Pool = "cloud" }
@@ -81,7 +81,7 @@ func testMoveJobs(t *testing.T, be backend) {
 	lost := take()
 	b.clock.advance(time.Hour)
 	b.put("runs", cloud)
-	_, err := b.Extend(b.ctx(), lost.Lease) // so that the next take is of the other job
+	_, err := b.Extend(b.ctx(), lost.Lease) // so that the next take returns the other job
 	b.must(err)
 	runs := take()
 	if runs.ID != "runs" {

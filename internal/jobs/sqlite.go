@@ -36,7 +36,7 @@ func (s *Store) openSQLite() error {
 		return err
 	}
 	if s.opts.alone {
-		// SQLite leaves the write-ahead log only when no other process has the file open.
+		// SQLite closes the write-ahead log only if no other process has the file open.
 		s.write, err = openSQLiteFile(s.opts.File, "exclusive", "busy_timeout(1000)", "journal_mode(DELETE)")
 		if err != nil {
 			return err
@@ -58,8 +58,9 @@ func (s *Store) openSQLite() error {
 	return nil
 }
 
-// makePrivate creates the file of a database, and takes the rights of others on one that exists, and on its logs, which
-// SQLite gives the mode of the file. A file that cannot be created is left to SQLite, whose error has advice.
+// makePrivate creates the file of a database. For an existing file it removes the permissions of other users, also on
+// its logs, which SQLite creates with the mode of the file. If the file cannot be created, SQLite reports an error with
+// advice.
 func makePrivate(file string) error {
 	if f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600); err == nil {
 		f.Close()
@@ -76,9 +77,9 @@ func makePrivate(file string) error {
 	return nil
 }
 
-// openSQLiteFile returns a handle; the first use opens the file. synchronous(FULL)
-// syncs the log at each commit, which makes Put durable. Transactions lock at
-// BEGIN: one that begins as a reader fails when it writes after another one wrote.
+// openSQLiteFile returns a handle; the first use opens the file. synchronous(FULL) syncs the log at each commit, which
+// makes Put durable. Transactions lock at BEGIN: a transaction that begins as a reader fails if it writes after another
+// one wrote.
 func openSQLiteFile(path, lock string, pragmas ...string) (*sql.DB, error) {
 	options := url.Values{"_txlock": {lock}, "_pragma": append(pragmas, "synchronous(FULL)")}
 	name := &url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}
@@ -89,8 +90,7 @@ func openSQLiteFile(path, lock string, pragmas ...string) (*sql.DB, error) {
 	return db, nil
 }
 
-// sqliteUnavailable returns advice for an error of the disk or of locks, "" for
-// others.
+// sqliteUnavailable returns advice for an error of the disk or of locks, or "" for other errors.
 func sqliteUnavailable(err error, path string) string {
 	var failed *sqlite.Error
 	if !errors.As(err, &failed) {

@@ -22,7 +22,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// smallDisk mounts a file system of some MiB.
+// smallDisk mounts a file system of a few MiB.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	testkit.Need(t, testkit.Root)
@@ -38,8 +38,8 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// On a full disk every change is refused with ErrUnavailable and changes
-// nothing; what is stored can be read; with room again the same store works.
+// TestFullDisk checks that on a full disk every change fails with ErrUnavailable and changes nothing, that stored data
+// can be read, and that the same store works once there is space again.
 func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t, "4m")
 	var mu sync.Mutex // guards failed
@@ -74,7 +74,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal("the disk is not full")
 	}
 	before := s.get("held")
-	// Larger than the disk, packed too: what is smaller may fit into the log.
+	// Larger than the disk, even compressed: a smaller one may fit into the log.
 	noise := make([]byte, 8<<20)
 	_, _ = rand.Read(noise)
 	report, large := sampleReport(api.Accepted), sampleJob()
@@ -85,7 +85,7 @@ func TestFullDisk(t *testing.T) {
 		"finish": func() error { return s.Finish(s.ctx(), held.Lease, report) },
 		"put":    func() error { _, _, err := s.Put(s.ctx(), Submission{ID: "more", Job: large}); return err },
 	} {
-		// The log of changes may have room for some that are as small as a take.
+		// The write-ahead log may have space for changes as small as a take.
 		testkit.WaitFor(t, time.Minute, name+" to be refused", func() bool {
 			err := change()
 			if err == nil && name == "take" {
@@ -158,7 +158,7 @@ func failWrites(t *testing.T) (works func()) {
 	return works
 }
 
-// A database on a read-only file system is not opened, and the error says so.
+// TestReadOnlyFileSystem checks that a database on a read-only file system is not opened, and that the error says so.
 func TestReadOnlyFileSystem(t *testing.T) {
 	dir := smallDisk(t, "16m")
 	o := Options{File: filepath.Join(dir, "judged.db")}
@@ -187,7 +187,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	}
 }
 
-// A path may hold what means something in a URL.
+// TestOddPath checks a path with characters that are special in a URL.
 func TestOddPath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b?c=d#e%20f")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -200,8 +200,8 @@ func TestOddPath(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsPrivate: the database of an existing folder, its logs, and a backup are judged's alone, whatever the
-// umask; also one that an earlier version has made.
+// TestDatabaseIsPrivate checks that only judged can access the database in an existing folder, its logs and a backup,
+// regardless of the umask. The same holds for a database of an earlier version.
 func TestDatabaseIsPrivate(t *testing.T) {
 	before := unix.Umask(0)
 	defer unix.Umask(before)

@@ -16,38 +16,36 @@ type Options struct {
 	URL  string // of a PostgreSQL database, postgres://…; "" selects SQLite
 	File string // of the SQLite database
 
-	Lease      time.Duration // how long a job is leased without Extend; 0 is 30 s
-	MaxDeliver int           // attempts before a job is handed out as exhausted; 0 is 3
-	MaxWaiting int           // most queued jobs in all pools; 0 is no limit
-	Retention  time.Duration // how long finished jobs are kept; 0 is forever
-	MaxJobs    int           // most finished jobs that are kept; 0 is no limit
+	Lease      time.Duration // how long a job is leased without Extend; 0 means 30 s
+	MaxDeliver int           // attempts before a job is handed out as exhausted; 0 means 3
+	MaxWaiting int           // most queued jobs in all pools; 0 means no limit
+	Retention  time.Duration // how long finished jobs are kept; 0 means forever
+	MaxJobs    int           // most finished jobs that are kept; 0 means no limit
 
-	Timeout time.Duration // limit for one operation; 0 is 10 s
-	// Now is the time of this process, in tests another than time.Now. The database's counts, see Store.Now.
+	Timeout time.Duration // limit for one operation; 0 means 10 s
+	// Now returns the time of this process; tests replace it. The clock of the database takes precedence, see
+	// Store.Now.
 	Now func() time.Time
 	Log *slog.Logger
-	// OnUnavailable is called for each operation that failed with
-	// ErrUnavailable, with one of Operations.
+	// OnUnavailable is called with one of Operations for each operation that failed with ErrUnavailable.
 	OnUnavailable func(operation string)
 
-	poll  time.Duration // 0 is pollEvery
+	poll  time.Duration // 0 means pollEvery
 	alone bool          // no other process may use the database, see Restore
-	// elapsed is a clock that nobody sets; nil is that of Now.
+	// elapsed is a monotonic clock; nil selects that of Now.
 	elapsed func() time.Duration
 }
 
-// pollEvery is how often the store queries the database without a notification:
-// for leases that expire, delays that end, and changes by other processes while
-// notifications were lost.
+// pollEvery is how often the store queries the database without a notification: for expired leases, ended delays, and
+// changes by other processes while notifications were lost.
 const pollEvery = time.Second
 
-// Store is an open database. It is safe for concurrent use, and several
-// processes may open the same one.
+// Store is an open database. It is safe for concurrent use. Several processes may open the same database.
 type Store struct {
 	opts     Options
 	driver   driver
-	write    *sql.DB // changes
-	read     *sql.DB // reads; the same as write where writers do not exclude readers
+	write    *sql.DB // for changes
+	read     *sql.DB // for reads; the same as write if writers do not block readers
 	notifier notifier
 	capacity capacity
 	outbox   outbox
@@ -55,9 +53,9 @@ type Store struct {
 	reading  atomic.Pointer[reading]
 
 	rejudgings chan struct{} // see RejudgingStored
-	unparked   atomic.Int64  // up to when unpark has looked, by the database's clock
+	unparked   atomic.Int64  // time up to which unpark has checked, by the database's clock
 
-	maxWaiting atomic.Int64 // Options.MaxWaiting, or what was set since
+	maxWaiting atomic.Int64 // Options.MaxWaiting, or the value set since
 
 	prepared struct {
 		sync.Mutex // guards the map
@@ -72,13 +70,13 @@ type preparedKey struct {
 	text string
 }
 
-// Open opens or creates the database, migrates it, and starts the background tasks:
-// writing test events, deleting old jobs, counting those that wait, listening for other processes.
+// Open opens or creates the database, migrates it, and starts the background tasks: storing test events, deleting old
+// jobs, counting queued jobs, and listening for other processes.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	return open(ctx, o, migrations)
 }
 
-// connect makes a store without tasks, whatever schema the database has.
+// connect returns a store without background tasks, for any version of the schema.
 func connect(o Options) (*Store, error) {
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	o.MaxDeliver = cmp.Or(o.MaxDeliver, 3)
@@ -89,7 +87,7 @@ func connect(o Options) (*Store, error) {
 	}
 	if o.elapsed == nil {
 		start, now := o.Now(), o.Now
-		o.elapsed = func() time.Duration { return now().Sub(start) } // of time.Now the monotonic reading
+		o.elapsed = func() time.Duration { return now().Sub(start) } // the monotonic reading of time.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -133,8 +131,8 @@ func (s *Store) run(ctx context.Context, schema []string) (_ *Store, err error) 
 	return s, nil
 }
 
-// Close stops the background tasks and closes the database. Test events that are
-// not stored yet are lost; the reports have them.
+// Close stops the background tasks and closes the database. Test events that are not stored yet are lost, but the
+// reports have the tests.
 func (s *Store) Close() error {
 	s.stop()
 	s.tasks.Wait()
@@ -154,33 +152,33 @@ func (s *Store) Close() error {
 type driver struct {
 	name       string                   // for errors
 	sql        func(text string) string // replaces the tokens of a query
-	lockSchema string                   // statement that locks the schema in a transaction; "" where BEGIN does
-	lockName   string                   // the same for what has a name, which is its argument
-	// query for the database's clock in nanoseconds; "" where it is that of this process, which is then the only one
+	lockSchema string                   // statement that locks the schema in a transaction; "" if BEGIN does
+	lockName   string                   // statement that locks a name, which is its argument; "" if BEGIN does
+	// query for the database's clock in nanoseconds; "" selects the clock of this process, which is then the only one
 	clock       string
-	unavailable func(error) string    // advice for a temporary error; "" for others
-	listen      func(context.Context) // receives and sends notifications; nil where there is one process
+	unavailable func(error) string    // returns advice for a temporary error, "" for others
+	listen      func(context.Context) // receives and sends notifications; nil if there is one process
 	notify      func(message string)  // queues a notification for other processes
 
-	snapshot sql.IsolationLevel // of a transaction that reads one moment of the database
-	readAll  string             // statement before whole tables are read in a transaction; "" where none is needed
-	// query for the number of processes of judged that use it; "" where Options.alone says it
+	snapshot sql.IsolationLevel // isolation level of a transaction that reads a snapshot
+	readAll  string             // statement before reading whole tables in a transaction; "" if none is needed
+	// query for the number of judged processes that use it; "" if Options.alone decides
 	users     string
-	restored  string // statement after rows were inserted with their keys; "" where none is needed
-	makeEmpty string // what to do about a database that has jobs
-	// diskHidden means that the free space of the database's disk cannot be asked for.
+	restored  string // statement to execute after inserting rows with their keys; "" if none is needed
+	makeEmpty string // advice for a database that has jobs
+	// diskHidden means that the free space of the database's disk cannot be queried.
 	diskHidden bool
 }
 
-// reading is what the database's clock showed, and when.
+// reading is a reading of the database's clock.
 type reading struct {
 	time    time.Time
 	elapsed time.Duration
 }
 
-// Now is the time by the database's clock: clocks of hosts differ, and leases need one clock. Between two readings it
-// advances by a clock that nobody sets, so that setting the clock of a host changes nothing. Times that are compared with
-// stored ones, or with those of another front, are read here.
+// Now returns the time by the database's clock: clocks of hosts differ, and leases need one clock. Between two readings
+// it advances by a monotonic clock, so that setting the clock of a host changes nothing. Use it for times that are
+// compared with stored ones, or with those of another front.
 func (s *Store) Now() time.Time { return s.now() }
 
 func (s *Store) now() time.Time {
@@ -188,8 +186,8 @@ func (s *Store) now() time.Time {
 	return r.time.Add(s.opts.elapsed() - r.elapsed).UTC()
 }
 
-// readClock reads the database's clock. Where that is the one of this process, which alone uses the database, it follows
-// it slowly: a lease must not end because somebody sets the clock.
+// readClock reads the database's clock. If that is the clock of this process, which is then the only user of the
+// database, readClock follows it slowly: a lease must not expire because somebody sets the clock.
 func (s *Store) readClock(caller context.Context) error {
 	if s.driver.clock == "" {
 		step := s.opts.Lease / 10
@@ -209,13 +207,12 @@ func (s *Store) readClock(caller context.Context) error {
 	return nil
 }
 
-// setClock notes a reading of the database's clock.
+// setClock stores a reading of the database's clock.
 func (s *Store) setClock(t time.Time, elapsed time.Duration) {
 	s.reading.Store(&reading{t.Round(0), elapsed})
 }
 
-// statement prepares a query once. Parsing takes a third of the CPU time of a small
-// statement in SQLite.
+// statement prepares a query once. Parsing takes a third of the CPU time of a small statement in SQLite.
 func (s *Store) statement(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
 	key := preparedKey{db, text}
 	s.prepared.Lock()
@@ -224,7 +221,7 @@ func (s *Store) statement(ctx context.Context, db *sql.DB, text string) (*sql.St
 	if statement != nil {
 		return statement, nil
 	}
-	// Without the lock: SQLite's writer may be busy for long.
+	// Prepared without the lock: SQLite's writer may be busy for long.
 	statement, err := db.PrepareContext(ctx, s.driver.sql(text))
 	if err != nil {
 		return nil, err
@@ -238,7 +235,7 @@ func (s *Store) statement(ctx context.Context, db *sql.DB, text string) (*sql.St
 	return statement, nil
 }
 
-// exec runs a statement that changes rows, and returns how many.
+// exec runs a statement that changes rows, and returns the number of changed rows.
 func (s *Store) exec(caller context.Context, operation, text string, args ...any) (int64, error) {
 	ctx, cancel := context.WithTimeout(caller, s.opts.Timeout)
 	defer cancel()
@@ -275,8 +272,7 @@ func (s *Store) rows(caller context.Context, db *sql.DB, q query, scan func(*sql
 	return s.explain(caller, q.operation, err)
 }
 
-// adhoc runs q without keeping it prepared, for texts that vary. A limit of 0 is no
-// limit.
+// adhoc runs q without keeping it prepared, for texts that vary. A limit of 0 means no limit.
 func (s *Store) adhoc(caller context.Context, limit time.Duration, q query, scan func(*sql.Rows) error) error {
 	ctx := caller
 	if limit > 0 {
@@ -291,8 +287,8 @@ func (s *Store) adhoc(caller context.Context, limit time.Duration, q query, scan
 	return s.explain(caller, q.operation, err)
 }
 
-// each reads all rows, or until scan fails. It must reach the last one: SQLite
-// commits an UPDATE … RETURNING after it, and reports a failure only then.
+// each calls scan for all rows, or until it fails. It must reach the last row: SQLite commits an UPDATE … RETURNING
+// after it, and reports a failure only then.
 func each(found *sql.Rows, scan func(*sql.Rows) error) error {
 	for found.Next() {
 		if err := scan(found); err != nil {

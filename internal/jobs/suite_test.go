@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// backend makes options of an empty database.
+// backend returns the options of an empty database.
 type backend struct {
 	name  string
 	fresh func(t testing.TB) Options
@@ -50,7 +50,7 @@ type bench struct {
 	o     Options
 }
 
-// clock is the real time and what a test has added to it.
+// clock is the real time plus what a test has added.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time           { return time.Now().Add(time.Duration(c.ahead.Load())) }
@@ -81,7 +81,7 @@ func reopen(t *testing.T, o Options, c *clock) *bench {
 	return &bench{Store: s, t: t, clock: c, o: o}
 }
 
-// again opens the same database once more, as another process does.
+// again opens the same database a second time, like another process.
 func (b *bench) again() *bench { return reopen(b.t, b.o, b.clock) }
 
 func (b *bench) ctx() context.Context {
@@ -112,7 +112,7 @@ func (b *bench) take() api.Work {
 	return w
 }
 
-// idle fails when there is a job to take.
+// idle fails if there is a job to take.
 func (b *bench) idle(w api.Want) {
 	b.t.Helper()
 	w.Pool, w.Width = cmpOr(w.Pool, defaultPool), max(w.Width, 1)
@@ -170,7 +170,7 @@ func sampleReport(v api.Verdict) api.Report {
 		}}
 }
 
-// suite is what every database must do.
+// suite is the set of tests that every database must pass.
 var suite = map[string]func(*testing.T, backend){
 	"audits":            testAudits,
 	"rejudging":         testRejudging,
@@ -240,7 +240,7 @@ func run(t *testing.T, b backend) {
 func TestSQLite(t *testing.T) { run(t, sqliteBackend()) }
 
 func TestPostgres(t *testing.T) {
-	// The tests kill processes, not the machine: nothing is lost without fsync.
+	// The tests kill processes, not the machine, so nothing is lost without fsync.
 	server := postgres.Start(t, "fsync=off")
 	run(t, postgresBackend(server))
 	t.Run("move between databases", func(t *testing.T) { testMove(t, sqliteBackend(), postgresBackend(server)) })

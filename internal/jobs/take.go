@@ -12,10 +12,9 @@ import (
 	"judged/internal/api"
 )
 
-// Take leases the oldest job of the highest priority that fits a slot. Audits may be refused to a node. It waits
-// until there is one or ctx is done; a job that was leased while ctx ended is
-// returned without an error. When the database is unavailable, Take returns at
-// once.
+// Take leases the oldest job of the highest priority that fits a slot. Some nodes may not take some audits. Take waits
+// until there is a job or ctx is done; a job that was leased while ctx ended is returned without an error. If the
+// database is unavailable, Take returns at once.
 func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
 	line := s.notifier.line(slotClass{w.Pool, w.Width, w.Contests})
@@ -36,7 +35,7 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	poll := time.NewTicker(s.opts.poll)
 	defer poll.Stop()
 	for ctx.Err() == nil {
-		// Not cancelled with ctx: that could leave a lease that nobody holds.
+		// Not cancelled with ctx: that could leave a lease without a holder.
 		work, found, err := s.take(context.WithoutCancel(ctx), w)
 		if found || err != nil {
 			return work, err
@@ -44,7 +43,7 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 		select {
 		case <-line.wake:
 		case <-poll.C:
-			// The next one in the line may be allowed to take an audit that this one is not.
+			// The next taker in the line may be allowed to take an audit that this one may not.
 			<-line.front
 			held = false
 			select {
@@ -58,9 +57,9 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
 
-// takeAny and takeContest look at the line of each priority in turn, and stop at the first job, so that PostgreSQL locks
-// no other. Only jobs_line has the order of priority and seq, as in List. PostgreSQL begins at the position that a
-// comparison of rows names, and ends only at a column that is compared alone; SQLite begins at what is equal.
+// takeAny and takeContest search the queue of each priority in turn, and stop at the first job, so that PostgreSQL
+// locks no other row. Only the index jobs_line has the order of priority and seq, as in List. PostgreSQL begins at the
+// position given by a row comparison, and ends only at a column that is compared alone; SQLite begins at an equality.
 var (
 	takeAny     = takeText(len(api.AllPriorities()))
 	takeContest = takeText(1 + slices.Index(api.AllPriorities(), api.Contest))
@@ -85,17 +84,17 @@ WHERE seq = (` + strings.Join(lines, ` UNION ALL `) + ` LIMIT 1)
 RETURNING ` + rowColumns + `, job`
 }
 
-// firstLow is the number of the argument of takeText that is the position of the first priority.
+// firstLow is the number of the argument of takeText for the position of the first priority.
 const firstLow = 9
 
-// A lost lease keeps its key: a job that nobody else has taken meanwhile is the same one.
+// A lost lease keeps its key: if no one has taken the job meanwhile, it is the same attempt.
 const takeAgain = `UPDATE jobs SET due = ?1, parked = ?1
 WHERE finished = 0 AND host <> '' AND host = ?2 AND take_key = ?3 AND +state = 1
 RETURNING ` + rowColumns + `, job`
 
 func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, found bool, err error) {
 	if w.Repeated && w.Key != "" {
-		// Each time, because the first call may still wait on another front.
+		// Computed for each call, because the first one may still wait on another front.
 		until := s.now().Add(s.opts.Lease)
 		work, r, err := s.lease(ctx, takeAgain, until, []any{until.UnixNano(), w.Host, w.Key})
 		if r.id != "" || err != nil {
@@ -118,7 +117,7 @@ func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, found bool
 	return s.takeLine(ctx, w)
 }
 
-// lease runs a statement that leases a job. The row has no ID when no job was found.
+// lease runs a statement that leases a job. The row has no ID if no job was found.
 func (s *Store) lease(ctx context.Context, text string, until time.Time, args []any) (work api.Work, r row, err error) {
 	var body []byte
 	err = s.rows(ctx, s.write, query{"take a job", text, args}, func(rows *sql.Rows) error {
@@ -140,8 +139,8 @@ func (s *Store) lease(ctx context.Context, text string, until time.Time, args []
 	}, r, nil
 }
 
-// Reclaim expires the leases of a host whose previous process has ended, so that
-// its jobs are taken again at once. It returns their number.
+// Reclaim expires the leases of a host whose previous process has ended, so that its jobs can be taken again at once.
+// It returns how many leases expired.
 func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 	n, err := s.exec(ctx, "reclaim jobs of a host",
 		`UPDATE jobs SET due = ?1, parked = 0 WHERE finished = 0 AND host <> '' AND host = ?2 AND +state = 1`,
@@ -152,8 +151,8 @@ func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 	return int(n), err
 }
 
-// Adopt moves unfinished jobs of other pools to this one, except for those of pools in use. It is for a host that
-// uses its database alone and whose pool was renamed.
+// Adopt moves unfinished jobs of other pools to this one, except for those of pools in use. It is for a host that is
+// the only user of its database and whose pool was renamed.
 func (s *Store) Adopt(ctx context.Context, pool string, inUse []string) (int, error) {
 	text, args := `UPDATE jobs SET pool = ?1 WHERE state < 2 AND pool <> ?1`, []any{cmp.Or(pool, defaultPool)}
 	for i, name := range inUse {

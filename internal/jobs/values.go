@@ -10,23 +10,20 @@ import (
 	"time"
 )
 
-// valueAge is how long a value is kept after it was set: later, its host or program
-// is gone.
+// valueAge is how long a value is kept after it was set. Its host or program is gone by then.
 const valueAge = 90 * 24 * time.Hour
 
-// OperatorValues is the first part of the names of values that operators have set.
-// They are kept until they are replaced.
+// OperatorValues is the first part of the names of values that operators have set. Such values are kept until they are
+// replaced.
 const OperatorValues = "operator"
 
-// Value reads the value of a name into v, and reports whether there is one. The
-// parts of a name may contain any bytes.
+// Value reads the value of a name into v, and reports whether it exists. The parts of a name may contain any bytes.
 func (s *Store) Value(ctx context.Context, v any, name ...string) (found bool, err error) {
 	data, err := s.packedValue(ctx, v, name...)
 	return data != nil, err
 }
 
-// packedValue reads the value of a name into v, and returns it as it is stored, nil
-// where Value reports false.
+// packedValue reads the value of a name into v, and returns it as stored, or nil if it does not exist.
 func (s *Store) packedValue(ctx context.Context, v any, name ...string) (data []byte, err error) {
 	err = s.rows(ctx, s.read, query{"read value", `SELECT value FROM key_value WHERE name = ?1`, []any{valueName(name)}},
 		func(rows *sql.Rows) error {
@@ -51,8 +48,8 @@ func (s *Store) SetValue(ctx context.Context, v any, name ...string) error {
 const setValue = `INSERT INTO key_value (name, value, stored) VALUES (?1, ?2, ?3)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored`
 
-// swapValue stores v under a name whose value is still old, as packedValue returned it.
-// swapped is false if another writer was first.
+// swapValue stores v under a name if its value is still old, as returned by packedValue. swapped is false if another
+// writer was first.
 func (s *Store) swapValue(ctx context.Context, old []byte, v any, name ...string) (swapped bool, err error) {
 	if old == nil {
 		return s.writeValue(ctx, `INSERT INTO key_value (name, value, stored) VALUES (?1, ?2, ?3)
@@ -61,14 +58,14 @@ ON CONFLICT (name) DO NOTHING`, v, name)
 	return s.writeValue(ctx, `UPDATE key_value SET value = ?2, stored = ?3 WHERE name = ?1 AND value = ?4`, v, name, old)
 }
 
-// deleteValue deletes the value of a name if it is still old, as packedValue returned it.
+// deleteValue deletes the value of a name if it is still old, as returned by packedValue.
 func (s *Store) deleteValue(ctx context.Context, old []byte, name ...string) (deleted bool, err error) {
 	n, err := s.exec(ctx, "set value", `DELETE FROM key_value WHERE name = ?1 AND value = ?2`, valueName(name), old)
 	return n == 1, err
 }
 
-// writeValue runs a statement with a name, v as JSON, the time, and more arguments. It
-// reports whether that changed a row.
+// writeValue runs a statement with a name, v as JSON, the time, and more arguments. It reports whether it changed a
+// row.
 func (s *Store) writeValue(ctx context.Context, text string, v any, name []string, more ...any) (bool, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -79,8 +76,7 @@ func (s *Store) writeValue(ctx context.Context, text string, v any, name []strin
 	return n == 1, err
 }
 
-// Values calls f with the last part of each name that begins with prefix and has
-// one part more, and its value as JSON.
+// Values calls f for each name that consists of prefix and one more part, with that part and the value as JSON.
 func (s *Store) Values(ctx context.Context, f func(name string, value []byte) error, prefix ...string) error {
 	start, end := valueRange(prefix...)
 	return s.rows(ctx, s.read, query{"read values", `SELECT name, value FROM key_value
@@ -93,7 +89,7 @@ WHERE name {bytes} >= ?1 AND name {bytes} < ?2 ORDER BY name {bytes}`, []any{sta
 			}
 			last, err := strconv.Unquote(strings.TrimPrefix(name, start))
 			if err != nil {
-				return nil // more parts
+				return nil // more than one part
 			}
 			value, err := unpack(data)
 			if err != nil {
@@ -105,12 +101,12 @@ WHERE name {bytes} >= ?1 AND name {bytes} < ?2 ORDER BY name {bytes}`, []any{sta
 
 // ValuesTx reads and sets values in one transaction.
 type ValuesTx interface {
-	// Read calls f with the index among names of each name that has a value, and its value as JSON.
+	// Read calls f for each of names that has a value, with its index in names and the value as JSON.
 	Read(ctx context.Context, f func(i int, value []byte) error, names ...[]string) error
 	Set(ctx context.Context, v any, name ...string) error
 }
 
-// ChangeValues calls f with a transaction, which ends when f returns. Nobody else's f with the same lock runs meanwhile,
+// ChangeValues calls f with a transaction, which ends when f returns. No other call with the same lock runs meanwhile,
 // in any process.
 func (s *Store) ChangeValues(ctx context.Context, lock string, f func(context.Context, ValuesTx) error) error {
 	return s.tx(ctx, "set value", func(ctx context.Context, tx *sql.Tx) error {
@@ -177,10 +173,10 @@ func valueName(parts []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// valuePrefix begins the stored names that have these parts and more.
+// valuePrefix returns the prefix of the stored names that start with these parts and have more.
 func valuePrefix(parts ...string) string { return valueName(parts) + " " }
 
-// valueRange is where such names begin in the order of bytes, and what follows them.
+// valueRange returns the first such name in the order of bytes, and the first string after them.
 func valueRange(parts ...string) (start, end string) {
 	start = valuePrefix(parts...)
 	return start, start[:len(start)-1] + string(rune(start[len(start)-1]+1))

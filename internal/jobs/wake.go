@@ -15,7 +15,7 @@ type notifier struct {
 	works map[slotClass]*line
 	jobs  map[string]*watch
 
-	moved atomic.Int64 // how often jobs came back in line, see lows
+	moved atomic.Int64 // number of times that jobs became available again, see lows
 }
 
 // slotClass is a class of slots: it judges jobs of its pool that ask for at most its
@@ -23,21 +23,21 @@ type notifier struct {
 type slotClass struct {
 	pool     string
 	width    int
-	contests bool // no others
+	contests bool // only contest jobs
 }
 
-// line is the queue of takers of one class. The one in front queries the database;
-// the next one follows when that one has a job.
+// line is the queue of takers of one class. The one in front queries the database; the next one follows once that one
+// has a job.
 type line struct {
 	front chan struct{} // holds a token while a taker is in front
 	wake  chan struct{} // holds a token when there may be work
 	low   lows          // of the taker in front
 
-	takers int       // that use it
+	takers int       // number of takers that use it
 	left   time.Time // when the last one of them left
 }
 
-// lineAge is how long a line without takers is kept. Nodes name the pools, so there may be any number of kinds.
+// lineAge is how long a line without takers is kept. Nodes name the pools, so there may be any number of classes.
 const lineAge = 10 * time.Minute
 
 type watch struct {
@@ -46,7 +46,7 @@ type watch struct {
 	readers int
 }
 
-// wakeUp leaves a token in a channel of capacity 1.
+// wakeUp puts a token into a channel of capacity 1.
 func wakeUp(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -54,7 +54,7 @@ func wakeUp(c chan struct{}) {
 	}
 }
 
-// line returns the line of a class of slots, until leave.
+// line returns the line of a slot class, for use until leave.
 func (h *notifier) line(k slotClass) *line {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,9 +81,8 @@ func (h *notifier) leave(l *line) {
 	l.left = time.Now()
 }
 
-// watch returns channels that are closed when the job changes or ends, and a
-// function to call when they are no longer needed. Both are closed when anything may
-// have happened.
+// watch returns channels that are closed when the job changes or ends, and a function that releases them. Both are
+// closed if the notifier does not know what has changed.
 func (h *notifier) watch(id string) (changed, ended <-chan struct{}, release func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,14 +121,14 @@ func (h *notifier) ended(id string) {
 	}
 }
 
-// drop wakes all that watch a job. The caller holds mu.
+// drop wakes all watchers of a job. The caller must hold mu.
 func (h *notifier) drop(id string, w *watch) {
 	delete(h.jobs, id)
 	close(w.changed)
 	close(w.ended)
 }
 
-// back has takers of a pool look at a job that is in line again.
+// back makes takers of a pool look at a job that is available again.
 func (h *notifier) back(pool string, r row) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,14 +139,14 @@ func (h *notifier) back(pool string, r row) {
 	}
 }
 
-// everyLine wakes a taker of each class, which looks at all jobs in line.
+// everyLine wakes a taker of each class, which searches the whole queue.
 func (h *notifier) everyLine() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines()
 }
 
-// lines is everyLine. The caller holds mu.
+// lines is like everyLine. The caller must hold mu.
 func (h *notifier) lines() {
 	h.moved.Add(1)
 	for _, l := range h.works {
@@ -189,8 +188,8 @@ func (h *notifier) receive(message string) {
 	}
 }
 
-// work wakes a taker for each width of slot that can judge a job of this class.
-// The next taker of a line queries the database anyway.
+// work wakes a taker for each width of slot that can judge a job of this class. The next taker of a line queries the
+// database anyway.
 func (h *notifier) work(k slotClass) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -201,13 +200,13 @@ func (h *notifier) work(k slotClass) {
 	}
 }
 
-// notifyJob wakes those that watch a job, in all processes.
+// notifyJob wakes the watchers of a job in all processes.
 func (s *Store) notifyJob(id string) {
 	s.notifier.changed(id)
 	s.driver.notify(aboutJob + id)
 }
 
-// notifyEnd wakes those that watch a job or wait for its end, in all processes.
+// notifyEnd wakes the watchers of a job, and callers that wait for its end, in all processes.
 func (s *Store) notifyEnd(id string) {
 	s.notifier.ended(id)
 	s.driver.notify(aboutEnd + id)

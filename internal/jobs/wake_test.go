@@ -12,7 +12,7 @@ import (
 	"judged/internal/api"
 )
 
-// TestLinesAreForgotten holds that the lines of pools that nobody takes jobs of are not kept for ever.
+// TestLinesAreForgotten checks that the lines of pools without takers are eventually deleted.
 func TestLinesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h notifier
@@ -34,7 +34,7 @@ func TestLinesAreForgotten(t *testing.T) {
 	})
 }
 
-// testWaitReadsOnce holds that who waits for a job reads its record at the end only: until then a damaged one does not
+// testWaitReadsOnce checks that Wait reads the record of a job only at its end: until then a damaged record does not
 // matter.
 func testWaitReadsOnce(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) { o.poll = time.Millisecond })
@@ -68,7 +68,7 @@ func testWaitReadsOnce(t *testing.T, be backend) {
 	}
 }
 
-// testLateStatement has a report that is stored later than that of a job that ended after it.
+// testLateStatement checks a report that is stored later than that of a job that ended after it.
 func testLateStatement(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	start := b.LastPosition()

@@ -17,49 +17,49 @@ import (
 	"judged/internal/base/units"
 )
 
-// What callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrNotFound = errors.New("no such blob")
 	ErrTooBig   = errors.New("blob is too big")
-	// ErrAway means that a bucket or a front does not answer; the same call may succeed later.
+	// ErrAway means that a bucket or a front does not respond; the same call may succeed later.
 	ErrAway = errors.New("blobs unavailable")
 )
 
-// DigestError is content that does not have the promised digest.
+// DigestError means that content does not have the expected digest.
 type DigestError struct{ Want, Got string }
 
 func (e *DigestError) Error() string {
 	return fmt.Sprintf("content has digest %s, not %s", e.Got, e.Want)
 }
 
-// Store is a folder of blobs. Its methods may be called from any goroutine.
+// Store is a folder of blobs. It is safe for concurrent use.
 type Store struct {
 	dir string
 	max units.Bytes
 	now func() time.Time // the clock of the file system; tests have their own
-	// origin has the blobs that this folder has copies of; nil is the folder itself.
+	// origin holds the blobs that this folder has copies of; nil if the folder itself is the origin.
 	origin origin
 
-	// Read-locked while Stat checks and marks a blob and while an upload is renamed,
-	// write-locked while the sweep checks and deletes a blob. So a blob that Stat
-	// has found stays. The sweep of another process may hide it for a moment, see remove.
+	// mu is read-locked while Stat checks and marks a blob and while an upload is renamed, and write-locked while the
+	// sweep checks and deletes a blob, so a blob that Stat has found stays. The sweep of another process may hide it
+	// for a moment, see remove.
 	mu sync.RWMutex
 }
 
-// origin is a place that several fronts share.
+// origin is storage that several fronts share.
 type origin interface {
-	// use marks a blob as used now. The error is ErrNotFound when it does not exist.
+	// use marks a blob as used now. It returns ErrNotFound if the blob does not exist.
 	use(ctx context.Context, digest string) (units.Bytes, error)
 	// keep stores a new blob durably.
 	keep(ctx context.Context, digest string, content *os.File) error
 }
 
-// Uploads are written to a separate folder, so that those that a crash left are
-// recognized, on the same file system, so that rename is atomic.
+// Uploads are written to a separate folder, so that leftovers of a crash are recognized. It is on the same file system,
+// so that rename is atomic.
 const uploads = "tmp"
 
-// Open prepares a folder that one process uses, and deletes what uploads cut off by a
-// crash have left. max bounds one blob; 0 is no bound.
+// Open prepares a folder for one process, and deletes unfinished uploads that a crash left. max limits the size of a
+// blob; 0 means no limit.
 func Open(dir string, max units.Bytes) (*Store, error) {
 	if err := os.RemoveAll(filepath.Join(dir, uploads)); err != nil {
 		return nil, (&Store{dir: dir}).explain("clear uploads", err)
@@ -67,8 +67,7 @@ func Open(dir string, max units.Bytes) (*Store, error) {
 	return OpenShared(dir, max)
 }
 
-// OpenShared prepares a folder that several processes may use, also on a network file
-// system.
+// OpenShared prepares a folder that several processes may use, including one on a network file system.
 func OpenShared(dir string, max units.Bytes) (*Store, error) {
 	s := &Store{dir: dir, max: max, now: time.Now}
 	if err := os.MkdirAll(filepath.Join(dir, uploads), 0o700); err != nil {
@@ -77,7 +76,7 @@ func OpenShared(dir string, max units.Bytes) (*Store, error) {
 	return s, nil
 }
 
-// Check returns why blobs cannot be stored now, such as a network file system that is not mounted, or nil.
+// Check returns the reason why blobs cannot be stored now, such as an unmounted network file system, or nil.
 func (s *Store) Check(context.Context) error {
 	if _, err := os.Stat(filepath.Join(s.dir, uploads)); err != nil {
 		return s.explain("check", err)
@@ -85,11 +84,10 @@ func (s *Store) Check(context.Context) error {
 	return nil
 }
 
-// Attach uses a folder that the daemon may have open: unlike Open it changes nothing.
+// Attach returns a store for a folder that the daemon may have open. Unlike Open, it changes nothing.
 func Attach(dir string) *Store { return &Store{dir: dir, now: time.Now} }
 
-// Verify reads content to its end. The error is a *DigestError when it has
-// another digest.
+// Verify reads content to its end. It returns a *DigestError if the digest differs.
 func Verify(digest string, content io.Reader) error {
 	h := sha256.New()
 	if _, err := io.Copy(h, content); err != nil {
@@ -114,11 +112,10 @@ func ValidDigest(s string) bool {
 	return true
 }
 
-// Put stores what r holds and returns its digest and size. When it returns
-// without error the blob survives power loss. digest is what the content must
-// have, "" for any; the error is a *DigestError when it has another. created
-// is false when the blob existed with this content; r is read and verified even
-// then, and replaces a blob that is damaged.
+// Put stores the content of r and returns its digest and size. When it returns without error, the blob survives power
+// loss. digest is the expected digest, or "" for any; Put returns a *DigestError if the content has another one.
+// created is false if the blob existed with this content. Even then r is read and verified, and it replaces a damaged
+// blob.
 func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool,
 	err error) {
 	if digest != "" && !ValidDigest(digest) {
@@ -156,7 +153,7 @@ func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string
 	return sum, n, true, nil
 }
 
-// copy stores what the origin has.
+// copy stores a copy of a blob of the origin.
 func (s *Store) copy(ctx context.Context, digest string, r io.Reader) error {
 	f, err := s.upload()
 	if err != nil {
@@ -185,7 +182,7 @@ func (s *Store) upload() (*os.File, error) {
 	return f, nil
 }
 
-// receive copies r to f, at most most bytes; 0 is no bound. An error of r is returned as it is: it is the
+// receive copies up to most bytes from r to f; 0 means no limit. An error of r is returned unchanged: it is the
 // sender's.
 func (s *Store) receive(ctx context.Context, f *os.File, r io.Reader, most units.Bytes) (string, units.Bytes, error) {
 	from := &source{ctx: ctx, r: r}
@@ -206,8 +203,7 @@ func (s *Store) receive(ctx context.Context, f *os.File, r io.Reader, most units
 	return hex.EncodeToString(h.Sum(nil)), units.Bytes(n), nil
 }
 
-// source remembers its own error, which io.Copy mixes up with the writer's,
-// and ends with the context.
+// source records its own error, which io.Copy does not distinguish from the writer's. It ends with the context.
 type source struct {
 	ctx context.Context
 	r   io.Reader
@@ -225,15 +221,15 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The modes of blobs and their folders, whatever the umask: tests and submissions are for judged and, in a folder that
-// fronts share, its group.
+// The modes of blobs and their folders, regardless of the umask: only judged and, for a folder that fronts share, its
+// group may read tests and submissions.
 const (
 	blobMode = 0o640
 	fanMode  = 0o750
 )
 
-// keep makes an upload a blob. The order matters: content on disk before the
-// name, the name on disk before the answer.
+// keep turns an upload into a blob. The order matters: the content is on disk before the name, and the name before the
+// response.
 func (s *Store) keep(f *os.File, sum string) error {
 	if err := f.Chmod(blobMode); err != nil {
 		return err
@@ -257,15 +253,15 @@ func (s *Store) keep(f *os.File, sum string) error {
 	return linux.SyncDir(fan)
 }
 
-// name gives an upload the name of a blob, which may have it already.
+// name renames an upload to the name of a blob, which may exist already.
 func (s *Store) name(f *os.File, path string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return os.Rename(f.Name(), path)
 }
 
-// Path is the file of a blob, for reading only. The error is ErrNotFound when
-// it does not exist. Like Stat, Path counts as a use.
+// Path returns the file of a blob, for reading only, or ErrNotFound if it does not exist. Like Stat, Path counts as a
+// use.
 func (s *Store) Path(digest string) (string, error) {
 	if _, err := s.Stat(digest); err != nil {
 		return "", err
@@ -273,8 +269,8 @@ func (s *Store) Path(digest string) (string, error) {
 	return s.path(digest), nil
 }
 
-// Stat is the size of a blob. The error is ErrNotFound when it does not
-// exist. Stat counts as a use: Sweep keeps the blob for its age from now on.
+// Stat returns the size of a blob, or ErrNotFound if it does not exist. Stat counts as a use: Sweep keeps the blob for
+// its age from now on.
 func (s *Store) Stat(digest string) (units.Bytes, error) {
 	if !ValidDigest(digest) {
 		return 0, fmt.Errorf("blob %q: the name is not a SHA-256 in lower-case hex: %w", digest, ErrNotFound)
@@ -287,7 +283,7 @@ func (s *Store) Stat(digest string) (units.Bytes, error) {
 	return s.stat(digest)
 }
 
-// stat is Stat without a look at the origin.
+// stat is like Stat but does not ask the origin.
 func (s *Store) stat(digest string) (units.Bytes, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -304,8 +300,7 @@ func (s *Store) stat(digest string) (units.Bytes, error) {
 	return units.Bytes(info.Size()), nil
 }
 
-// isOld reports whether a copy was not used for so long that its origin may have
-// deleted the blob.
+// isOld reports whether a copy has been unused for so long that the origin may have deleted the blob.
 func (s *Store) isOld(digest string) bool {
 	info, err := os.Stat(s.path(digest))
 	return err == nil && s.now().Sub(info.ModTime()) > markEvery

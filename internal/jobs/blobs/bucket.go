@@ -18,30 +18,28 @@ import (
 	"judged/internal/base/units"
 )
 
-// bucket is a bucket of an S3-compatible server. An object is named PREFIX DIGEST/MARK:
-// the mark is the hour of the last use. To mark a blob is to copy its object, within the
-// server, to a name with the present hour. So a sweep never deletes what another front
-// marks: it deletes the old name, and the copy fails or has been made.
+// bucket is a bucket of an S3-compatible server. An object is named PREFIX DIGEST/MARK, where the mark is the hour of
+// the last use. To mark a blob, its object is copied within the server to a name with the current hour. So a sweep
+// never deletes what another front marks: it deletes the old name, and the copy either fails or already exists.
 type bucket struct {
 	server *minio.Client
 	name   string
-	prefix string // "" or with a slash at its end
+	prefix string // "" or ends with a slash
 	now    func() time.Time
-	// patience bounds what an answer takes, and how long a transfer may make no progress. A
-	// server may accept a connection and never answer.
+	// patience limits how long a response takes, and how long a transfer may make no progress. A server may accept a
+	// connection and never respond.
 	patience time.Duration
 }
 
 const (
 	// markLayout sorts by time.
 	markLayout = "2006-01-02T15"
-	// bucketMarkEvery is how old a mark must be to be made again: a copy takes the server
-	// as long as a write.
+	// bucketMarkEvery is the age at which a mark is renewed: a copy costs the server as much as a write.
 	bucketMarkEvery = 24 * time.Hour
 	bucketPatience  = 20 * time.Second
 )
 
-// openBucket reads an address such as s3://BUCKET/PREFIX?endpoint=http://HOST:PORT&region=REGION.
+// openBucket parses an address such as s3://BUCKET/PREFIX?endpoint=http://HOST:PORT&region=REGION.
 func openBucket(o BucketOptions) (*bucket, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil {
@@ -81,8 +79,7 @@ type object struct {
 	size   units.Bytes
 }
 
-// objects calls f for each object whose name begins with prefix, in the order of names.
-// Other objects in the bucket are left out.
+// objects calls f for each object whose name begins with prefix, in the order of names. It skips foreign objects.
 func (b *bucket) objects(ctx context.Context, prefix string, f func(object)) error {
 	ctx, cancel := context.WithCancel(ctx) // ends the listing
 	defer cancel()
@@ -147,7 +144,7 @@ func (b *bucket) keep(ctx context.Context, digest string, content *os.File) erro
 	return err
 }
 
-// watch ends a transfer that makes no progress.
+// watch cancels a transfer that makes no progress.
 type watch struct {
 	ctx      context.Context
 	end      context.CancelCauseFunc
@@ -169,7 +166,7 @@ func (w *watch) stop() {
 	w.end(nil)
 }
 
-// stalled returns errStalled if that is why the transfer ended.
+// stalled returns errStalled if the transfer ended for that reason.
 func (w *watch) stalled() error {
 	if err := context.Cause(w.ctx); errors.Is(err, errStalled) {
 		return err
@@ -177,7 +174,7 @@ func (w *watch) stalled() error {
 	return nil
 }
 
-// section is what an upload reads, in parts and again when it is repeated.
+// section is the source of an upload, which reads it in parts, and again after a retry.
 type section struct {
 	*io.SectionReader
 	watch *watch
@@ -218,7 +215,7 @@ func (d *download) Close() error {
 	return d.ReadCloser.Close()
 }
 
-// fetch reads a blob. When another front marks it meanwhile, the object has a new name.
+// fetch opens a blob for reading. If another front marks it meanwhile, the object has a new name.
 func (b *bucket) fetch(ctx context.Context, digest string) (io.ReadCloser, error) {
 	for try := 0; ; try++ {
 		o, err := b.find(ctx, digest)
@@ -241,12 +238,11 @@ func (b *bucket) fetch(ctx context.Context, digest string) (io.ReadCloser, error
 	}
 }
 
-// sweep deletes what was used last before age, and objects that have a later mark. See
-// Store.Sweep.
+// sweep deletes blobs last used before age, and objects that have a newer mark. See Store.Sweep.
 func (b *bucket) sweep(ctx context.Context, age time.Duration,
 	named func(context.Context) (map[string]bool, error)) (Swept, error) {
 	now := b.now()
-	// A front looks at the mark again when its copy's is old.
+	// A front checks the mark again once that of its copy is old.
 	before := now.Add(-age - bucketMarkEvery - markEvery - submission)
 	var unused, superseded []object
 	last := object{}
@@ -288,7 +284,7 @@ func (b *bucket) sweep(ctx context.Context, age time.Duration,
 	return swept, b.clearUploads(ctx, now.Add(-bucketMarkEvery))
 }
 
-// clearUploads removes the parts of uploads that were cut off.
+// clearUploads removes the parts of unfinished uploads.
 func (b *bucket) clearUploads(ctx context.Context, before time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -305,7 +301,7 @@ func (b *bucket) clearUploads(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// discard deletes a blob whose content had another digest, twice. The error is ErrNotFound.
+// discard deletes a blob whose content had a wrong digest twice. It returns ErrNotFound.
 func (b *bucket) discard(ctx context.Context, digest string) error {
 	o, err := b.find(ctx, digest)
 	if err == nil {

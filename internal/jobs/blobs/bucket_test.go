@@ -14,7 +14,7 @@ import (
 	"judged/internal/testkit/s3server"
 )
 
-// fronts are two fronts of one bucket, on a real server, with a clock of the test.
+// fronts are two fronts that share a bucket on a real server, with the clock of the test.
 type fronts struct {
 	t      *testing.T
 	server *s3server.Server
@@ -79,7 +79,7 @@ func (f *fronts) objects() map[string]int {
 	return all
 }
 
-// One front's blob is there for the other.
+// TestBucket checks that one front finds a blob that the other stored.
 func TestBucket(t *testing.T) {
 	f := twoFronts(t)
 	for _, content := range []string{"", "hello", strings.Repeat("long ", 1<<17)} {
@@ -108,7 +108,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// What a front has not stored in the bucket it does not have.
+// TestBucketAway checks that a front does not have a blob that it could not store in the bucket.
 func TestBucketAway(t *testing.T) {
 	f := twoFronts(t)
 	f.put(f.a, "before")
@@ -140,8 +140,8 @@ func TestBucketAway(t *testing.T) {
 	}
 }
 
-// A sweep of one front keeps what a job of either names, what the other front uses, and
-// what is uploaded through it meanwhile.
+// TestBucketSweep checks that a sweep of one front keeps blobs that a job of either front names, that the other front
+// uses, and that are being uploaded through the other front.
 func TestBucketSweep(t *testing.T) {
 	const age = 100 * time.Hour
 	f := twoFronts(t)
@@ -175,7 +175,7 @@ func TestBucketSweep(t *testing.T) {
 			t.Errorf("%q: read %q", content, got)
 		}
 	}
-	// Two days later the marks from before the last ones go.
+	// Two days later, the superseded marks are deleted.
 	f.now = f.now.Add(60 * time.Hour)
 	if _, err := f.a.Stat(digest("new")); err != nil {
 		t.Fatal(err)

@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// Cache is a folder of copies. A blob that is missing is fetched, once however many
-// jobs want it, and verified by its digest.
+// Cache is a folder of copies. A missing blob is fetched, once for all jobs that want it, and verified by its digest.
 type Cache struct {
 	Store *Store
-	// Fetch reads a blob where the copies come from. The error is ErrNotFound when it does not exist there.
+	// Fetch reads a blob from the origin. It returns ErrNotFound if the blob does not exist there.
 	Fetch func(ctx context.Context, digest string) (io.ReadCloser, error)
-	// Damaged is called when a fetched content had another digest twice. It has the place that
-	// copies come from look at the blob; the error is ErrNotFound when it was damaged there.
+	// Damaged is called when fetched content had a wrong digest twice. It makes the origin verify the blob, and returns
+	// ErrNotFound if the blob was damaged there.
 	Damaged func(ctx context.Context, digest string) error
-	// Life ends when judged ends; it ends fetches.
+	// Life is the lifetime of the process; its end cancels fetches.
 	Life context.Context
 
 	mu      sync.Mutex // guards fetches
@@ -28,11 +27,11 @@ type Cache struct {
 
 // fetch is a download that several jobs may wait for.
 type fetch struct {
-	done chan struct{} // closed at its end
+	done chan struct{} // closed when the download ends
 	err  error
 }
 
-// fetchTime bounds one download.
+// fetchTime limits the duration of one download.
 const fetchTime = 10 * time.Minute
 
 // Path returns the file of a blob.
@@ -70,7 +69,7 @@ func (c *Cache) fetch(digest string) error {
 	return f.err
 }
 
-// download copies a blob. A content that was damaged on its way is fetched again.
+// download copies a blob. Content that was damaged in transit is fetched again.
 func (c *Cache) download(digest string) error {
 	ctx, cancel := context.WithTimeout(c.Life, fetchTime)
 	defer cancel()

@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 )
 
-// A disk, a network file system, or somebody's hands can change what a blob holds. Nothing
-// reads all blobs to find that. What is found is deleted, so that an upload of the same
-// content is stored again: by Verify, which a judge node asks for when a copy has another
-// digest, by the cache of a bucket, and by Put, which compares.
+// A disk, a network file system or a person can change the content of a blob. No task scans all blobs for that. A
+// damaged blob is found by Verify, which a judge node requests when a copy has a wrong digest, by the cache of a
+// bucket, and by Put, which compares contents. It is then deleted, so that an upload of the same content is stored
+// again.
 
-// Verify reads a blob and compares its content with its digest. A damaged one is deleted;
-// the error is then ErrNotFound, as for one that does not exist.
+// Verify reads a blob and compares its content with its digest. It deletes a damaged blob and returns ErrNotFound, as
+// for a blob that does not exist.
 func (s *Store) Verify(ctx context.Context, digest string) error {
 	path, err := s.Path(digest)
 	if err != nil {
@@ -46,16 +46,16 @@ func (s *Store) Verify(ctx context.Context, digest string) error {
 	return damaged(other)
 }
 
-// damaged is the error for a blob that was deleted because its content is another one.
+// damaged returns the error for a blob that was deleted because its content had changed.
 func damaged(found *DigestError) error {
 	return fmt.Errorf("%w: it was damaged and is deleted (%w); upload it again", ErrNotFound, found)
 }
 
-// discarding begins the names of damaged blobs in the folder of uploads.
+// discarding is the prefix of the names of damaged blobs in the folder of uploads.
 const discarding = "bad-"
 
-// discard deletes the blob if it is still the file f. It loses its name first: an upload
-// may replace it at any time, which must stay.
+// discard deletes the blob if it is still the file f. It renames the blob first: an upload may replace it at any time,
+// and must stay.
 func (s *Store) discard(digest string, f *os.File) error {
 	aside := filepath.Join(s.dir, uploads, discarding+digest)
 	s.mu.Lock()

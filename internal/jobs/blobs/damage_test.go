@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// damages are what may happen to the file of a blob "hello".
+// damages are changes that can happen to the file of a blob "hello".
 var damages = []struct {
 	name    string
 	content string
@@ -21,7 +21,7 @@ var damages = []struct {
 	{"zeros", "\x00\x00\x00\x00\x00"},
 }
 
-// An upload replaces a blob that is damaged.
+// TestPutRepairs checks that an upload replaces a damaged blob.
 func TestPutRepairs(t *testing.T) {
 	for _, tt := range damages {
 		t.Run(tt.name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestPutRepairs(t *testing.T) {
 	}
 }
 
-// Verify deletes a damaged blob, and nothing else.
+// TestVerifyDeletes checks that Verify deletes a damaged blob, and nothing else.
 func TestVerifyDeletes(t *testing.T) {
 	for _, tt := range damages {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestVerifyDeletes(t *testing.T) {
 	}
 }
 
-// A blob that was uploaded again while Verify read the damaged one stays.
+// TestDiscardKeepsAnUpload checks that a blob stays if it was uploaded again while Verify read the damaged one.
 func TestDiscardKeepsAnUpload(t *testing.T) {
 	s := open(t, t.TempDir(), 0)
 	put(t, s, "hello")
@@ -103,8 +103,8 @@ func damage(t *testing.T, path, content string) {
 	}
 }
 
-// A front that fetches a damaged object deletes it, and the next upload through either
-// front stores it again, although the other front has a good copy.
+// TestBucketRepairs checks that a front that fetches a damaged object deletes it, and that the next upload through
+// either front stores it again, although the other front has a good copy.
 func TestBucketRepairs(t *testing.T) {
 	for _, tt := range damages {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestBucketRepairs(t *testing.T) {
 	}
 }
 
-// A server that accepts connections and does not answer holds no request for longer than
+// TestBucketFrozen checks that a server that accepts connections but does not respond delays no request for longer than
 // its patience.
 func TestBucketFrozen(t *testing.T) {
 	f := patientFronts(t, time.Second/2)

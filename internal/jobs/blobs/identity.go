@@ -12,14 +12,12 @@ import (
 	"judged/internal/base/linux"
 )
 
-// identityFile is in a shared folder and holds its identity. A folder without it may be the
-// empty mount point of a file system that is not mounted: what is written there would be
-// missing for other fronts, and later for this one.
+// identityFile is the file in a shared folder that holds its identity. A folder without it may be the empty mount point
+// of an unmounted file system: files written there would be missing for other fronts, and later for this one.
 const identityFile = ".judged-blobs"
 
-// Identify returns the identity of a shared folder. known is the one that the database has
-// of it, "" for none: then a folder without an identity gets one. Otherwise another identity,
-// or none, is an error.
+// Identify returns the identity of a shared folder. known is the identity that the database records, or "" if it
+// records none; then a folder without an identity gets one. Otherwise a missing or different identity is an error.
 func Identify(dir, known string) (string, error) {
 	file := filepath.Join(dir, identityFile)
 	found, err := readIdentity(file)
@@ -27,7 +25,7 @@ func Identify(dir, known string) (string, error) {
 		if err := createIdentity(dir, file); err != nil {
 			return "", fmt.Errorf("mark blob folder %q: %w; give judged write access to it", dir, err)
 		}
-		found, err = readIdentity(file) // that of the front that was first
+		found, err = readIdentity(file) // the first front's identity
 	}
 	next := fmt.Sprintf("mount the file system that has the blobs; if this is to be a new folder, write %s into %s",
 		known,
@@ -56,7 +54,7 @@ func readIdentity(file string) (string, error) {
 	return id, nil
 }
 
-// createIdentity leaves an identity that another process has created meanwhile.
+// createIdentity keeps an identity that another process has created meanwhile.
 func createIdentity(dir, file string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -45,7 +45,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// Fronts that start at the same time agree.
+// TestIdentifyAtOnce checks that fronts that start at the same time agree on the identity.
 func TestIdentifyAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var fronts errgroup.Group

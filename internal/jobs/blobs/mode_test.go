@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestBlobsArePrivate: others may neither read blobs nor list their folders, whatever the umask, and the group of a
-// shared folder may read them; a blob of an earlier version, too, once it is used.
+// TestBlobsArePrivate checks that other users can neither read blobs nor list their folders, regardless of the umask,
+// and that the group of a shared folder can read them. The same holds for a blob of an earlier version once it is used.
 func TestBlobsArePrivate(t *testing.T) {
 	for _, umask := range []int{0, 0o022, 0o077} {
 		before := syscall.Umask(umask)

@@ -12,27 +12,27 @@ import (
 	"judged/internal/base/units"
 )
 
-// Bucket is the blobs of several fronts, in a bucket of an S3-compatible server, with
-// copies in a folder of each front.
+// Bucket stores the blobs of several fronts in a bucket of an S3-compatible server, with copies in a folder of each
+// front.
 type Bucket struct {
 	copies Cache
 	bucket *bucket
-	size   units.Bytes // most bytes of copies that were not used for long
+	size   units.Bytes // maximum size of copies that have been unused for long
 }
 
 // BucketOptions describe a Bucket.
 type BucketOptions struct {
 	URL       string // s3://BUCKET/PREFIX?endpoint=URL&region=REGION
-	Folder    string // of the copies, one process's
+	Folder    string // of the copies, used by one process
 	Max       units.Bytes
-	CacheSize units.Bytes     // 0 is no bound
-	Life      context.Context // ends with judged
+	CacheSize units.Bytes     // 0 means no limit
+	Life      context.Context // ends when judged exits
 
 	now      func() time.Time // tests have their own
 	patience time.Duration
 }
 
-// OpenBucket prepares the folder. The server need not be up yet.
+// OpenBucket prepares the folder. The server need not be reachable yet.
 func OpenBucket(o BucketOptions) (*Bucket, error) {
 	if o.now == nil {
 		o.now = time.Now
@@ -51,7 +51,7 @@ func OpenBucket(o BucketOptions) (*Bucket, error) {
 		copies: Cache{Store: copies, Fetch: b.fetch, Damaged: b.discard, Life: o.Life}}, nil
 }
 
-// Check returns why the bucket does not answer, or nil.
+// Check returns the reason why the bucket does not respond, or nil.
 func (b *Bucket) Check(ctx context.Context) error {
 	_, err := b.bucket.find(ctx, strings.Repeat("0", sha256.Size*2))
 	if errors.Is(err, ErrNotFound) {
@@ -60,25 +60,25 @@ func (b *Bucket) Check(ctx context.Context) error {
 	return err
 }
 
-// Put is that of Store. When it returns without error the bucket has the blob.
+// Put is like Store.Put. When it returns without error, the bucket has the blob.
 func (b *Bucket) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool,
 	err error) {
 	return b.copies.Store.Put(ctx, digest, r)
 }
 
-// Verify is that of Store, for the copy of this process, or else for what is in the bucket.
+// Verify is like Store.Verify, for the copy of this process, or for the object in the bucket if there is no copy.
 func (b *Bucket) Verify(ctx context.Context, digest string) error {
-	_, err := b.copies.Path(digest) // verified if it is fetched
+	_, err := b.copies.Path(digest) // fetching verifies it
 	if err == nil {
 		err = b.copies.Store.Verify(ctx, digest)
 	}
 	return err
 }
 
-// Path returns the file of a copy, which is fetched if it is missing.
+// Path returns the file of a copy. It fetches the blob if the copy is missing.
 func (b *Bucket) Path(digest string) (string, error) { return b.copies.Path(digest) }
 
-// Stat is that of Store.
+// Stat is like Store.Stat.
 func (b *Bucket) Stat(digest string) (units.Bytes, error) {
 	n, err := b.copies.Store.Stat(digest)
 	if errors.Is(err, ErrNotFound) && ValidDigest(digest) {
@@ -87,8 +87,8 @@ func (b *Bucket) Stat(digest string) (units.Bytes, error) {
 	return n, err
 }
 
-// Sweep is that of Store, in the bucket; marks are a day old at most there. Copies that
-// were used longest ago are deleted until the others fit.
+// Sweep is like Store.Sweep, for the bucket, where marks are at most a day old. It also deletes the least recently used
+// copies until the rest fit.
 func (b *Bucket) Sweep(ctx context.Context, age time.Duration,
 	named func(context.Context) (map[string]bool, error)) (Swept, error) {
 	_, err := b.copies.Store.Trim(ctx, b.size)
@@ -101,5 +101,5 @@ func (b *Bucket) Sweep(ctx context.Context, age time.Duration,
 	return b.bucket.sweep(ctx, age, named)
 }
 
-// unnamed keeps no copy: it can be fetched again.
+// unnamed names no blob: copies can be fetched again.
 func unnamed(context.Context) (map[string]bool, error) { return nil, nil }

@@ -14,19 +14,17 @@ import (
 )
 
 const (
-	// markEvery is how old a mark must be to be made again, so that a look at a
-	// blob costs one stat, and one write an hour. The last use may be that much
-	// younger than its mark.
+	// markEvery is the age at which a mark is renewed, so that checking a blob costs one stat, and one write an hour.
+	// The last use may be later than its mark by that much.
 	markEvery = time.Hour
-	// submission is what a job may take from the first look at its blobs to its
-	// record, which names them from then on: long multipart bodies over slow
-	// lines are in it, however short the age is that blobs are kept for.
+	// submission is the time that a job may take from the first check of its blobs to its record, which names them from
+	// then on. It covers long multipart bodies over slow connections, however short the retention of blobs is.
 	submission = time.Hour
 )
 
 // mark records a use of a blob. The caller holds mu.
 func (s *Store) mark(path string, info fs.FileInfo) error {
-	if info.Mode().Perm() != blobMode { // of an earlier version
+	if info.Mode().Perm() != blobMode { // created by an earlier version
 		if err := os.Chmod(path, blobMode); err != nil {
 			return err
 		}
@@ -38,30 +36,28 @@ func (s *Store) mark(path string, info fs.FileInfo) error {
 	if err := os.Chtimes(path, time.Time{}, now); err != nil {
 		return err
 	}
-	// The kernel finds the file before it sets the time: another process may have renamed
-	// and deleted it in between.
+	// The kernel looks up the file before it sets the time, so another process may have renamed and deleted it in
+	// between.
 	_, err := os.Stat(path)
 	return err
 }
 
-// Swept is what a sweep has deleted.
+// Swept counts what a sweep has deleted.
 type Swept struct {
 	Blobs int
 	Size  units.Bytes
 }
 
-// Sweep deletes the blobs that nobody has used for age and up to two hours
-// more; age 0 keeps all. named returns which to keep however old they are; it
-// is called only when there are old ones, and when it fails nothing is deleted. A
-// blob that cannot be deleted does not keep the others; the error is the last
-// one's.
+// Sweep deletes blobs that have been unused for age; it may keep them up to two hours longer. An age of 0 keeps all.
+// named returns blobs to keep regardless of their age. It is called only if there are old blobs; if it fails, nothing
+// is deleted. A blob that cannot be deleted does not stop the sweep; Sweep returns the last such error.
 func (s *Store) Sweep(ctx context.Context, age time.Duration,
 	named func(context.Context) (map[string]bool, error)) (Swept, error) {
 	if age <= 0 {
 		return Swept{}, nil
 	}
-	// Counted from here and not from the removal: a job that has no record yet
-	// when named looks used its blobs after this, or at most a submission before.
+	// The age is counted from here and not from the removal: a job that has no record yet when named reads the records
+	// used its blobs after this point, or at most a submission before it.
 	before := s.now().Add(-age - markEvery - submission)
 	failed := s.clearUploads(before)
 	if failed != nil {
@@ -94,9 +90,8 @@ func (s *Store) Sweep(ctx context.Context, age time.Duration,
 	return swept, failed
 }
 
-// Trim deletes the blobs that were used longest ago until the rest takes at most
-// most; 0 is no bound. It is for copies, which can be fetched again. What was used
-// in the last two hours stays: a job may need it.
+// Trim deletes the least recently used blobs until the rest takes at most most bytes; 0 means no limit. It is for
+// copies, which can be fetched again. Blobs used in the last two hours stay: a job may need them.
 func (s *Store) Trim(ctx context.Context, most units.Bytes) (Swept, error) {
 	if most <= 0 {
 		return Swept{}, nil
@@ -128,7 +123,7 @@ func (s *Store) Trim(ctx context.Context, most units.Bytes) (Swept, error) {
 	return swept, ctx.Err()
 }
 
-// markedBefore lists the blobs whose last mark is older than a moment.
+// markedBefore returns the blobs whose last mark is older than the given time.
 func (s *Store) markedBefore(ctx context.Context, before time.Time) (old []string, err error) {
 	err = s.each(ctx, func(info fs.FileInfo) {
 		if info.ModTime().Before(before) {
@@ -138,8 +133,7 @@ func (s *Store) markedBefore(ctx context.Context, before time.Time) (old []strin
 	return old, err
 }
 
-// each calls f for every blob. Uploads have no digest for a name; Open clears what
-// is left of them.
+// each calls f for every blob. Uploads have no digest as a name; Open deletes leftover ones.
 func (s *Store) each(ctx context.Context, f func(fs.FileInfo)) error {
 	fans, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -161,7 +155,7 @@ func (s *Store) each(ctx context.Context, f func(fs.FileInfo)) error {
 				continue
 			}
 			switch info, err := file.Info(); {
-			case errors.Is(err, fs.ErrNotExist): // deleted by hand
+			case errors.Is(err, fs.ErrNotExist): // deleted by an administrator
 			case err != nil:
 				return s.explain("list", err)
 			default:
@@ -172,13 +166,12 @@ func (s *Store) each(ctx context.Context, f func(fs.FileInfo)) error {
 	return nil
 }
 
-// removing begins the names that blobs have in the folder of uploads while they are
-// deleted.
+// removing is the prefix of the names of blobs in the folder of uploads while they are deleted.
 const removing = "rm-"
 
-// remove deletes a blob unless it was marked, or put again, since it was found
-// to be old. Another process may mark it at any time, by its name, so it loses the
-// name first. A crash may bring it back, whole: the next sweep finds it again.
+// remove deletes a blob unless it was marked or stored again since it was found to be old. Another process may mark it
+// by its name at any time, so remove renames it first. After a crash the blob may reappear, complete; the next sweep
+// finds it again.
 func (s *Store) remove(digest string, before time.Time) (n units.Bytes, gone bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,8 +192,8 @@ func (s *Store) remove(digest string, before time.Time) (n units.Bytes, gone boo
 	return units.Bytes(info.Size()), gone, err
 }
 
-// decide deletes a blob that has lost its name, or gives the name back if the blob was
-// marked before. What two processes decide is the same.
+// decide deletes a blob that has been renamed, or restores its name if it was marked before that. Two processes reach
+// the same decision.
 func (s *Store) decide(aside string, before time.Time) (gone bool, err error) {
 	info, err := os.Stat(aside)
 	switch {
@@ -214,7 +207,7 @@ func (s *Store) decide(aside string, before time.Time) (gone bool, err error) {
 	return false, absent(os.Rename(aside, s.path(digest)))
 }
 
-// absent accepts that another process was faster.
+// absent ignores the error that another process has already removed the file.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -222,9 +215,8 @@ func absent(err error) error {
 	return err
 }
 
-// clearUploads removes what processes that ended have left in the folder of uploads: a
-// sender that is silent for as long as a submission may take has been cut off. A blob that
-// was being deleted is decided about by its mark.
+// clearUploads removes what terminated processes left in the folder of uploads. An upload without progress for as long
+// as a submission may take is abandoned. The mark of a blob that was being deleted decides whether it is restored.
 func (s *Store) clearUploads(before time.Time) error {
 	entries, err := os.ReadDir(filepath.Join(s.dir, uploads))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 var errRecords = errors.New("no records")
 
-// The blobs that were used longest ago go first, those of the last two hours stay.
+// TestTrim checks that the least recently used blobs are deleted first, and that those of the last two hours stay.
 func TestTrim(t *testing.T) {
 	const old = 3 * time.Hour
 	tests := []struct {
@@ -129,7 +129,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// uses are the ways to use a blob that is there.
+// uses are the ways to use an existing blob.
 var uses = map[string]func(*Store, string) error{
 	"stat": func(s *Store, content string) error { _, err := s.Stat(digest(content)); return err },
 	"path": func(s *Store, content string) error { _, err := s.Path(digest(content)); return err },
@@ -162,7 +162,7 @@ func TestUseIsMarked(t *testing.T) {
 	}
 }
 
-// TestUseDuringSweep uses a blob that the sweep has found to be old.
+// TestUseDuringSweep checks that a blob stays if it is used after the sweep has found it to be old.
 func TestUseDuringSweep(t *testing.T) {
 	for name, use := range uses {
 		t.Run(name, func(t *testing.T) {
@@ -184,8 +184,8 @@ func TestUseDuringSweep(t *testing.T) {
 	}
 }
 
-// TestSweepLetsTimePass has hours pass between the look and the removal: the
-// blobs of a job that came too late to be named must not have aged since.
+// TestSweepLetsTimePass checks that hours between the check and the removal do not age blobs: those of a job that came
+// too late to be named stay.
 func TestSweepLetsTimePass(t *testing.T) {
 	s, now := clocked(t)
 	for content, since := range map[string]time.Duration{"old": 9 * time.Hour, "old, now used": 9 * time.Hour,
@@ -206,12 +206,12 @@ func TestSweepLetsTimePass(t *testing.T) {
 	}
 }
 
-// TestSweepDuringUse deletes and uses a blob at the same time, many times: a blob
-// that Stat has found exists.
+// TestSweepDuringUse deletes and uses a blob concurrently, many times, and checks that a blob that Stat has found
+// exists.
 func TestSweepDuringUse(t *testing.T) {
 	tests := map[string]func(*Store, *os.File) error{
 		"stat": func(s *Store, _ *os.File) error { _, err := s.Stat(digest("hello")); return err },
-		// What Put does when it cannot mark what is there.
+		// Put does this when it cannot mark the existing blob.
 		"name": func(s *Store, upload *os.File) error { return s.name(upload, s.path(digest("hello"))) },
 	}
 	for name, use := range tests {
@@ -224,7 +224,7 @@ func TestSweepDuringUse(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				upload.Close() // its name is what is asked for
+				upload.Close() // only its name is tested
 				var wg sync.WaitGroup
 				var used error
 				_, err = s.Sweep(t.Context(), time.Hour, func(context.Context) (map[string]bool, error) {
@@ -257,7 +257,7 @@ func TestSweepEndsWithContext(t *testing.T) {
 	}
 }
 
-// clocked is a store whose clock stands still, at a time that files can have.
+// clocked returns a store whose clock is stopped, at a time that files can have.
 func clocked(t *testing.T) (*Store, time.Time) {
 	t.Helper()
 	s := open(t, t.TempDir(), 0)
@@ -279,10 +279,10 @@ func digests(contents []string) map[string]bool {
 	return set
 }
 
-// file is where a blob lies in its folder.
+// file returns the path of a blob in its folder.
 func file(content string) string { return digest(content)[:2] + "/" + digest(content) }
 
-// write makes a file in the folder; Put would wait for the disk.
+// write creates a file in the folder; Put would wait for the disk.
 func write(t *testing.T, s *Store, path, content string) {
 	t.Helper()
 	path = filepath.Join(s.dir, path)
@@ -301,8 +301,7 @@ func used(t *testing.T, s *Store, path string, at time.Time) {
 	}
 }
 
-// listing is everything in the folder: the contents of blobs, the paths of
-// other files.
+// listing returns everything in the folder: the contents of blobs and the paths of other files.
 func listing(t *testing.T, s *Store) (all []string) {
 	t.Helper()
 	root := os.DirFS(s.dir)
@@ -325,7 +324,7 @@ func listing(t *testing.T, s *Store) (all []string) {
 	return all
 }
 
-// Two processes share a folder: one sweeps while the other uses, uploads, or dies.
+// TestSharedFolder checks a folder that two processes share: one sweeps while the other uses blobs, uploads, or dies.
 func TestSharedFolder(t *testing.T) {
 	open := func(s *Store) *Store {
 		other, err := OpenShared(s.dir, 0)

@@ -20,37 +20,37 @@ import (
 	"judged/internal/engine/checker"
 )
 
-// Bounds of a job that no configuration moves: they keep records, argument
-// vectors and event subjects within what the kernel and the store take.
+// Limits of a job that no configuration changes: they keep records, argument vectors and event subjects within the
+// limits of the kernel and the store.
 const (
-	minMemory  = 1 << 20   // bytes; below, the kernel cannot start a program at all
-	minStack   = 128 << 10 // bytes; twice a command of maxCommand, which lies on the stack
+	minMemory  = 1 << 20   // bytes; with less, the kernel cannot start a program
+	minStack   = 128 << 10 // bytes; twice a command of maxCommand, which is on the stack
 	maxName    = 255       // bytes of a test or file name; NAME_MAX
-	maxCommand = 64 << 10  // bytes of the whole command, pointers included; half of what execve always takes
+	maxCommand = 64 << 10  // bytes of the whole command including pointers; half of what execve always accepts
 	maxValue   = 255       // bytes of a label's value
 	maxPasses  = 100       // of a test
-	// With 32 variables an environment takes less than maxCommand, so that both together fit.
+	// An environment of 32 variables takes less than maxCommand, so both fit together.
 	maxVariables = 32  // of the environment
 	maxVariable  = 255 // characters of a variable's name, and of its value
-	slotCPUs     = 1   // of a job that does not say
+	slotCPUs     = 1   // of a job that does not set cpus
 	itself       = "{program}"
 )
 
-// MaxLabels is the most labels of a job.
+// MaxLabels is the maximum number of labels of a job.
 const MaxLabels = 32
 
-// maxHeads is how many bytes of output all tests of a job may quote together: a
-// report is read and written whole. In the database they take up to 1.9 times
-// that: control characters are six bytes of JSON each, which s2 packs into two.
+// maxHeads is the maximum number of bytes of output that all tests of a job may quote together: a report is read and
+// written as a whole. In the database they take up to 1.9 times that: control characters are six bytes of JSON each,
+// which s2 packs into two.
 const maxHeads = 12 << 20
 
-// argPointer is what execve needs of the stack for an argument in addition to its text, in bytes.
+// argPointer is the stack space in bytes that execve needs for an argument in addition to its text.
 const argPointer = 8
 
-// boxInodes are the folders of a run's own file system.
+// boxInodes is the number of folders in the file system of a run.
 const boxInodes = 4
 
-// ProgramName is what a job's program is called in its working directory.
+// ProgramName is the name of a job's program in its working directory.
 const ProgramName = "program"
 
 var (
@@ -59,8 +59,8 @@ var (
 	hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// Complete returns j with every default filled in, or all that is wrong with it
-// as Errors. The result shares no maps or slices that it changed with j.
+// Complete returns j with all defaults filled in, or everything that is wrong with it as Errors. Maps and slices that
+// it changed are not shared with j.
 func Complete(c config.Config, j api.Job) (api.Job, error) {
 	if err := Check(c, j); err != nil {
 		return api.Job{}, err
@@ -68,7 +68,7 @@ func Complete(c config.Config, j api.Job) (api.Job, error) {
 	return Fill(c, j), nil
 }
 
-// Check returns all that is wrong with a job as Errors, or nil.
+// Check returns everything that is wrong with a job as Errors, or nil.
 func Check(c config.Config, j api.Job) error {
 	var e Errors
 	if j.Program != (api.File{}) || needsProgram(j.Command) {
@@ -78,7 +78,7 @@ func Check(c config.Config, j api.Job) error {
 	e.check(j.Language == "" || len(j.Command) == 0, "command", "given with a language, which says how its programs "+
 		"run; leave one of them out")
 	e.files("files", j.Files, c.Limits.Max)
-	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
+	room := c.Sandbox.WorkInodes - boxInodes - 1 // minus the program
 	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer "+
 		"or raise sandbox.work_inodes", len(j.Files), room)
 	e.streamFile("input_file", j.InputFile, j)
@@ -124,8 +124,8 @@ func isBase64(text string) bool {
 	return err == nil
 }
 
-// needsProgram reports whether the command runs the program. One that does not,
-// such as python3 with a file of the job, can do without.
+// needsProgram reports whether the command runs the program. Another command, such as python3 with a file of the job,
+// works without one.
 func needsProgram(command []string) bool {
 	return len(command) == 0 || slices.ContainsFunc(command,
 		func(arg string) bool { return strings.Contains(arg, itself) })
@@ -169,7 +169,7 @@ func (e *Errors) fileName(field, name string) {
 	e.check(name != ProgramName, field, "is where the program goes; send another name")
 }
 
-// streamFile checks the name of a file in place of stdin or stdout.
+// streamFile checks the name of a file that replaces stdin or stdout.
 func (e *Errors) streamFile(field, name string, j api.Job) {
 	if name == "" {
 		return
@@ -180,10 +180,10 @@ func (e *Errors) streamFile(field, name string, j api.Job) {
 	e.check(j.Interactor == nil, field, "given with an interactor, which uses stdin and stdout; leave one of them out")
 }
 
-// juryNames are what programs of the jury find next to them.
+// juryNames are the files that programs of the jury find in their directory.
 var juryNames = []string{"checker", "interactor", "input", "answer", "output", "feedback"}
 
-// besides checks the files next to a program of the jury.
+// besides checks the files in the directory of a program of the jury.
 func (e *Errors) besides(member string, files map[string]api.File, most config.MaxLimits) {
 	e.files(member, files, most)
 	for _, name := range juryNames {
@@ -246,7 +246,7 @@ func (e *Errors) checkerArgs(field string, args []string, j api.Job) {
 	}
 }
 
-// scheme checks the groups of a problem, which may have been stored by an earlier version.
+// scheme checks the groups of a problem. An earlier version may have stored it.
 func (e *Errors) scheme(j api.Job) {
 	if j.Scheme == nil || len(j.Tests) == 0 {
 		return
@@ -260,8 +260,7 @@ func (e *Errors) scheme(j api.Job) {
 	}
 }
 
-// name checks what names of tests and files have in common: they end up in
-// terminals, logs and directories.
+// name checks the rules that names of tests and files share: they appear in terminals, logs and directories.
 func (e *Errors) name(field, name string) {
 	e.check(name != "", field, "empty; send a name")
 	e.check(len(name) <= maxName, field, "%d bytes; send at most %d", len(name), maxName)
@@ -286,7 +285,7 @@ func (e *Errors) checker(c *api.Checker, most config.MaxLimits) {
 		checker.Usage(), listed(api.CheckerProtocols()))
 	if err == nil {
 		_, err = checker.Parse(c.Kind, c.Args...)
-		e.check(err == nil, "checker.args", "%.400v", err) // it quotes an argument
+		e.check(err == nil, "checker.args", "%.400v", err) // err quotes an argument
 	}
 	for _, x := range []struct {
 		member string
@@ -332,7 +331,7 @@ func (e *Errors) transcript(j api.Job) {
 		len(j.Tests), most)
 }
 
-// CheckChanges returns what is wrong with limits and repeats that replace those of jobs, as Errors. Zero members replace
+// CheckChanges returns what is wrong with limits and repeats that replace those of jobs, as Errors. Zero values replace
 // nothing.
 func CheckChanges(c config.Config, l api.Limits, r api.Repeats) error {
 	var e Errors
@@ -361,7 +360,7 @@ func (e *Errors) head(j api.Job, most units.Bytes) {
 	if j.Transcript {
 		room = max(0, room-len(j.Tests)*api.MaxTranscript)
 	}
-	each := units.Bytes(room / 2 / max(1, len(j.Tests))) // of stdout and of stderr
+	each := units.Bytes(room / 2 / max(1, len(j.Tests))) // for each of stdout and stderr
 	if j.Head <= each {
 		inRange(e, "head_bytes", j.Head, 0, most, "limits.max.head")
 		return
@@ -401,7 +400,7 @@ func (e *Errors) labels(labels map[string]string) {
 	}
 }
 
-// oneOf accepts the empty value, which takes the default.
+// oneOf accepts the empty value, which selects the default.
 func oneOf[T ~string](e *Errors, field string, got T, known ...T) {
 	if got == "" || slices.Contains(known, got) {
 		return
@@ -409,7 +408,7 @@ func oneOf[T ~string](e *Errors, field string, got T, known ...T) {
 	e.add(field, "%s is unknown; send one of %s", text.Quoted(string(got)), listed(known))
 }
 
-// listed writes names for people.
+// listed joins names for a message.
 func listed[T ~string](all []T) string {
 	names := make([]string, len(all))
 	for i, k := range all {
@@ -418,21 +417,20 @@ func listed[T ~string](all []T) string {
 	return strings.Join(names, ", ")
 }
 
-// inRange names the setting that bounds the value: the sender may be its
-// operator, too.
+// inRange checks a value and names the setting that limits it: the sender may also be the operator.
 func inRange[T int | int64 | units.Bytes](e *Errors, field string, got, low, high T, setting string) {
 	e.check(low <= got && got <= high, field, "%d is out of range; send %d to %d, the bound of %s", int64(got),
 		int64(low), int64(high), setting)
 }
 
-// optional is inRange for a value that may be left out: 0 takes the default.
+// optional is like inRange for an optional value: 0 selects the default.
 func optional[T int | int64 | units.Bytes](e *Errors, field string, got, high T, setting string) {
 	if got != 0 {
 		inRange(e, field, got, 1, high, setting)
 	}
 }
 
-// Fill gives a job in which Check has found nothing its defaults.
+// Fill fills in the defaults of a job that Check accepts.
 func Fill(c config.Config, j api.Job) api.Job {
 	if len(j.Command) == 0 && j.Language == "" {
 		j.Command = []string{itself}
@@ -478,7 +476,7 @@ func fillLimits(c config.Limits, l api.Limits) api.Limits {
 	return l
 }
 
-// fillTest completes the limits of a test, if it has any, from those of its job.
+// fillTest completes the limits of a test, if it has any, with those of its job.
 func fillTest(c config.Limits, own, whole api.Limits) api.Limits {
 	if own == (api.Limits{}) {
 		return own

@@ -47,14 +47,14 @@ func TestCompleteFillsDefaults(t *testing.T) {
 	}
 }
 
-// TestSchemeIsChecked: a problem that was stored before its groups were checked is refused.
+// TestSchemeIsChecked checks that a problem that was stored before groups were validated is refused.
 func TestSchemeIsChecked(t *testing.T) {
 	group := func(name string, requires ...string) api.Member {
 		return api.Member{Group: &api.Group{Name: name, RequirePass: requires, Members: []api.Member{{Test: name}}}}
 	}
 	for _, tt := range []struct {
 		members []api.Member
-		want    string // "" is nothing
+		want    string // "" means no error
 	}{
 		{[]api.Member{group("1"), group("2", "1")}, ""},
 		{[]api.Member{group("1", "2"), group("2")},
@@ -110,7 +110,8 @@ func TestDerivedLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsOfTests: a test takes from the job what it leaves open, and what follows from its own limits from these.
+// TestLimitsOfTests checks that a test inherits the limits that it does not set from the job, and that limits derived
+// from its own limits follow those.
 func TestLimitsOfTests(t *testing.T) {
 	j := minimal()
 	j.Limits = api.Limits{CPUTimeMS: 500, WallTimeMS: 9000, Memory: 8 << 20, Output: 1 << 20, Stack: 4 << 20,
@@ -366,9 +367,8 @@ func TestCompleteErrors(t *testing.T) {
 	}
 }
 
-// TestHostileNames holds that a name which leaves the working directory, steers
-// a terminal or cannot be a file is refused by the member that has it, and that
-// the finding itself can be shown.
+// TestHostileNames checks that a name that leaves the working directory, controls a terminal or cannot be a file name
+// is refused with the member that has it, and that the error itself is safe to print.
 func TestHostileNames(t *testing.T) {
 	for _, name := range []string{"../x", "/etc/passwd", "work/../../x", "a/", "./a", "..", ".", "", "a\x00b", "a\nb",
 		"\x1b[2J", "\u202egnp.exe", "\u200b", "\u0085",

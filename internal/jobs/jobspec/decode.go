@@ -18,21 +18,19 @@ import (
 	"judged/internal/base/text"
 )
 
-// maxMembers is the most that one array or object holds, as many as tests can
-// be configured. Without a bound "{},{},…" takes ten times its size in memory.
+// maxMembers is the maximum number of members of an array or object, equal to the maximum number of tests that can be
+// configured. Without a limit, "{},{},…" takes ten times its size in memory.
 const maxMembers = 100_000
 
-// errEnough ends the reading of a body of which the rest cannot matter.
+// errEnough stops reading a body whose rest cannot matter.
 var errEnough = errors.New("enough errors")
 
-// Decode reads a job, or another body of a platform. Unlike encoding/json alone it refuses unknown keys, keys
-// in another case, keys given twice, null, invalid UTF-8, halves of surrogate pairs
-// and anything behind the body.
+// Decode reads a job, or another request body. Unlike encoding/json alone, it refuses unknown keys, keys in another
+// case, duplicate keys, null, invalid UTF-8, unpaired surrogates and trailing data.
 //
-// Values that do not fit their member are returned as unfit, with the body
-// without them. The error is that of body as it is, or Errors where the rest of
-// the body does not matter any more. It is not read then: 62 MiB in an unknown
-// member took 9 s of CPU time to skip.
+// Values that do not fit their member are returned as unfit, with the body without them. The error is the read error of
+// body, or Errors if the rest of the body no longer matters. The rest is then not read: skipping 62 MiB in an unknown
+// member took 9 s of CPU time.
 func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
 	var none T
 	r := newReader(body)
@@ -55,7 +53,7 @@ func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
 	if err != nil {
 		return none, nil, r.errs.err()
 	}
-	// Unmarshal leaves out what does not fit, which is known already.
+	// Unmarshal skips values that do not fit; those are already recorded.
 	err = json.Unmarshal(r.edited(), &v)
 	var wrongType *json.UnmarshalTypeError
 	if err != nil && (len(r.errs) == 0 || !errors.As(err, &wrongType)) {
@@ -64,8 +62,8 @@ func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
 	return v, r.errs, nil
 }
 
-// loneSurrogate returns where valid JSON has an escaped half of a surrogate pair, which package json replaces by U+FFFD;
-// negative if it has none. Backslashes are in strings only.
+// loneSurrogate returns the position of an escaped unpaired surrogate in valid JSON, which encoding/json replaces by
+// U+FFFD, or a negative number if it has none. Backslashes occur only in strings.
 func loneSurrogate(text []byte) int {
 	for i := 0; ; {
 		next := bytes.IndexByte(text[i:], '\\')
@@ -87,7 +85,7 @@ func loneSurrogate(text []byte) int {
 // escape is the length of an escaped UTF-16 unit.
 const escape = len(`\u0000`)
 
-// escaped is the UTF-16 unit whose escape a text begins with, else 0.
+// escaped returns the UTF-16 unit of the escape at the start of text, or 0.
 func escaped(text []byte) rune {
 	if len(text) < escape || text[0] != '\\' || text[1] != 'u' {
 		return 0
@@ -99,9 +97,8 @@ func escaped(text []byte) rune {
 	return rune(unit)
 }
 
-// reader walks the tokens of a document together with the Go type that it is
-// for. Its recursion follows the type, so hostile nesting ends at the first
-// surprise.
+// reader walks the tokens of a document together with its Go type. Its recursion follows the type, so hostile nesting
+// ends at the first mismatch.
 type reader struct {
 	body  *kept
 	dec   *json.Decoder
@@ -116,18 +113,17 @@ func newReader(body io.Reader) *reader {
 	return r
 }
 
-// kept keeps what was read, and the error that ended it, which the decoder would
-// mix with those of the text.
+// kept keeps what was read, and the read error, which the decoder would not distinguish from syntax errors.
 type kept struct {
 	io.Reader
 	data bytes.Buffer
 	err  error
 }
 
-// Read reads and keeps.
+// Read implements io.Reader and keeps what was read.
 func (k *kept) Read(b []byte) (int, error) {
 	if k.err != nil {
-		return 0, k.err // More of the decoder ignores it
+		return 0, k.err // the decoder's More ignores it
 	}
 	n, err := k.Reader.Read(b)
 	k.data.Write(b[:n])
@@ -137,8 +133,8 @@ func (k *kept) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// document returns errEnough where the rest does not matter, and another error
-// where the text is no JSON; what is wrong with valid JSON is gathered in errs.
+// document returns errEnough if the rest does not matter, and another error if the text is not JSON. Errors in valid
+// JSON are collected in errs.
 func (r *reader) document(t reflect.Type) error {
 	if err := r.value(t, ""); err != nil {
 		return r.syntax(err)
@@ -182,13 +178,13 @@ func (r *reader) value(t reflect.Type, path string) error {
 		r.errs.add(path, "%s", problem)
 	}
 	if _, ok := token.(json.Delim); ok {
-		return errEnough // what follows may be long
+		return errEnough // the rest may be long
 	}
 	return nil
 }
 
-// members reads an object behind its brace. find says what a key's value must
-// be and what it is called; no type means there is no such key.
+// members reads an object after its opening brace. find returns the type and the name of a key's value; a nil type
+// means that the key is unknown.
 func (r *reader) members(path string, find func(key string) (reflect.Type, string)) error {
 	seen := map[string]bool{}
 	for n := 0; r.dec.More(); n++ {
@@ -234,7 +230,7 @@ func (r *reader) elements(t reflect.Type, path string) error {
 	return err
 }
 
-// room says whether another member, behind n others, is worth reading.
+// room returns an error if an object or array already has the maximum number of members.
 func (r *reader) room(path string, n int) error {
 	if n == maxMembers {
 		r.errs.add(path, "more than %d members; send fewer", maxMembers)
@@ -246,7 +242,8 @@ func (r *reader) room(path string, n int) error {
 	return nil
 }
 
-// field is the type of the member of t with exactly this JSON name, or nil. Members with the tag from are not the caller's.
+// field returns the type of the member of t with exactly this JSON name, or nil. Callers cannot set members with the
+// tag from.
 func field(t reflect.Type, name string) reflect.Type {
 	for i := range t.NumField() {
 		tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
@@ -257,8 +254,7 @@ func field(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// join appends a key to a path. Known keys are plain words, unknown ones may be
-// anything.
+// join appends a key to a path. Known keys are plain words; unknown keys may contain anything.
 func join(path, key string) string {
 	if shown := text.Quoted(key); shown != `"`+key+`"` {
 		key = shown
@@ -269,7 +265,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// mismatch says why a token cannot be a value of type t, or "".
+// mismatch returns the reason why a token cannot be a value of type t, or "".
 func mismatch(token json.Token, t reflect.Type) string {
 	if token == nil {
 		return "null is no value here; leave the key out"
@@ -305,10 +301,10 @@ func mismatch(token json.Token, t reflect.Type) string {
 	return fmt.Sprintf("%s found; send %s", describe(token), wanted(t))
 }
 
-// limit is the path of a limit of a job or of a test.
+// limit matches the path of a limit of a job or of a test.
 var limit = regexp.MustCompile(`^(tests\[[0-9]+\]\.)?limits\.`)
 
-// isZero finds a limit of 0, which Complete could not tell from an absent one.
+// isZero reports whether a limit is 0, which Complete could not distinguish from an absent one.
 func isZero(token json.Token) bool {
 	n, ok := token.(json.Number)
 	return ok && n == "0"
@@ -350,7 +346,7 @@ func wanted(t reflect.Type) string {
 	return "an object"
 }
 
-// syntax adds the place to errors of the decoder.
+// syntax adds the position to errors of the decoder.
 func (r *reader) syntax(err error) error {
 	var syntax *json.SyntaxError
 	switch {

@@ -48,8 +48,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeIntegers holds that numbers with a fraction of 0 or an exponent are integers,
-// as for JSON Schema.
+// TestDecodeIntegers checks that numbers with a zero fraction or an exponent are integers, as in JSON Schema.
 func TestDecodeIntegers(t *testing.T) {
 	got, err := decodeAll([]byte(`{"limits": {"cpu_time_ms": 1e3, "wall_time_ms" : 4000.00 , "memory_bytes":1.048576E+6,
 "processes": 300e-2}, "cpus": 1.0, "head_bytes": 9223372036854775807.0, "repeats": {"min": 0.0, "max": 0.05e2},
@@ -65,7 +64,7 @@ func TestDecodeErrors(t *testing.T) {
 	deep := strings.Repeat("[", 100_000)
 	tests := []struct {
 		name, body string
-		want       []api.FieldError // Detail is a part of it
+		want       []api.FieldError // Detail is a substring
 	}{
 		{"empty", "", []api.FieldError{{Field: "", Detail: "ends before"}}},
 		{"cut off", `{"program": {"text": "x"`, []api.FieldError{{Field: "", Detail: "ends before"}}},
@@ -147,7 +146,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestWholePairs: characters beyond 16 bits stay what they are, and so does text that only looks like half of a pair.
+// TestWholePairs checks that characters beyond 16 bits are preserved, and so is text that only looks like a surrogate.
 func TestWholePairs(t *testing.T) {
 	j, err := decodeAll([]byte(`{"tests": [{"name": "1", "input": {"text": "\ud83d\uDE00 \\ud83d \u00e9\n\\"}}]}`))
 	if err != nil {
@@ -166,7 +165,7 @@ func TestManyErrorsAreCut(t *testing.T) {
 	}
 }
 
-// decodeAll is Decode of a body that is here, for callers who want all or nothing.
+// decodeAll decodes a body and treats unfit values as an error.
 func decodeAll(body []byte) (api.Job, error) {
 	j, unfit, err := Decode[api.Job](bytes.NewReader(body))
 	if err == nil {
@@ -175,8 +174,7 @@ func decodeAll(body []byte) (api.Job, error) {
 	return j, err
 }
 
-// TestUnfitValues holds that the job without them is returned, so that what else
-// is wrong with it is reported too.
+// TestUnfitValues checks that Decode returns the job without the unfit values, so that other errors are reported too.
 func TestUnfitValues(t *testing.T) {
 	j, unfit, err := Decode[api.Job](strings.NewReader(
 		`{"cpus": "1", "limits": {"cpu_time_ms": 1.5, "processes": 9}, "pool": null, "stop": "later", "tests": []}`))
@@ -227,7 +225,7 @@ func TestErrorsWith(t *testing.T) {
 	}
 }
 
-// TestReadErrors holds that what goes wrong with a body is no finding about it.
+// TestReadErrors checks that an error while reading the body is not reported as an error in the body.
 func TestReadErrors(t *testing.T) {
 	gone := errors.New("gone")
 	for _, text := range []string{"", `{"cpus": `, `{"cpus": true, "pool": "x`} {
@@ -239,7 +237,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// compare holds fields and the beginning of sense of details against want.
+// compare compares fields and the start of the details with want.
 func compare(t *testing.T, err error, want []api.FieldError) {
 	t.Helper()
 	var errs Errors

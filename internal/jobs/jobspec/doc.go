@@ -1,9 +1,7 @@
-// Package jobspec is the door for jobs: it reads their JSON strictly, fills in
-// what the configuration gives, and refuses what no host could judge. The
-// daemon, judged run and judged submit use the same door, so a job that one
-// accepts the other accepts too.
+// Package jobspec reads and validates jobs: it decodes their JSON strictly, fills in defaults from the configuration,
+// and refuses jobs that no host could judge. The daemon, judged run and judged submit all use it, so they accept the
+// same jobs.
 //
-// It does not touch files or the network: where the contents of a job come from
-// is the caller's, who visits them with MapFiles. Whether a blob exists is the
-// caller's too.
+// Not here: files and the network. The caller decides where the contents of a job come from, visits them with MapFiles,
+// and checks that blobs exist.
 package jobspec

@@ -8,11 +8,10 @@ import (
 	"judged/internal/api"
 )
 
-// Errors are all findings about a job, in the order of its members. It is never
-// returned empty.
+// Errors lists everything that is wrong with a job, in the order of its members. It is never returned empty.
 type Errors []api.FieldError
 
-// Error lists all findings on one line.
+// Error returns all errors on one line.
 func (e Errors) Error() string {
 	texts := make([]string, len(e))
 	for i, f := range e {
@@ -24,7 +23,7 @@ func (e Errors) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// maxErrors bounds the answer to a job that is wrong a thousand times.
+// maxErrors limits the response to a job with a thousand errors.
 const maxErrors = 20
 
 func (e *Errors) add(field, format string, args ...any) {
@@ -36,15 +35,15 @@ func (e *Errors) add(field, format string, args ...any) {
 	}
 }
 
-// check adds a finding unless ok.
+// check adds an error unless ok.
 func (e *Errors) check(ok bool, field, format string, args ...any) {
 	if !ok {
 		e.add(field, format, args...)
 	}
 }
 
-// With returns e and those findings of more that are about other members: a
-// member that cannot be read is also missing, but that is one fault.
+// With returns e and those errors of more that concern other members: a member that cannot be read is also missing, but
+// that is one error.
 func (e Errors) With(more Errors) Errors {
 	all := slices.Clone(e)
 	for _, f := range more {
@@ -61,13 +60,13 @@ func (e Errors) With(more Errors) Errors {
 	return all
 }
 
-// within reports whether a member is the outer one or a part of it.
+// within reports whether member is outer or a part of it.
 func within(outer, member string) bool {
 	rest, ok := strings.CutPrefix(member, outer)
 	return ok && (outer == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// err is e as an error, nil when nothing was found.
+// err returns e as an error, or nil if it is empty.
 func (e Errors) err() error {
 	if len(e) == 0 {
 		return nil

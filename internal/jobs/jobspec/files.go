@@ -12,9 +12,9 @@ import (
 	"judged/internal/base/units"
 )
 
-// CheckRoom returns Errors when the program and the files of j, or its checker, do not fit into a working directory of
-// room; size returns how large a file is. Its blocks are pages. A run that finds no room for them would be judged's
-// failure.
+// CheckRoom returns Errors if the program and the files of j, or those of its checker, do not fit into a working
+// directory of size room. size returns the size of a file. Sizes are rounded up to pages. A run without space for them
+// would be an internal error.
 func CheckRoom(j api.Job, room units.Bytes, size func(api.File) (units.Bytes, error)) error {
 	files := slices.Collect(maps.Values(j.Files))
 	if j.Program != (api.File{}) {
@@ -43,7 +43,7 @@ func CheckRoom(j api.Job, room units.Bytes, size func(api.File) (units.Bytes, er
 	return nil
 }
 
-// fitJury checks a program of the jury, which needs room for what it writes, too.
+// fitJury checks a program of the jury, which also needs space for its output.
 func fitJury(field string, program api.File, files map[string]api.File, room units.Bytes,
 	size func(api.File) (units.Bytes, error)) error {
 	all := append(slices.Collect(maps.Values(files)), program)
@@ -68,10 +68,9 @@ func fit(field, with string, files []api.File, room units.Bytes, size func(api.F
 	return nil
 }
 
-// Digest is the SHA-256 of a job as hex: equal for bodies that ask for the same,
-// whatever their spelling. Take it of a job whose files are blobs and before
-// Complete: a default that changes between two attempts of a client must not
-// make them different.
+// Digest returns the SHA-256 of a job as hex. It is equal for bodies that ask for the same, however they are written.
+// Call it on a job whose files are blobs, before Complete: a default that changes between two attempts of a client must
+// not change the digest.
 func Digest(j api.Job) (string, error) {
 	data, err := json.Marshal(j)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"judged/internal/api"
 )
 
-// FuzzDecode holds the strict decoder against the plain one, and what comes of
-// a job behind it.
+// FuzzDecode compares the strict decoder with encoding/json, and checks the job that it returns.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(full))
 	f.Add([]byte(`{"tests":[{"name":"\ud800"}],"labels":{"a":"b","a":"c"}}`))
@@ -31,8 +30,7 @@ func FuzzDecode(f *testing.F) {
 			holdFindings(t, err)
 			return
 		}
-		// What was accepted is JSON for the plain decoder too, means the same
-		// there, and survives being written and read again.
+		// An accepted body is valid for encoding/json too, has the same meaning there, and survives a round trip.
 		var plain api.Job
 		if err := json.Unmarshal(plainIntegers(t, data), &plain); err != nil {
 			t.Fatalf("accepted, yet json says %v", err)
@@ -50,7 +48,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// plainIntegers writes the numbers of a body that was accepted without fraction and exponent.
+// plainIntegers rewrites the numbers of an accepted body without fraction and exponent.
 func plainIntegers(t *testing.T, body []byte) []byte {
 	t.Helper()
 	var document any
@@ -78,7 +76,7 @@ func plainNumbers(v any) any {
 		}
 	case json.Number:
 		if f, _ := v.Float64(); f == 0 {
-			return 0 // also with an exponent that big.Rat would write out
+			return 0 // also with an exponent that big.Rat would expand
 		}
 		if exact, ok := new(big.Rat).SetString(v.String()); ok {
 			return json.Number(exact.RatString())
@@ -87,7 +85,7 @@ func plainNumbers(v any) any {
 	return v
 }
 
-// holdFindings wants findings that can be shown, and not too many.
+// holdFindings checks that errors are safe to print, and not too many.
 func holdFindings(t *testing.T, err error) {
 	t.Helper()
 	var errs Errors
@@ -121,7 +119,7 @@ func holdDigest(t *testing.T, j api.Job) {
 	}
 }
 
-// holdComplete wants what the parts behind rely on.
+// holdComplete checks the guarantees that other packages rely on.
 func holdComplete(t *testing.T, j api.Job) {
 	t.Helper()
 	again, err := Complete(defaults(), j)

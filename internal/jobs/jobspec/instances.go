@@ -5,10 +5,10 @@ import (
 	"judged/internal/base/text"
 )
 
-// managerFile is what a manager finds next to it in addition to juryNames.
+// managerFile is a file that a manager finds in its directory in addition to juryNames.
 const managerFile = "input.txt"
 
-// instances checks what only a manager, an interactor of the kind cms, has.
+// instances checks the members that only a manager, an interactor of the kind cms, has.
 func (e *Errors) instances(i *api.Interactor) {
 	if i.Kind != string(api.CMS) {
 		e.check(i.Instances == 0, "interactor.instances", "only an interactor of the kind %s has them; leave it out",

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// edit is a part of the body that encoding/json would not read, and what is read instead.
+// edit replaces a part of the body that encoding/json would not accept.
 type edit struct {
 	start, end int64
 	text       string
 }
 
-// whole notes how encoding/json reads the number just read, if it is an integer with a
-// fraction or an exponent, such as 2.0 or 1e3. JSON Schema calls these integers.
+// whole records how encoding/json reads the number just read, if it is an integer with a fraction or an exponent, such
+// as 2.0 or 1e3. JSON Schema considers these integers.
 func (r *reader) whole(n json.Number) json.Number {
 	text, ok := integer(n.String())
 	if !ok || text == n.String() {
@@ -25,7 +25,7 @@ func (r *reader) whole(n json.Number) json.Number {
 	return json.Number(text)
 }
 
-// edited is the body with the edits.
+// edited returns the body with the edits applied.
 func (r *reader) edited() []byte {
 	data := r.body.data.Bytes()
 	if len(r.edits) == 0 {
@@ -45,8 +45,8 @@ func (r *reader) edited() []byte {
 // maxDigits is the length of the largest int64.
 const maxDigits = 19
 
-// integer writes a JSON number without fraction and exponent. It reports false if the
-// number is not an integer, or too long for an int64.
+// integer formats a JSON number without fraction and exponent. It returns false if the number is not an integer, or too
+// long for an int64.
 func integer(text string) (string, bool) {
 	digits, negative := strings.CutPrefix(text, "-")
 	exponent := 0
@@ -58,10 +58,10 @@ func integer(text string) (string, bool) {
 	whole, fraction, _ := strings.Cut(digits, ".")
 	digits = strings.TrimLeft(whole+fraction, "0")
 	if digits == "" {
-		return "0", true // whatever the exponent
+		return "0", true // for any exponent
 	}
 	significant := strings.TrimRight(digits, "0")
-	// An exponent near the bounds of int may overflow here, and is refused below.
+	// An exponent near the limits of int may overflow here, and is refused below.
 	zeros := exponent - len(fraction) + len(digits) - len(significant)
 	if err != nil || zeros < 0 || zeros > maxDigits-len(significant) {
 		return "", false

@@ -6,8 +6,8 @@ import (
 	"judged/internal/api"
 )
 
-// Expand adds tests, checker, interactor and limits of a problem to a job that names
-// it. Limits of the job win.
+// Expand adds tests, checker, interactor and limits of a problem to a job that names it. Limits of the job take
+// precedence.
 func Expand(j, problem api.Job) (api.Job, error) {
 	var e Errors
 	const instead = "given with a problem, which has its own; leave one of them out"
@@ -27,7 +27,7 @@ func Expand(j, problem api.Job) (api.Job, error) {
 	return j, nil
 }
 
-// Collapse is the inverse of Expand: j without what sent leaves to its problem.
+// Collapse is the inverse of Expand: it returns j without the members that sent takes from its problem.
 func Collapse(j, sent api.Job) api.Job {
 	if sent.Problem != "" {
 		j.Tests, j.Checker, j.Interactor, j.Scheme, j.Passes = nil, nil, nil, nil, 0

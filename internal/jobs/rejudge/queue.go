@@ -11,7 +11,8 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// queuePage queues some of the selected jobs, as far as there is room. After the last one the rejudging is filled.
+// queuePage queues some of the selected jobs, as far as the queue has room. After the last one, the rejudging is
+// filled.
 func (f *Filler) queuePage(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
 	originals, err := f.o.Store.UnqueuedJobs(ctx, u.ID, page)
 	if err != nil {
@@ -37,7 +38,7 @@ func (f *Filler) queuePage(ctx context.Context, u jobs.UnfinishedRejudging) (bus
 	return true, nil
 }
 
-// end ends the filling of a rejudging all of whose jobs are queued or skipped.
+// end completes the filling of a rejudging whose jobs are all queued or skipped.
 func (f *Filler) end(ctx context.Context, u jobs.UnfinishedRejudging) error {
 	v, err := f.o.Store.Rejudging(ctx, u.ID)
 	if err != nil {
@@ -53,7 +54,7 @@ func (f *Filler) end(ctx context.Context, u jobs.UnfinishedRejudging) error {
 	return err
 }
 
-// queue queues a selected job, or leaves it out.
+// queue queues a selected job, or skips it.
 func (f *Filler) queue(ctx context.Context, u jobs.UnfinishedRejudging, id string, found lookups) error {
 	rec, one, err := f.read(ctx, id)
 	if err != nil {
@@ -71,7 +72,8 @@ func (f *Filler) queue(ctx context.Context, u jobs.UnfinishedRejudging, id strin
 	return f.o.Store.QueueRejudged(ctx, u.ID, one, jobs.Submission{Job: again})
 }
 
-// again is the job that judges one again: with the problem that is stored now, unless the request says otherwise.
+// again returns the job that judges rec again, with the current version of its problem unless the request says
+// otherwise.
 func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs.Record, found lookups) (
 	j api.Job, skipped string, err error) {
 	q := u.Request
@@ -106,19 +108,19 @@ func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs
 	if j, err = jobspec.Complete(f.o.Config(), j); err != nil {
 		return j, err.Error(), nil
 	}
-	// Added afterwards: no caller can send them.
+	// Added after the check, because callers cannot send these labels.
 	j.Labels = map[string]string{jobs.RejudgeLabel: rec.ID, jobs.RejudgingLabel: u.ID}
 	skipped, err = f.missingFile(j, found)
 	return j, skipped, err
 }
 
-// lookups are what the jobs of a page have in common.
+// lookups caches lookups that the jobs of a page share.
 type lookups struct {
-	problems map[string]*api.Problem // nil is one that was deleted
+	problems map[string]*api.Problem // nil means deleted
 	stored   map[string]bool         // blobs
 }
 
-// problemNow returns the stored problem, nil if it was deleted.
+// problemNow returns the current problem, or nil if it was deleted.
 func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*api.Problem, error) {
 	if p, known := found.problems[id]; known {
 		return p, nil
@@ -135,7 +137,7 @@ func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*api
 	return found.problems[id], nil
 }
 
-// missingFile says which file of a job is not stored any more, or "".
+// missingFile returns the reason why a file of a job is no longer stored, or "".
 func (f *Filler) missingFile(j api.Job, found lookups) (reason string, err error) {
 	_, err = j.MapFiles(func(field string, file api.File) (api.File, error) {
 		if reason != "" || file.Blob == "" || found.stored[file.Blob] {

@@ -14,7 +14,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// Store has jobs and rejudgings; *jobs.Store is one.
+// Store stores jobs and rejudgings; *jobs.Store implements it.
 type Store interface {
 	UnfinishedRejudgings(ctx context.Context, limit int) ([]jobs.UnfinishedRejudging, error)
 	RejudgingStored() <-chan struct{}
@@ -34,38 +34,38 @@ type Store interface {
 	Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error)
 }
 
-// Blobs has files; *blobs.Store is one.
+// Blobs stores files; *blobs.Store implements it.
 type Blobs interface {
 	Stat(digest string) (units.Bytes, error)
 }
 
-// Options configure a Filler. All members but Most are required.
+// Options configure a Filler. All members except Most are required.
 type Options struct {
 	Store  Store
 	Blobs  Blobs
-	Config func() config.Config // limits, slots and repeats are used
+	Config func() config.Config // its limits, slots and repeats are used
 	Holder string               // name of this process among those that share the database
 	Log    *slog.Logger
-	Most   int // jobs of a rejudging; 0 is jobs.MaxRejudged
+	Most   int // maximum number of jobs of a rejudging; 0 means api.MaxRejudged
 }
 
 // Filler fills rejudgings.
 type Filler struct{ o Options }
 
-// New makes a filler.
+// New returns a filler.
 func New(o Options) *Filler {
 	o.Most = cmp.Or(o.Most, api.MaxRejudged)
 	return &Filler{o}
 }
 
 const (
-	// every is how often a filler looks for rejudgings that other processes have stored, and for room in the queue.
+	// every is how often a filler checks for rejudgings that other processes have stored, and for room in the queue.
 	every = 2 * time.Second
-	// lease is after what time another process takes over.
+	// lease is the time after which another process takes over.
 	lease = 15 * time.Second
-	// sets is how many rejudgings are filled in turn.
+	// sets is the number of rejudgings that are filled in turn.
 	sets = 20
-	// page is how many jobs are selected or queued in a step.
+	// page is the number of jobs that a step selects or queues.
 	page = 100
 )
 
@@ -79,7 +79,7 @@ func (f *Filler) Run(ctx context.Context) {
 			f.o.Log.Warn("cannot fill a rejudging; trying again", "error", err)
 			pause = 2 * every
 		case busy:
-			pause = time.Since(begun) // half of the time is for others
+			pause = time.Since(begun) // leaves half of the time to others
 		}
 		select {
 		case <-ctx.Done():
@@ -89,7 +89,7 @@ func (f *Filler) Run(ctx context.Context) {
 	}
 }
 
-// Step does a part of the work for each rejudging with work left. busy means that there is more to do now.
+// Step does a part of the work for each unfinished rejudging. busy means that there is more to do now.
 func (f *Filler) Step(ctx context.Context) (busy bool, err error) {
 	all, err := f.o.Store.UnfinishedRejudgings(ctx, sets)
 	if err != nil || len(all) == 0 {
@@ -125,7 +125,7 @@ func (f *Filler) part(ctx context.Context, u jobs.UnfinishedRejudging) (busy boo
 	return f.queuePage(ctx, u)
 }
 
-// fail ends a rejudging of which no job was queued.
+// fail ends a rejudging before any of its jobs is queued.
 func (f *Filler) fail(ctx context.Context, u jobs.UnfinishedRejudging, reason string) error {
 	err := f.o.Store.EndFilling(ctx, u, reason)
 	if err == nil {
@@ -134,7 +134,7 @@ func (f *Filler) fail(ctx context.Context, u jobs.UnfinishedRejudging, reason st
 	return err
 }
 
-// selectPage selects some jobs. None is queued before their number is known.
+// selectPage selects some jobs. No job is queued before their number is known.
 func (f *Filler) selectPage(ctx context.Context, u jobs.UnfinishedRejudging) (err error) {
 	var found []jobs.SelectedJob
 	next := u.Progress
@@ -152,7 +152,7 @@ func (f *Filler) selectPage(ctx context.Context, u jobs.UnfinishedRejudging) (er
 	return f.o.Store.SelectRejudged(ctx, u, found, next)
 }
 
-// named looks up some of the jobs that a request names.
+// named looks up some of the jobs that the request names.
 func (f *Filler) named(ctx context.Context, u jobs.UnfinishedRejudging) (
 	found []jobs.SelectedJob, next jobs.RejudgingProgress, err error) {
 	names := u.Request.Jobs
@@ -168,14 +168,14 @@ func (f *Filler) named(ctx context.Context, u jobs.UnfinishedRejudging) (
 	return found, next, nil
 }
 
-// filtered selects the jobs of a page of the list.
+// filtered selects the jobs of one page of the list.
 func (f *Filler) filtered(ctx context.Context, u jobs.UnfinishedRejudging) (
 	found []jobs.SelectedJob, next jobs.RejudgingProgress, err error) {
 	q := u.Request.Filter
 	list := jobs.Filter{State: api.Done, Label: q.Labels, Verdict: q.Verdict, Priority: q.Priority, Pool: q.Pool,
 		From: q.CreatedFrom, To: q.CreatedTo, Limit: page, After: u.Progress.After}
 	if list.To.IsZero() || list.To.After(u.CreatedAt) {
-		list.To = u.CreatedAt // what comes later is not in the set
+		list.To = u.CreatedAt // later jobs are not in the set
 	}
 	reports, after, err := f.o.Store.List(ctx, list)
 	if err != nil {
@@ -224,12 +224,12 @@ func (f *Filler) read(ctx context.Context, id string) (rec jobs.Record, one jobs
 	return rec, one, nil
 }
 
-// passing reports whether the same call may succeed later. Other errors are of what is stored.
+// passing reports whether the same call may succeed later. Other errors concern the stored data.
 func passing(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, api.ErrUnavailable))
 }
 
-// unfit says why a job cannot be judged again, or "".
+// unfit returns the reason why a job cannot be judged again, or "".
 func unfit(rep api.Report, again bool) string {
 	switch {
 	case again:

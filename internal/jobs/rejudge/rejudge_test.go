@@ -24,8 +24,8 @@ import (
 	"judged/internal/testkit/postgres"
 )
 
-// childEnv makes the test binary a process that fills rejudgings until it is killed. Its value is a number for its name
-// and the URL or file of the database.
+// childEnv makes the test binary a process that fills rejudgings until it is killed. Its value is a number for its
+// name, and the URL or file of the database.
 const childEnv = "JUDGED_REJUDGE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -35,13 +35,13 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// everyBlob has each file.
+// everyBlob reports that every file exists.
 type everyBlob struct{}
 
 func (everyBlob) Stat(string) (units.Bytes, error) { return 1, nil }
 
 func options(database string) jobs.Options {
-	o := jobs.Options{MaxWaiting: 10, MaxDeliver: 1000, Lease: 300 * time.Millisecond} // of a process that was killed
+	o := jobs.Options{MaxWaiting: 10, MaxDeliver: 1000, Lease: 300 * time.Millisecond} // for a killed process
 	if strings.HasPrefix(database, "postgres://") {
 		o.URL = database
 	} else {
@@ -69,7 +69,7 @@ func filler(s Store, holder string) *Filler {
 		Log: slog.New(slog.DiscardHandler)})
 }
 
-// ring is judges for jobs of a store.
+// ring judges the jobs of a store.
 type ring struct {
 	*jobs.Store
 	t *testing.T
@@ -100,7 +100,7 @@ func (r ring) judge(verdict api.Verdict) (ids []string) {
 	}
 }
 
-// judged has n judged jobs, of two problems.
+// judged returns n judged jobs of two problems.
 func (r ring) judged(n int) (ids []string) {
 	r.t.Helper()
 	for i := range n {
@@ -149,14 +149,14 @@ func (r ring) steps(f *Filler) (n int) {
 	return n
 }
 
-// databases runs a test on both.
+// databases runs a test on both databases.
 func databases(t *testing.T, test func(t *testing.T, database string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "judged.db")) })
 	t.Run("postgres", func(t *testing.T) { test(t, postgres.Start(t, "fsync=off").Database(t)) })
 }
 
-// TestRoom has a set of more jobs than the queue holds. Contestants always find room, and all jobs are judged again
-// once.
+// TestRoom checks that a set with more jobs than the queue holds leaves room for contestants, and that all its jobs are
+// judged again once.
 func TestRoom(t *testing.T) {
 	databases(t, func(t *testing.T, database string) {
 		r := ring{open(t, database), t}
@@ -191,7 +191,8 @@ func TestRoom(t *testing.T) {
 	})
 }
 
-// TestSteps searches many jobs in steps of a page, is cancelled between two of them, and fails where it finds too many.
+// TestSteps checks that many jobs are searched in steps of a page, that a set can be cancelled between two steps, and
+// that it fails if it selects too many jobs.
 func TestSteps(t *testing.T) {
 	r := ring{open(t, filepath.Join(t.TempDir(), "judged.db")), t}
 	ids := r.judged(2*page + 1)
@@ -250,7 +251,8 @@ func (f faulty) List(ctx context.Context, q jobs.Filter) ([]api.Report, string, 
 	return f.Store.List(ctx, q)
 }
 
-// TestErrors has jobs that cannot be read: one never, one not now. The others of its set and of other sets are queued.
+// TestErrors checks that jobs that cannot be read, one permanently and one temporarily, do not affect other jobs of the
+// set or other sets.
 func TestErrors(t *testing.T) {
 	r := ring{open(t, filepath.Join(t.TempDir(), "judged.db")), t}
 	r.judged(4)
@@ -289,7 +291,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// child fills rejudgings and judges, and prints the job of each attempt to queue one.
+// child fills rejudgings and judges. It prints each job before it tries to queue it.
 func child(value string) int {
 	number, database, _ := strings.Cut(value, " ")
 	s, err := jobs.Open(context.Background(), options(database))
@@ -319,7 +321,7 @@ func child(value string) int {
 	}
 }
 
-// talking says what it is about to do.
+// talking prints each change before it makes it.
 type talking struct{ *jobs.Store }
 
 func (s talking) SelectRejudged(ctx context.Context, u jobs.UnfinishedRejudging, found []jobs.SelectedJob,
@@ -343,8 +345,8 @@ func (s talking) CompleteRejudging(ctx context.Context, id string) error {
 	return s.Store.CompleteRejudging(ctx, id)
 }
 
-// TestKilled kills processes in the middle of a change, two at a time. Other ones fill the sets, and each job is
-// judged again once.
+// TestKilled kills processes in the middle of a change, two at a time. It checks that other processes fill the sets,
+// and that each job is judged again once.
 func TestKilled(t *testing.T) {
 	testkit.Need(t, testkit.Time)
 	databases(t, func(t *testing.T, database string) {
@@ -397,7 +399,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// killOne starts a process and kills it in the middle of one of its first changes, or when it has nothing to do.
+// killOne starts a process and kills it in the middle of one of its first changes, or when it has nothing left to do.
 func killOne(t *testing.T, value string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+value)
