@@ -23,8 +23,8 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// TestAdmission has a real judge, and a simulated one with another kernel: it gets no job until it is admitted, and its
-// reports say that it was.
+// TestAdmission checks that a simulated judge with another kernel than the real one gets no job until it is admitted,
+// and that its reports say that it was admitted.
 func TestAdmission(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)
@@ -68,7 +68,7 @@ func TestAdmission(t *testing.T) {
 		defer cancel()
 		return source.Take(ctx, api.Want{Pool: "default", Width: 1, CPUs: "1"})
 	}
-	// Longer than a front may take to notice, shorter than the test's patience.
+	// Longer than a front may take to notice, shorter than the test's timeout.
 	if w, err := take(2 * time.Second); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a node that differs takes %q, %v", w.ID, err)
 	}
@@ -96,8 +96,8 @@ func TestAdmission(t *testing.T) {
 	front.drain()
 }
 
-// TestEquivalence has a judge whose pool has times of reference kernels: it gets no job until it has its own, and only
-// if they are the same.
+// TestEquivalence checks that a judge whose pool has times of reference kernels gets no job until it has its own times,
+// and only if they are equal.
 func TestEquivalence(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)
@@ -121,7 +121,7 @@ func TestEquivalence(t *testing.T) {
 
 	own := nodeSettings(t, c, "judge-2")
 	own.Canary.Interval = time.Hour
-	// starts returns the judge when it differs as is wanted.
+	// starts starts a judge and checks which properties differ.
 	starts := func(want ...string) *instance {
 		t.Helper()
 		judge := serving(t, own)
@@ -163,7 +163,8 @@ func TestEquivalence(t *testing.T) {
 	front.drain()
 }
 
-// TestKnown: hardware and times are sent until a front has them, to one that does not have them, and once a month.
+// TestKnown checks that hardware and times are sent until a front has them, again to a front that lacks them, and once
+// a month.
 func TestKnown(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	hardware := map[string]string{"kernel": "6.1"}
@@ -171,8 +172,8 @@ func TestKnown(t *testing.T) {
 	for i, step := range []struct {
 		after             time.Duration
 		times             string
-		known             bool // by the front that answers
-		hardware, kernels bool // are sent
+		known             bool // by the front that responds
+		hardware, kernels bool // whether they are sent
 	}{
 		{times: "a", hardware: true, kernels: true},
 		{times: "a", known: true, hardware: true, kernels: true},
@@ -204,7 +205,7 @@ func canaryDigest(t *testing.T) string {
 	return c.Digest()
 }
 
-// haveLearned stores baselines of a daemon that does not run.
+// haveLearned stores baselines for a daemon that is not running.
 func haveLearned(t *testing.T, c config.Config, cpus string, took time.Duration) {
 	t.Helper()
 	s, err := jobs.Open(t.Context(), jobs.Options{File: filepath.Join(c.DataDir, "judged.db")})

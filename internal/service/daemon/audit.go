@@ -14,7 +14,7 @@ import (
 	"judged/internal/service/metrics"
 )
 
-// auditor compares the nodes of a daemon with jobs.
+// auditor returns the auditor that compares the nodes of a daemon with jobs.
 func (d *daemon) auditor() *audit.Auditor {
 	c := d.o.Config.Audit
 	share := func(pool string) float64 { return float64(d.o.Config.Pool(pool).AuditPercent) / 100 }
@@ -24,12 +24,12 @@ func (d *daemon) auditor() *audit.Auditor {
 	})
 }
 
-// holder is the name of this daemon among those that share the database.
+// holder returns the name of this daemon among those that share the database.
 func (d *daemon) holder() string {
 	return d.node + " " + d.listener.Addr().String() + " " + d.o.Config.DataDir
 }
 
-// rejudger fills rejudgings. All daemons with jobs run one, and one of them does the work.
+// rejudger returns the filler of rejudgings. All daemons with jobs run one; only one of them does the work at a time.
 func (d *daemon) rejudger() *rejudge.Filler {
 	return rejudge.New(rejudge.Options{Store: d.store, Blobs: d.blobs,
 		Config: func() config.Config { return *d.config.Load() }, Holder: d.holder(), Log: d.o.Log})
@@ -41,7 +41,7 @@ type audits struct{ m *metrics.Metrics }
 func (a audits) AuditDone(pool string, usable bool) { a.m.AuditDone(pool, usable) }
 func (a audits) NodeRetired(pool, _ string)         { a.m.NodeRetired(pool) }
 
-// screened records what screening pools decide as metrics. The daemon has them later than the store.
+// screened records the decisions of screening pools as metrics. The daemon creates the metrics after the store.
 type screened struct{ d *daemon }
 
 func (s screened) Screened(pool string, decided bool) { s.d.metrics.Load().Screened(pool, decided) }
@@ -50,7 +50,7 @@ func (s screened) ScreenChecked(pool string, r jobs.AuditResult) {
 	s.d.metrics.Load().ScreenChecked(pool, r.Refuted, r.Usable)
 }
 
-// nodes is the registry with what is known about screening pools.
+// nodes is the registry, with the state of screening pools.
 type nodes struct {
 	*front.Registry
 	store *storage

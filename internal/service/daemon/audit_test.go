@@ -16,8 +16,8 @@ import (
 	"judged/internal/testkit/simjudge"
 )
 
-// TestAudit has a front with four judges, one 5 % slow: it is found by audits, confirmed, and drained. The front and
-// the protocol are real; the judges are simulated, because this machine has not enough CPUs for them.
+// TestAudit checks that audits find, confirm and drain the one of four judges that is 5 % slow. The front and the
+// protocol are real; the judges are simulated, because this machine does not have enough CPUs for them.
 func TestAudit(t *testing.T) {
 	c := frontSettings(t)
 	c.Audit.Percent, c.Audit.Interval, c.Audit.Shadow = 100, time.Second, 0

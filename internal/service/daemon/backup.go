@@ -12,12 +12,12 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// database names the database of a configuration.
+// database returns the options of the configured database.
 func database(c config.Config) jobs.Options {
 	return jobs.Options{URL: c.Database.URL, File: filepath.Join(c.DataDir, "judged.db")}
 }
 
-// blobFolder has the blobs, or copies of those in a bucket.
+// blobFolder returns the folder with the blobs, or with copies of those in a bucket.
 func blobFolder(c config.Config) string {
 	if folder, _ := c.Blobs.Parts(); folder != "" {
 		return folder
@@ -25,7 +25,7 @@ func blobFolder(c config.Config) string {
 	return filepath.Join(c.DataDir, "blobs")
 }
 
-// openBlobs opens the blobs of a daemon with a database. life ends their transfers.
+// openBlobs opens the blobs of a daemon with a database. Transfers end with life.
 func openBlobs(life context.Context, c config.Config) (blobStore, error) {
 	switch folder, bucket := c.Blobs.Parts(); {
 	case bucket != "":
@@ -37,7 +37,7 @@ func openBlobs(life context.Context, c config.Config) (blobStore, error) {
 	return blobs.Open(blobFolder(c), c.HTTP.MaxBlob)
 }
 
-// Backup writes the jobs of a configuration to file, whether its daemon runs or not.
+// Backup writes the jobs of a configuration to file, whether or not its daemon is running.
 func Backup(ctx context.Context, c config.Config, file string) (jobs.Archive, error) {
 	// A daemon may have its own folder open: Attach changes nothing there.
 	var files jobs.Files = blobs.Attach(blobFolder(c))
@@ -54,9 +54,9 @@ func Backup(ctx context.Context, c config.Config, file string) (jobs.Archive, er
 	return jobs.Backup(ctx, database(c), files, file)
 }
 
-// Restore puts a backup into the database and the data folder of a configuration. No daemon may use them.
+// Restore restores a backup into the database and the data folder of a configuration. No daemon may use them.
 func Restore(ctx context.Context, c config.Config, file string) (jobs.Archive, error) {
-	c.HTTP.MaxBlob = 0 // what was accepted before
+	c.HTTP.MaxBlob = 0 // files that were accepted before keep their size
 	files := func() (jobs.Files, error) { return openBlobs(ctx, c) }
 	return jobs.Restore(ctx, database(c), files, file, func() (io.Closer, error) {
 		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {

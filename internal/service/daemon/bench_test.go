@@ -23,11 +23,11 @@ import (
 	"judged/internal/testkit"
 )
 
-// doneJobs is how many finished jobs the daemon holds when it is measured.
+// doneJobs is the number of finished jobs that the daemon holds while it is measured.
 const doneJobs = 10_000
 
-// The smallest static program, as in the sandbox's benchmarks: without a C
-// library its start is the kernel's work alone.
+// emptyProgram returns the smallest static program, as in the sandbox's benchmarks: without a C library, its start is
+// only the kernel's work.
 func emptyProgram(b *testing.B) string {
 	b.Helper()
 	testkit.Need(b, testkit.StaticGCC)
@@ -46,7 +46,7 @@ func emptyProgram(b *testing.B) string {
 	return path
 }
 
-// bareRun is the yardstick: fork, exec and wait for the same program.
+// bareRun measures the baseline: fork, exec and wait for the same program.
 func bareRun(b *testing.B, path string) time.Duration {
 	b.Helper()
 	begin := time.Now()
@@ -60,8 +60,7 @@ func bareRun(b *testing.B, path string) time.Duration {
 	return time.Since(begin)
 }
 
-// prefill gives the data folder finished jobs, as a contest does before its
-// last hour.
+// prefill adds finished jobs to the data folder, as many as a contest has before its last hour.
 func prefill(b *testing.B, c config.Config) {
 	b.Helper()
 	ctx := context.Background()
@@ -85,16 +84,14 @@ func prefill(b *testing.B, c config.Config) {
 	}
 }
 
-// yardsticks are the programs that are judged and run bare: the smallest there
-// is, whose start is 0.15 ms of the kernel's work, and one with a C library, as
-// contestants send them.
+// yardsticks runs f with each program that is judged and run bare: the smallest possible one, whose start is 0.15 ms of
+// the kernel's work, and one with a C library, like contestants' programs.
 func yardsticks(b *testing.B, f func(b *testing.B, path string)) {
 	b.Run("empty", func(b *testing.B) { f(b, emptyProgram(b)) })
 	b.Run("libc", func(b *testing.B) { f(b, binary(b, "measure/tiny.c")) })
 }
 
-// loaded is a daemon with many finished jobs behind it, and a one-test job for
-// it.
+// loaded returns a daemon with many finished jobs, and a job with one test for it.
 func loaded(b *testing.B, path string) (*instance, api.Job) {
 	b.Helper()
 	c := settings(b)
@@ -123,8 +120,7 @@ func p50(xs []time.Duration) float64 {
 	return float64(s[len(s)/2]) / 1e3
 }
 
-// BenchmarkJob measures, in every round, a bare run and a job from PUT to
-// report, one at a time.
+// BenchmarkJob measures, in every round, a bare run and a job from PUT to report, sequentially.
 func BenchmarkJob(b *testing.B) { yardsticks(b, benchmarkJob) }
 
 func benchmarkJob(b *testing.B, path string) {
@@ -155,8 +151,8 @@ func (i *instance) putText(b *testing.B, text string) string {
 	return digest
 }
 
-// BenchmarkTests measures, in every round, a job with a hundred small tests, each
-// with an input and an answer, and as many bare runs of its program.
+// BenchmarkTests measures, in every round, a job with a hundred small tests, each with an input and an answer, and the
+// same number of bare runs of its program.
 func BenchmarkTests(b *testing.B) { yardsticks(b, benchmarkTests) }
 
 func benchmarkTests(b *testing.B, path string) {
@@ -188,8 +184,8 @@ func benchmarkTests(b *testing.B, path string) {
 	d.drain()
 }
 
-// BenchmarkInput measures a job with an input of 100 MiB that was uploaded before:
-// the first one, which copies it, and the following ones.
+// BenchmarkInput measures jobs with an input of 100 MiB that was uploaded before: the first job, which copies the
+// input, and the following ones.
 func BenchmarkInput(b *testing.B) {
 	d, j := loaded(b, emptyProgram(b))
 	j.Tests[0].Input = &api.File{Blob: d.putText(b, strings.Repeat("1234567\n", 100<<20/8))}
@@ -204,8 +200,8 @@ func BenchmarkInput(b *testing.B) {
 	d.drain()
 }
 
-// BenchmarkPolicies measures what a clear answer costs under the rule that
-// repeats near the limit, against that of a single run: jobs of both in turns.
+// BenchmarkPolicies compares the cost of a clear result under the rule that repeats near the limit with that of a
+// single run. Jobs of both kinds alternate.
 func BenchmarkPolicies(b *testing.B) {
 	d, j := loaded(b, binary(b, "measure/tiny.c"))
 	var single, confirm []time.Duration
@@ -226,8 +222,7 @@ func BenchmarkPolicies(b *testing.B) {
 	d.drain()
 }
 
-// BenchmarkThroughput measures jobs of eight clients at once against bare runs,
-// in turns of half a hundred.
+// BenchmarkThroughput compares jobs of eight concurrent clients with bare runs, alternating in batches of fifty.
 func BenchmarkThroughput(b *testing.B) { yardsticks(b, benchmarkThroughput) }
 
 func benchmarkThroughput(b *testing.B, path string) {
@@ -261,8 +256,8 @@ func benchmarkThroughput(b *testing.B, path string) {
 	d.drain()
 }
 
-// BenchmarkServe measures the start of a daemon for which 20,000 jobs wait, until
-// it answers. The jobs are for slots that it does not have.
+// BenchmarkServe measures the time from the start of a daemon with 20,000 queued jobs until it responds. The jobs are
+// for slots that it does not have.
 func BenchmarkServe(b *testing.B) {
 	c := settings(b)
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
@@ -292,11 +287,10 @@ func BenchmarkServe(b *testing.B) {
 	b.ReportMetric(p50(starts)/1e3, "start-p50-ms")
 }
 
-// idleJobs is how many jobs BenchmarkIdle judges first.
+// idleJobs is the number of jobs that BenchmarkIdle judges first.
 var idleJobs = flag.Int("idle-jobs", 100, "jobs before BenchmarkIdle measures an idle daemon")
 
-// BenchmarkIdle measures what a daemon costs that has nothing to do, after
-// idleJobs.
+// BenchmarkIdle measures the cost of an idle daemon after idleJobs jobs.
 func BenchmarkIdle(b *testing.B) {
 	d := serving(b, settings(b))
 	d.ctx = b.Context() // many jobs take longer than a test may
@@ -312,14 +306,14 @@ func BenchmarkIdle(b *testing.B) {
 	const window = 20 * time.Second
 	for b.Loop() {
 		before := d.cpuTicks()
-		time.Sleep(window) // this is what is measured
+		time.Sleep(window) // the period that is measured
 		b.ReportMetric(float64(d.cpuTicks()-before)*tick/1e6/window.Seconds()*100, "CPU-percent")
 	}
 	b.ReportMetric(float64(d.memoryKiB("VmRSS"))/1024, "RSS-MiB")
 	d.drain()
 }
 
-// tick is that of /proc/PID/stat, in µs (USER_HZ is 100).
+// tick is the unit of times in /proc/PID/stat, in µs (USER_HZ is 100).
 const tick = 1e4
 
 func (p *process) proc(file string) string {
@@ -331,14 +325,14 @@ func (p *process) proc(file string) string {
 	return string(text)
 }
 
-// cpuTicks is user and system time of the daemon itself.
+// cpuTicks returns the user and system time of the daemon itself.
 func (p *process) cpuTicks() int {
 	p.t.Helper()
 	own, _ := testkit.CPUTicks(p.t, p.cmd.Process.Pid)
 	return own
 }
 
-// memoryKiB is a size of /proc/PID/status.
+// memoryKiB returns a size from /proc/PID/status.
 func (p *process) memoryKiB(name string) int {
 	p.t.Helper()
 	n, err := strconv.Atoi(strings.TrimSuffix(proc.StatusField(p.proc("status"), name), " kB"))

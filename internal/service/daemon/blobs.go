@@ -7,8 +7,7 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// sweepEvery is the interval of deletion. The time of a blob's last use is known to
-// the hour.
+// sweepEvery is the interval between deletions. The time of a blob's last use is accurate to the hour.
 const sweepEvery = time.Hour
 
 // sweepBlobs deletes unused blobs once an hour, so that they do not fill the disk.
@@ -35,8 +34,8 @@ func (d *daemon) sweepBlobsOnce(ctx context.Context) {
 	}
 }
 
-// deleteBlobs deletes what nobody has used for long, on a judge node also what its cache
-// has no room for.
+// deleteBlobs deletes blobs that have been unused for long, and on a judge node also those that exceed the size of its
+// cache.
 func (d *daemon) deleteBlobs(ctx context.Context) (blobs.Swept, error) {
 	age := d.o.Config.Retention.MaxAge
 	if d.copies == nil {

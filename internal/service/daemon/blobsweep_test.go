@@ -20,8 +20,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestSweepBlobs has blobs that were all used long ago, but for one: those of
-// the job that waits stay with that one.
+// TestSweepBlobs checks that of many old blobs only those of a waiting job stay, along with a recently used one.
 func TestSweepBlobs(t *testing.T) {
 	var log bytes.Buffer
 	c := config.Default()
@@ -85,7 +84,7 @@ func TestSweepBlobs(t *testing.T) {
 	}
 }
 
-// TestSweepBlobsAtStart starts a daemon above a blob that nobody uses.
+// TestSweepBlobsAtStart checks that a daemon that starts deletes an unused blob.
 func TestSweepBlobsAtStart(t *testing.T) {
 	c := settings(t)
 	d := serving(t, c)
@@ -97,7 +96,7 @@ func TestSweepBlobsAtStart(t *testing.T) {
 	d.drain()
 }
 
-// ageBlobs makes all blobs look as if they were used longer ago than they are kept.
+// ageBlobs makes all blobs look unused for longer than their retention.
 func ageBlobs(t *testing.T, c config.Config) {
 	t.Helper()
 	at := time.Now().Add(-c.Retention.MaxAge - 24*time.Hour)
@@ -117,14 +116,14 @@ func blobFiles(t *testing.T, c config.Config) []string {
 	return all
 }
 
-// contents is those of all blobs, in order.
+// contents returns the contents of all blobs, in order.
 func contents(t *testing.T, c config.Config) []string {
 	t.Helper()
 	all := []string{}
 	for _, path := range blobFiles(t, c) {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted in this moment
+			continue // deleted just now
 		}
 		if err != nil {
 			t.Fatal(err)

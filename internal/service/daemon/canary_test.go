@@ -11,8 +11,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestCanary lets the kernels run on the idle slot twice; a job in between is
-// judged as ever.
+// TestCanary runs the reference kernels on the idle slot twice, and checks that a job in between is judged as usual.
 func TestCanary(t *testing.T) {
 	c := settings(t)
 	c.Canary.Interval = time.Second

@@ -38,8 +38,7 @@ func cancelQueued(t *testing.T, d *instance) {
 	}
 }
 
-// cancelRunning has programs that would take a minute; patience ends the test
-// before that.
+// cancelRunning cancels programs that would take a minute; patience ends the test before that.
 func cancelRunning(t *testing.T, d *instance) {
 	for name, path := range map[string]string{"sleeps": "sum/ILE-pause.c", "spins": "sum/TLE-spin.c",
 		"stopped": "sum/ILE-stopped.c"} {
@@ -71,8 +70,8 @@ func cancelRunning(t *testing.T, d *instance) {
 	}
 }
 
-// cancelBetween has a job with a test that is over and one that would take a
-// minute: its report has the former while it runs, and when it is cancelled.
+// cancelBetween cancels a job with one finished test and one that would take a minute. It checks that the report has
+// the finished test while the job runs, and after it is cancelled.
 func cancelBetween(t *testing.T, d *instance) {
 	script := `#!/bin/sh
 read -r seconds

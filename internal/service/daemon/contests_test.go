@@ -13,7 +13,7 @@ import (
 	"judged/internal/fleet/judge"
 )
 
-// TestContestSlots has a pool of two slots, one of which is for contests, on a judge node.
+// TestContestSlots checks a pool of two slots on a judge node, one of which is for contests.
 func TestContestSlots(t *testing.T) {
 	c := frontSettings(t)
 	c.Pools = []config.Pool{{Name: "default", ContestPercent: 50, AuditPercent: -1, CheckPercent: 1}}
@@ -55,7 +55,7 @@ func TestContestSlots(t *testing.T) {
 	front.drain()
 }
 
-// TestOwnContestSlots has a daemon with all its slots for contests.
+// TestOwnContestSlots checks a daemon all of whose slots are for contests.
 func TestOwnContestSlots(t *testing.T) {
 	c := settings(t)
 	c.Pools = []config.Pool{{Name: "default", ContestPercent: 100, AuditPercent: -1, CheckPercent: 1}}

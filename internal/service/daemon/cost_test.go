@@ -9,16 +9,15 @@ import (
 	"judged/internal/api"
 )
 
-// allocations are how many objects and bytes the daemon has allocated so far.
+// allocations returns how many objects and bytes the daemon has allocated so far.
 func (i *instance) allocations() (objects, bytes float64) {
 	i.t.Helper()
 	families := i.scrape()
 	return values(families["go_memstats_mallocs_total"])[""], values(families["go_memstats_alloc_bytes_total"])[""]
 }
 
-// TestAllocations bounds what the daemon allocates for a job with one test, from
-// PUT to report, and for each further test. Unlike times the numbers hardly depend
-// on the machine.
+// TestAllocations limits what the daemon allocates for a job with one test, from PUT to report, and for each further
+// test. Unlike times, these numbers hardly depend on the machine.
 func TestAllocations(t *testing.T) {
 	d := serving(t, settings(t))
 	defer d.drain()
@@ -40,7 +39,7 @@ func TestAllocations(t *testing.T) {
 		allObjects, allBytes := d.allocations()
 		return (allObjects - objects) / jobs, (allBytes - bytes) / jobs
 	}
-	measure(2) // what is made once
+	measure(2) // allocates what is created once
 	objects, bytes := measure(1)
 	objectsOfMore, bytesOfMore := measure(1 + more)
 	for _, tt := range []struct {

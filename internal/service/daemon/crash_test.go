@@ -27,22 +27,20 @@ const (
 	crashSeed  = 20260729
 )
 
-// crash is the daemon that is killed again and again, and what its platform
-// does meanwhile.
+// crash is a daemon that is killed repeatedly, and what its platform does meanwhile.
 type crash struct {
 	t        *testing.T
 	config   config.Config
-	server   *postgres.Server // nil for SQLite
+	server   *postgres.Server // nil with SQLite
 	random   *rand.Rand
 	traces   *traces
 	ctx      context.Context
-	now      *instance // the one that serves
+	now      *instance // the running daemon
 	accepted atomic.Int64
 }
 
-// TestCrash submits jobs while the daemon is killed at random moments: some
-// while it takes jobs, some while it only judges, some while it starts. A
-// PostgreSQL server is killed too. What was accepted ends with one report each.
+// TestCrash submits jobs while the daemon is killed at random moments: while it takes jobs, while it only judges, and
+// while it starts. A PostgreSQL server is killed too. Each accepted job ends with exactly one report.
 func TestCrash(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testCrash(t, settings(t), nil) })
 	t.Run("postgres", func(t *testing.T) {
@@ -67,7 +65,7 @@ func testCrash(t *testing.T, settings config.Config, server *postgres.Server) {
 	}
 	t.Logf("seed %d", crashSeed)
 	c.config.HTTP.Listen = freePort(t)
-	c.config.Queue.MaxDeliver = 2 * crashKills // one job may be hit by several kills
+	c.config.Queue.MaxDeliver = 2 * crashKills // several kills may hit one job
 	c.start()
 	program := c.now.program("sum/AC-sum.c")
 
@@ -87,8 +85,8 @@ func testCrash(t *testing.T, settings config.Config, server *postgres.Server) {
 	}
 }
 
-// freePort is an address that nobody listens on. All lives of a daemon have the
-// same one, as in earnest, so that clients find it again.
+// freePort returns an address that nothing listens on. Every process of a daemon uses the same one, as in production,
+// so that clients find it again.
 func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -105,7 +103,7 @@ func (c *crash) start() {
 	c.traces.add(c.now.process)
 }
 
-// crashJob is the n-th job and the verdict that it must get.
+// crashJob returns the n-th job and its expected verdict.
 func crashJob(n int, program api.File) (string, api.Job, api.Verdict) {
 	verdict, answer := api.Accepted, 1+n
 	if n%5 == 0 {
@@ -118,8 +116,8 @@ func crashJob(n int, program api.File) (string, api.Job, api.Verdict) {
 	}, verdict
 }
 
-// submitAll sends every step-th job until it is accepted, as a platform does:
-// under the same id however often the daemon dies meanwhile.
+// submitAll submits every step-th job until it is accepted, as a platform does: under the same ID, however often the
+// daemon dies meanwhile.
 func (c *crash) submitAll(ctx context.Context, program api.File, first, step int) error {
 	platform := newClient(c.t, "http://"+c.config.HTTP.Listen)
 	for n := first; n < crashJobs; n += step {
@@ -138,12 +136,12 @@ func (c *crash) submitAll(ctx context.Context, program api.File, first, step int
 	return nil
 }
 
-// killAndStart kills six times at random numbers of accepted jobs, twice while
-// the daemon starts, and twice when all are accepted and some of them wait.
+// killAndStart kills the daemon six times at random numbers of accepted jobs, twice while it starts, and twice when all
+// jobs are accepted and some of them wait.
 func (c *crash) killAndStart() {
 	kills := 0
 	kill := func() {
-		// Within the work on one job too, which takes a few milliseconds.
+		// Includes moments within the work on one job, which takes a few milliseconds.
 		moment := time.Now().Add(time.Duration(c.random.IntN(20_000)) * time.Microsecond)
 		testkit.WaitFor(c.t, patience, "the moment to kill", func() bool { return time.Now().After(moment) })
 		c.now.kill()
@@ -177,8 +175,7 @@ func (c *crash) killAndStart() {
 	c.t.Logf("killed %d times", kills)
 }
 
-// killServer kills the database server under a daemon that works, and starts it
-// again.
+// killServer kills the database server under a working daemon, and starts it again.
 func (c *crash) killServer() {
 	if c.server == nil {
 		return
@@ -201,7 +198,7 @@ func (c *crash) waiting() int {
 	return n
 }
 
-// check wants one report of each job, its verdict right, and one final event.
+// check checks that each job has one report with the expected verdict, and one final event.
 func (c *crash) check() {
 	attempts := map[int]int{}
 	for n := range crashJobs {

@@ -16,7 +16,7 @@ import (
 	"judged/internal/service/httpapi"
 )
 
-// SettingError is a setting that cannot be used here, though its value is a possible one.
+// SettingError reports a setting whose value is valid but cannot be used on this host.
 type SettingError struct {
 	Key string
 	Err error // ends with the next step
@@ -29,15 +29,15 @@ func unusable(key, format string, args ...any) error {
 	return &SettingError{key, fmt.Errorf(format, args...)}
 }
 
-// credentials are what the files of the configuration hold. A reload reads them again.
+// credentials are the contents of the files that the configuration names. A reload reads them again.
 type credentials struct {
-	tokens      *httpapi.Tokens  // nil: requests need none
+	tokens      *httpapi.Tokens  // nil: requests need no token
 	certificate *tls.Certificate // nil: HTTP
-	nodeToken   string           // of a judge, "" for none
-	roots       *x509.CertPool   // that a judge trusts, nil for those of the system
+	nodeToken   string           // of a judge, "" if it has none
+	roots       *x509.CertPool   // CAs that a judge trusts, nil for those of the system
 }
 
-// readCredentials reads and checks all files. The error is a SettingError for each that cannot be used.
+// readCredentials reads and checks all files. It returns a SettingError for each unusable one.
 func readCredentials(c config.Config) (credentials, error) {
 	var read credentials
 	var errs [4]error
@@ -126,13 +126,13 @@ type access struct {
 	transport *http.Transport
 }
 
-// use has requests to come use other credentials.
+// use makes later requests use other credentials.
 func (f *frontAccess) use(c credentials) {
-	transport := http.DefaultTransport.(*http.Transport).Clone() // its documented type
+	transport := http.DefaultTransport.(*http.Transport).Clone() // the type is documented
 	if c.roots != nil {
 		transport.TLSClientConfig = &tls.Config{RootCAs: c.roots, MinVersion: tls.VersionTLS12}
 	}
-	// A front that is gone without a word must not hold a request for hours.
+	// A front that disappears without closing the connection must not hold a request for hours.
 	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 5 * time.Second}).DialContext
 	transport.MaxIdleConnsPerHost = 16
 	if before := f.current.Swap(&access{c.nodeToken, transport}); before != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFrontAccess: after a reload a judge sends its new token, and trusts the new CA and no other.
+// TestFrontAccess checks that after a reload a judge sends its new token, and trusts the new CA and no other.
 func TestFrontAccess(t *testing.T) {
 	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer new" {
@@ -22,7 +22,7 @@ func TestFrontAccess(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		files credentials
-		want  int // 0 is an error
+		want  int // 0 means an error
 	}{
 		{"no token", credentials{roots: trusting}, http.StatusUnauthorized},
 		{"the old token", credentials{roots: trusting, nodeToken: "old"}, http.StatusUnauthorized},

@@ -13,8 +13,9 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestCrossCheck has three judges, one of which is slower. Two of three decide about jobs of a contest near the limit,
-// whichever judges first; others end with the first report. The front and the protocol are real; the judges are simulated.
+// TestCrossCheck checks that two of three judges, one of which is slower, decide jobs of a contest near the limit,
+// whichever judges first, and that other jobs end with the first report. The front and the protocol are real; the
+// judges are simulated.
 func TestCrossCheck(t *testing.T) {
 	c := frontSettings(t)
 	c.Audit.Percent = 0

@@ -34,24 +34,23 @@ import (
 	"judged/internal/timing/canary"
 )
 
-// Options are the configuration and what else Run needs.
+// Options configure Run.
 type Options struct {
 	Config   config.Config
 	Engine   engine.Options
 	Version  string
 	Revision string
-	// Protocols are the versions of the node protocol; the zero value is api.KnownProtocols.
+	// Protocols are the versions of the node protocol; the zero value means api.FleetProtocols.
 	Protocols api.Protocols
 	Out       io.Writer // its first line is the URL
 	Log       *slog.Logger
 	Level     *slog.LevelVar // of Log
-	// Each value on Hangup makes the daemon call Reload for a new configuration.
+	// Hangup makes the daemon call Reload for a new configuration with each value.
 	Hangup <-chan os.Signal
 	Reload func() (config.Config, error)
 }
 
-// The job of a daemon that has crashed is taken again after leaseTime. Three
-// heartbeats may get lost.
+// The job of a crashed daemon is taken again after leaseTime. Three heartbeats may get lost.
 const (
 	leaseTime = 20 * time.Second
 	heartbeat = 5 * time.Second
@@ -65,7 +64,7 @@ type daemon struct {
 	blobs      blobStore
 	blobState  blobState
 	copies     *blobs.Store    // on a judge node
-	store      *storage        // on a judge node only what it has learned
+	store      *storage        // on a judge node only its learned data
 	node       string          // name in the fleet
 	registry   *front.Registry // nil on a judge node
 	prefetcher *judge.Prefetcher
@@ -76,11 +75,11 @@ type daemon struct {
 	pool       *slots.Pool
 	monitor    *slothealth.Monitor
 	dispatcher *dispatch.Dispatcher
-	metrics    atomic.Pointer[metrics.Metrics] // nil until the host was examined
+	metrics    atomic.Pointer[metrics.Metrics] // nil until the host has been examined
 	health     *health
 	api        atomic.Pointer[httpapi.Server] // replaced by a reload
-	config     atomic.Pointer[config.Config]  // in force: o.Config with what a reload has changed
-	files      credentials                    // of the start
+	config     atomic.Pointer[config.Config]  // in effect: o.Config with the changes of reloads
+	files      credentials                    // as read at the start
 	// certificate is replaced by a reload; nil serves HTTP.
 	certificate atomic.Pointer[tls.Certificate]
 	access      frontAccess // of a judge node
@@ -88,9 +87,8 @@ type daemon struct {
 	closers     []func() error
 }
 
-// Run serves until drain is done, finishes the running jobs, and returns. When
-// abort is done it returns the running jobs to the queue instead. Errors end with
-// the next step; a *engine.UsageError is an invalid configuration.
+// Run serves until drain is done, finishes the running jobs, and returns. When abort is done, it returns the running
+// jobs to the queue instead. Errors end with the next step; a *engine.UsageError means an invalid configuration.
 func Run(drain, abort context.Context, o Options) (err error) {
 	if o.Protocols == (api.Protocols{}) {
 		o.Protocols = api.FleetProtocols()
@@ -111,7 +109,7 @@ func Run(drain, abort context.Context, o Options) (err error) {
 	return d.serve(drain, abort)
 }
 
-// open opens the parts. Those that are most likely to fail come first.
+// open opens the parts, those that are most likely to fail first.
 func (d *daemon) open(ctx context.Context) error {
 	steps := []func(context.Context) error{d.readFiles, d.openListener, d.openData, d.openFleet}
 	if d.judges() {
@@ -136,7 +134,7 @@ func (d *daemon) close() error {
 	return errors.Join(errs...)
 }
 
-// readFiles comes before all else: a wrong setting is an error before the daemon changes anything.
+// readFiles runs first, so that a wrong setting is reported before the daemon changes anything.
 func (d *daemon) readFiles(context.Context) (err error) {
 	d.files, err = readCredentials(d.o.Config)
 	d.certificate.Store(d.files.certificate)
@@ -146,7 +144,7 @@ func (d *daemon) readFiles(context.Context) (err error) {
 func (d *daemon) openListener(context.Context) error {
 	l, err := net.Listen("tcp", d.o.Config.HTTP.Listen)
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE): // which passes
+	case errors.Is(err, syscall.EADDRINUSE): // temporary
 		return fmt.Errorf("%w; free the port, or set http.listen to another (127.0.0.1:0 picks one)", err)
 	case err != nil:
 		return unusable("http.listen", "%w; set an address of this machine, such as 127.0.0.1:8080", err)
@@ -193,12 +191,12 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 		}
 		d.blobs, err = openBlobs(life, c)
 	} else {
-		d.copies, err = blobs.Open(blobFolder(c), 0) // whatever the front has accepted
+		d.copies, err = blobs.Open(blobFolder(c), 0) // accepts whatever the front has accepted
 	}
 	return err
 }
 
-// identifyBlobs refuses a shared folder whose file system is not mounted.
+// identifyBlobs returns an error for a shared folder whose file system is not mounted.
 func (d *daemon) identifyBlobs(ctx context.Context) error {
 	folder, _ := d.o.Config.Blobs.Parts()
 	if folder == "" {
@@ -219,12 +217,11 @@ func (d *daemon) identifyBlobs(ctx context.Context) error {
 	return d.store.SetValue(ctx, found, name...)
 }
 
-// reclaim ends the leases of the previous process, which has ended: this one holds
-// the lock of the data folder. The only host of a database judges all jobs in it,
-// also those that were submitted under another name of its pool.
+// reclaim expires the leases of the previous process, which has ended: this one holds the lock of the data folder. The
+// only host of a database judges all jobs in it, including those submitted under an earlier name of its pool.
 func (d *daemon) reclaim(ctx context.Context) error {
 	if d.o.Config.Fleet.Role != config.RoleAll {
-		return nil // the registration of a judge node does it
+		return nil // the registration of a judge node does this
 	}
 	held, err := d.store.Reclaim(ctx, d.owner())
 	if err != nil {
@@ -242,7 +239,7 @@ func (d *daemon) reclaim(ctx context.Context) error {
 	}
 	inUse := d.o.Config.PoolNames()
 	for _, n := range nodes {
-		if n.Name != d.node { // it may have had another pool
+		if n.Name != d.node { // the pool may have been renamed
 			inUse = append(inUse, n.Pool)
 		}
 	}
@@ -250,8 +247,7 @@ func (d *daemon) reclaim(ctx context.Context) error {
 	return err
 }
 
-// owner is the name under which this daemon holds jobs. Two daemons on one host
-// have different data folders.
+// owner returns the name under which this daemon holds jobs. Two daemons on one host have different data folders.
 func (d *daemon) owner() string { return d.eng.Name() + ":" + d.o.Config.DataDir }
 
 func (d *daemon) openEngine(context.Context) (err error) {
@@ -263,7 +259,7 @@ func (d *daemon) openEngine(context.Context) (err error) {
 	return nil
 }
 
-// slotsError names the setting of CPUs that cannot be used.
+// slotsError adds the setting of CPUs that cannot be used.
 func (d *daemon) slotsError(err error) error {
 	if !errors.As(err, new(*engine.UsageError)) {
 		return err
@@ -275,7 +271,7 @@ func (d *daemon) slotsError(err error) error {
 	return &SettingError{key, err}
 }
 
-// openJudging opens what watches and uses the slots.
+// openJudging opens the parts that watch and use the slots.
 func (d *daemon) openJudging(ctx context.Context) error {
 	d.health = &health{eng: d.eng, pool: d.pool, version: d.o.Version, log: d.o.Log}
 	if err := d.health.examine(ctx); err != nil {
@@ -335,13 +331,13 @@ func (d *daemon) openAPI(context.Context) error {
 	return nil
 }
 
-// serve runs the tasks until the drain is over.
+// serve runs the tasks until the drain has finished.
 func (d *daemon) serve(drain, abort context.Context) error {
 	server := d.api.Load().HTTPServer()
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.api.Load().ServeHTTP(w, r) })
 	group, ctx := errgroup.WithContext(context.WithoutCancel(drain))
 	group.Go(func() error {
-		// net.Listen("tcp") returns no other type.
+		// net.Listen("tcp") always returns this type.
 		limited := httpapi.Limit(server, d.listener.(*net.TCPListener), httpapi.Connections)
 		if err := d.listen(server, limited); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
@@ -398,7 +394,7 @@ func (d *daemon) slotList() []string {
 	return all
 }
 
-// merge returns a context that ends with either of two.
+// merge returns a context that is done when either parent is.
 func merge(a, b context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(a)
 	stop := context.AfterFunc(b, cancel)

@@ -11,8 +11,8 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// A blob that is damaged on the front is deleted when a judge finds that, and its next upload
-// reaches the judge.
+// TestDamagedBlob checks that a blob that is damaged on the front is deleted when a judge finds the damage, and that
+// its next upload reaches the judge.
 func TestDamagedBlob(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)

@@ -13,12 +13,12 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestDiskFull fills the disk below a daemon and frees it again. Meanwhile it
-// says so everywhere; what it accepted before is judged, and it needs no restart.
+// TestDiskFull fills the disk under a daemon and frees it again. It checks that the daemon reports this everywhere,
+// judges the jobs that it accepted before, and needs no restart.
 func TestDiskFull(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		room int // that is left
+		room int // bytes left free
 	}{
 		{"with room for reports", 48 << 20},
 		{"with a little room", 1 << 20},
@@ -79,7 +79,7 @@ func diskFull(t *testing.T, room int) {
 	d.drain()
 }
 
-// accepted waits for a job, and wants AC in the first attempt that counts.
+// accepted waits for a job, and checks that it is accepted in the first counted attempt.
 func (i *instance) accepted(id string) {
 	i.t.Helper()
 	if r := i.finish(id); r.Verdict != api.Accepted || r.Attempt != 1 {
@@ -87,8 +87,8 @@ func (i *instance) accepted(id string) {
 	}
 }
 
-// wantState holds what the daemon says of itself: readiness, by the metric and by
-// HTTP with its reason, and that it is alive.
+// wantState checks what the daemon reports about itself: readiness as a metric and over HTTP with its reason, and
+// liveness.
 func (i *instance) wantState(ready float64, status int, reason string) {
 	i.t.Helper()
 	a := i.ask("GET", "/readyz", nil)
@@ -104,7 +104,7 @@ func (i *instance) wantState(ready float64, status int, reason string) {
 	}
 }
 
-// gauge is the value of a metric without labels.
+// gauge returns the value of a metric without labels.
 func (i *instance) gauge(name string) float64 {
 	i.t.Helper()
 	all := i.scrape()[name].GetMetric()
@@ -114,7 +114,7 @@ func (i *instance) gauge(name string) float64 {
 	return all[0].GetGauge().GetValue()
 }
 
-// put sends a body, and returns what the daemon says against it.
+// put sends a body, and returns the daemon's error.
 func put(d *instance, path string, body []byte) error {
 	a := d.ask("PUT", path, body, "Content-Type", jsonType)
 	if a.status < 400 {
@@ -138,8 +138,7 @@ func smallDisk(t *testing.T, size int) string {
 	return dir
 }
 
-// fill leaves room for so many bytes; a file of that name is in the way of the
-// others.
+// fill fills the disk except for room bytes, with a file of the given name.
 func fill(t *testing.T, disk, name string, room int) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(disk, name))
@@ -151,7 +150,7 @@ func fill(t *testing.T, disk, name string, room int) {
 	if err := syscall.Statfs(disk, &s); err != nil {
 		t.Fatal(err)
 	}
-	// Others write too: with no room at all the last page may be gone.
+	// Others write too: without any space, the last page may be lost.
 	if _, err := f.Write(make([]byte, max(int(s.Bavail)*int(s.Bsize)-room, 0))); err != nil && room > 0 {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// refused wants the answer of a daemon that does not take jobs.
+// refused checks for the response of a daemon that does not take jobs.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
 	var p *client.Problem
@@ -24,7 +24,7 @@ func refused(t *testing.T, what string, err error) {
 	}
 }
 
-// draining waits until the daemon has understood the signal.
+// draining waits until the daemon has handled the signal.
 func (i *instance) draining() error {
 	i.t.Helper()
 	var err error
@@ -108,10 +108,10 @@ func TestSecondSignalHandsBackWhatRuns(t *testing.T) {
 	w.none()
 }
 
-// A daemon that is stopped while it starts has nothing to finish.
+// TestSignalWhileStarting checks that a daemon that is stopped while it starts exits without work to finish.
 func TestSignalWhileStarting(t *testing.T) {
 	c := settings(t)
-	// The folder is made before the host is examined, which takes longest.
+	// The folder is created before the host is examined, which takes longest.
 	p := launch(t, c)
 	testkit.WaitFor(t, patience, "the daemon to make its data folder", func() bool {
 		return exists(c.DataDir) || ended(p)
@@ -122,7 +122,7 @@ func TestSignalWhileStarting(t *testing.T) {
 	}
 }
 
-// states are the reports in short: state, verdict and attempt.
+// states returns a short form of reports: state, verdict and attempt.
 func states(all map[string]api.Report) map[string]string {
 	short := map[string]string{}
 	for id, r := range all {

@@ -30,15 +30,15 @@ import (
 	"judged/internal/testkit/proxy"
 )
 
-// behind are the settings of a judge that reaches its front through a proxy.
+// behind returns the settings of a judge that reaches its front through a proxy.
 func behind(t *testing.T, p *proxy.Proxy, front config.Config, name string) config.Config {
 	c := nodeSettings(t, front, name)
 	c.Fleet.Front = p.URL()
 	return c
 }
 
-// TestFleetLostAnswers cuts the connection of a judge in the middle of each kind of answer.
-// No job takes a second attempt.
+// TestFleetLostAnswers cuts the connection of a judge in the middle of each kind of response, and checks that no job
+// needs a second attempt.
 func TestFleetLostAnswers(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)
@@ -69,7 +69,7 @@ func TestFleetLostAnswers(t *testing.T) {
 				return strings.HasPrefix(request, tt.request) && (tt.without == "" || !strings.Contains(request,
 					tt.without))
 			})
-			// The judge waits for a job in a request from before.
+			// An earlier request of the judge still waits for a job.
 			front.submit(tt.name+"-before", front.sum(0, false))
 			front.submit(tt.name, tt.job)
 			if r := front.finish(tt.name); r.Verdict != api.Accepted || r.Attempt != 1 {
@@ -105,8 +105,8 @@ func TestFleetLostAnswers(t *testing.T) {
 	front.drain()
 }
 
-// TestFleetUpgrade updates two fronts and a judge one after the other to a judged that
-// speaks another version of the node protocol, and back, while jobs are submitted.
+// TestFleetUpgrade upgrades two fronts and a judge one after the other to a judged with another version of the node
+// protocol, and back, while jobs are submitted.
 func TestFleetUpgrade(t *testing.T) {
 	const this, next, distant = protocolsEnv + "=1 1", protocolsEnv + "=1 2", protocolsEnv + "=2 3"
 	ca, cb := twoFronts(t, "file://"+t.TempDir())
@@ -176,7 +176,7 @@ func TestFleetUpgrade(t *testing.T) {
 	}
 }
 
-// insist repeats a request while the daemon behind a load balancer cannot be reached or ends.
+// insist repeats a request while the daemon behind a load balancer cannot be reached or is shutting down.
 func insist(ask func() error) error {
 	deadline := time.Now().Add(patience)
 	for {
@@ -191,7 +191,7 @@ func insist(ask func() error) error {
 	}
 }
 
-// TestFleetStart starts two fronts and ten judges at the same moment on an empty database.
+// TestFleetStart starts two fronts and ten judges at the same time with an empty database.
 func TestFleetStart(t *testing.T) {
 	const judges = 10
 	ca, cb := twoFronts(t, "file://"+t.TempDir())
@@ -233,8 +233,8 @@ func TestFleetStart(t *testing.T) {
 	}
 }
 
-// authority writes the certificate of a new CA to a file, and returns it with the files of a
-// certificate for 127.0.0.1 that it has signed.
+// authority creates a CA. It returns the CA's certificate, and the files of it and of a certificate for 127.0.0.1 that
+// the CA has signed.
 func authority(t *testing.T) (pool *x509.CertPool, caFile, certFile, keyFile string) {
 	t.Helper()
 	must := func(err error) {
@@ -272,8 +272,8 @@ func authority(t *testing.T) (pool *x509.CertPool, caFile, certFile, keyFile str
 		save("key.pem", "PRIVATE KEY", keyData)
 }
 
-// TestFleetTLS has a front with a certificate of its operator's CA. A judge that trusts the
-// CA judges; one that trusts another says what is wrong.
+// TestFleetTLS checks a front with a certificate of its operator's CA: a judge that trusts the CA judges, and one that
+// trusts another CA reports the error.
 func TestFleetTLS(t *testing.T) {
 	pool, caFile, certFile, keyFile := authority(t)
 	_, otherFile, _, _ := authority(t)

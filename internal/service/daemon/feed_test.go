@@ -17,7 +17,7 @@ import (
 	"judged/internal/client"
 )
 
-// feed is an event stream that was read to its end.
+// feed is the complete content of an event stream.
 type feed []api.Event
 
 func (f feed) types() []string {
@@ -28,8 +28,8 @@ func (f feed) types() []string {
 	return all
 }
 
-// feed reads the events of a job behind a number until the daemon ends the
-// stream, unlike client.Watch, which ends it at the first final event.
+// feed reads the events of a job after a number until the daemon ends the stream, unlike client.Watch, which stops at
+// the first final event.
 func (i *instance) feed(id string, after uint64) feed {
 	i.t.Helper()
 	var events feed
@@ -37,7 +37,7 @@ func (i *instance) feed(id string, after uint64) feed {
 	return events
 }
 
-// stream calls tell with each event as it comes.
+// stream calls tell with each event as it arrives.
 func (i *instance) stream(id string, after uint64, tell func(api.Event)) {
 	i.t.Helper()
 	r, err := http.NewRequestWithContext(i.ctx, "GET", i.Base+"/v1/jobs/"+id+"/events", nil)
@@ -63,8 +63,7 @@ func (i *instance) stream(id string, after uint64, tell func(api.Event)) {
 	}
 }
 
-// readFeed reads server-sent events strictly: the id and the type that worker
-// outside of the data must be those inside.
+// readFeed reads server-sent events strictly: id and type must equal those inside the data.
 func readFeed(body io.Reader, tell func(api.Event)) error {
 	var id, kind, data string
 	lines := bufio.NewScanner(body)
@@ -95,8 +94,7 @@ func readFeed(body io.Reader, tell func(api.Event)) error {
 	return lines.Err()
 }
 
-// answer is what the daemon said to a request that the client package would
-// not send.
+// answer is the response to a request that the client package would not send.
 type answer struct {
 	status  int
 	header  http.Header
@@ -104,7 +102,7 @@ type answer struct {
 	problem client.Problem
 }
 
-// ask sends a request with headers in pairs.
+// ask sends a request. headers are pairs of names and values.
 func (i *instance) ask(method, path string, body []byte, headers ...string) answer {
 	i.t.Helper()
 	r, err := http.NewRequestWithContext(i.ctx, method, i.Base+path, bytes.NewReader(body))
@@ -134,13 +132,13 @@ func (i *instance) ask(method, path string, body []byte, headers ...string) answ
 	return a
 }
 
-// post sends a body and returns the problem that it met, or nil.
+// post sends a body and returns the problem in the response, or nil.
 func post(i *instance, path, kind string, body []byte) error {
 	i.t.Helper()
 	return problemOf(i.ask("POST", path, body, "Content-Type", kind))
 }
 
-// problemOf is the problem in an answer, or nil.
+// problemOf returns the problem in a response, or nil.
 func problemOf(a answer) error {
 	if a.status < 400 {
 		return nil
@@ -152,7 +150,7 @@ func problemOf(a answer) error {
 	return &a.problem
 }
 
-// encode is a job as JSON.
+// encode returns a job as JSON.
 func (i *instance) encode(j api.Job) []byte {
 	i.t.Helper()
 	b, err := json.Marshal(j)

@@ -32,12 +32,12 @@ import (
 func (d *daemon) judges() bool  { return d.o.Config.Fleet.Role != config.RoleFront }
 func (d *daemon) hasJobs() bool { return d.o.Config.Fleet.Role != config.RoleJudge }
 
-// frontLink is the way of a judge node to its front.
+// frontLink is the connection of a judge node to its front.
 type frontLink struct {
 	source *judge.Source
 	cache  *blobs.Cache
-	lost   atomic.Pointer[error] // why the last registration failed
-	// keptOut is why the last registration left the node out of its pool. Registrations follow one another.
+	lost   atomic.Pointer[error] // reason why the last registration failed
+	// keptOut is the reason why the last registration left the node out of its pool. Registrations are sequential.
 	keptOut string
 }
 
@@ -79,7 +79,7 @@ func (d *daemon) openFleet(context.Context) (err error) {
 	return nil
 }
 
-// fitsCache returns why the next blob of a prefetch is not to be fetched, or nil.
+// fitsCache returns the reason why the next blob of a prefetch does not fit, or nil.
 func (d *daemon) fitsCache(total, next units.Bytes) error {
 	if most := d.o.Config.Fleet.CacheSize; d.front != nil && 0 < most && most < total {
 		return fmt.Errorf("%s of blobs are to be fetched, the cache holds %s; raise fleet.cache_size", total, most)
@@ -87,7 +87,7 @@ func (d *daemon) fitsCache(total, next units.Bytes) error {
 	return space{blobFolder(d.o.Config)}.check(reserveBytes + next)
 }
 
-// nodeName is the name of this node in the fleet.
+// nodeName returns the name of this node in the fleet.
 func nodeName(f config.Fleet) (string, error) {
 	if f.Node != "" {
 		return f.Node, nil
@@ -99,7 +99,7 @@ func nodeName(f config.Fleet) (string, error) {
 	return name, nil
 }
 
-// queue is where the dispatcher takes jobs from.
+// queue returns the queue from which the dispatcher takes jobs.
 func (d *daemon) queue() dispatch.Queue {
 	if d.front != nil {
 		return d.front.source
@@ -107,18 +107,18 @@ func (d *daemon) queue() dispatch.Queue {
 	return &ownQueue{d.store, d.node, d.registry}
 }
 
-// ownQueue is the store for the slots of the same daemon.
+// ownQueue is the queue for the slots of the daemon that has the store.
 type ownQueue struct {
 	*storage
 	node     string
 	registry *front.Registry
 }
 
-// Take waits while this node is drained or differs from its pool.
+// Take waits while this node is drained or is kept out of its pool because it differs.
 func (s *ownQueue) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	w.Node = s.node
 	for ctx.Err() == nil {
-		// While the database is unavailable, Take says so.
+		// While the database is unavailable, Take returns the error.
 		if drained, err := s.registry.Drained(ctx, s.node); err == nil && drained {
 			poll.Sleep(ctx, time.Second)
 			continue
@@ -133,8 +133,8 @@ func (s *ownQueue) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
 
-// takeReserved takes a job of a contest for a slot that is reserved for them. It waits for a limited time: other slots
-// may be reserved by then.
+// takeReserved takes a contest job for a slot that is reserved for contests. It waits for a limited time, because
+// reservations may change.
 func (s *ownQueue) takeReserved(ctx context.Context, w api.Want) (api.Work, error) {
 	var err error
 	if w.Contests, err = s.registry.Reserved(ctx, w.Pool, s.node, w.CPUs); err != nil {
@@ -145,7 +145,7 @@ func (s *ownQueue) takeReserved(ctx context.Context, w api.Want) (api.Work, erro
 	return s.storage.Take(waiting, w)
 }
 
-// Finish names this node in the report.
+// Finish adds the name of this node to the report.
 func (s *ownQueue) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	if rep.Host != nil {
 		host := *rep.Host
@@ -160,7 +160,7 @@ func (s *ownQueue) Finish(ctx context.Context, l api.Lease, rep api.Report) erro
 	return s.storage.Finish(ctx, l, rep)
 }
 
-// ownLanguages are the languages of a daemon that has slots, and may have judge nodes of other pools.
+// ownLanguages are the languages of a daemon that has slots and may have judge nodes of other pools.
 type ownLanguages struct {
 	*engine.Engine
 	pool     string
@@ -175,7 +175,7 @@ func (l *ownLanguages) CheckLanguage(ctx context.Context, pool, id string) error
 	return l.Engine.CheckLanguage(ctx, pool, id)
 }
 
-// blobPath finds the file of a blob.
+// blobPath returns the function that finds the file of a blob.
 func (d *daemon) blobPath() func(string) (string, error) {
 	if d.front != nil {
 		return d.front.cache.Path
@@ -183,7 +183,7 @@ func (d *daemon) blobPath() func(string) (string, error) {
 	return d.blobs.Path
 }
 
-// judge runs the tasks of the slots until the drain is over. A front has none.
+// judge runs the tasks of the slots until the drain has finished. A front has no such tasks.
 func (d *daemon) judge(drain, abort context.Context) {
 	if !d.judges() {
 		<-drain.Done()
@@ -194,21 +194,21 @@ func (d *daemon) judge(drain, abort context.Context) {
 	defer tasks.Wait()
 	if d.front != nil {
 		d.join(drain)
-		// Jobs that run during a drain are still extended and handed in.
+		// During a drain, leases of running jobs are still extended and reports sent.
 		sending, stop := context.WithCancel(context.WithoutCancel(drain))
 		defer stop()
 		tasks.Go(func() { d.front.source.Run(sending) })
 	} else {
-		_ = d.registerOnce(drain, true) // again soon
+		_ = d.registerOnce(drain, true) // retried soon
 	}
 	tasks.Go(func() { d.register(drain) })
 	tasks.Go(func() { d.prefetcher.Run(drain) })
 	d.dispatcher.Run(drain, abort)
 }
 
-// join registers for the first time, which ends the leases of an earlier process of
-// this node: after its reports were handed in, and before this one takes a job. A report that does not get through to a
-// front that answers does not keep the node out.
+// join registers for the first time, which ends the leases of an earlier process of this node. It does so after that
+// process's reports were sent, and before this process takes a job. A report that a responding front does not accept
+// does not prevent the registration.
 func (d *daemon) join(ctx context.Context) {
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, api.RegisterEvery) {
 		err := d.front.source.HandIn(ctx)
@@ -222,8 +222,8 @@ func (d *daemon) join(ctx context.Context) {
 	}
 }
 
-// register sends the state of this node to the front until ctx is done.
-// The first time it adds the languages, which take seconds to list.
+// register sends the state of this node to the front until ctx is done. The first registration adds the languages,
+// which take seconds to list.
 func (d *daemon) register(ctx context.Context) {
 	for ctx.Err() == nil {
 		_ = d.registerOnce(ctx, false) // logged, and the node is not ready
@@ -231,14 +231,14 @@ func (d *daemon) register(ctx context.Context) {
 	}
 }
 
-// registerOnce logs when the front is lost and when it is back.
+// registerOnce registers, and logs when the front becomes unreachable and when it is reachable again.
 func (d *daemon) registerOnce(ctx context.Context, started bool) error {
 	state := d.registration(ctx, started)
 	if d.front == nil {
 		commands, err := d.registry.Seen(ctx, state)
 		d.prefetcher.Want(commands.Prefetch)
 		d.known.note(state, commands)
-		return err // the store reports its failures
+		return err // the store reports its own failures
 	}
 	commands, err := d.front.source.Register(ctx, state)
 	d.prefetcher.Want(commands.Prefetch)
@@ -260,7 +260,7 @@ func (d *daemon) registerOnce(ctx context.Context, started bool) error {
 	return err
 }
 
-// noteKeptOut logs when this node is left out of its pool, and when it joins.
+// noteKeptOut logs when this node is kept out of its pool, and when it joins.
 func (d *daemon) noteKeptOut(reason string) {
 	switch {
 	case reason == d.front.keptOut:
@@ -272,17 +272,18 @@ func (d *daemon) noteKeptOut(reason string) {
 	d.front.keptOut = reason
 }
 
-// known is what the front, or the store, has of this node and needs no more. Registrations follow one another.
+// known records what the front or the store already has of this node. Registrations are sequential.
 type known struct {
 	hardware bool
 	kernels  *api.KernelTimes
-	at       time.Time // when the hardware was sent last
+	at       time.Time // when the hardware was last sent
 }
 
-// sendAgainAfter is when it is sent again all the same: values that nobody sets are deleted after 90 days.
+// sendAgainAfter is the time after which the hardware is sent again anyway: values that are not set again are deleted
+// after 90 days.
 const sendAgainAfter = 30 * 24 * time.Hour
 
-// add adds what is to be sent.
+// add adds what has to be sent.
 func (k *known) add(r *api.Registration, hardware map[string]string, times *api.KernelTimes) {
 	again := r.Time.Sub(k.at) > sendAgainAfter
 	if again || !k.hardware {
@@ -293,7 +294,7 @@ func (k *known) add(r *api.Registration, hardware map[string]string, times *api.
 	}
 }
 
-// note learns from the answer.
+// note records what the response says about the sent values.
 func (k *known) note(sent api.Registration, c api.NodeCommands) {
 	if k.hardware = c.HardwareKnown; k.hardware && sent.Hardware != nil {
 		k.at = sent.Time
@@ -319,10 +320,10 @@ func (d *daemon) registration(ctx context.Context, started bool) api.Registratio
 		r.Ready, r.Reason = false, err.Error()
 	}
 	switch {
-	case d.front == nil: // this daemon has them at hand
+	case d.front == nil: // this daemon reads them directly
 		r.Languages = []api.LanguageStatus{}
 		return r
-	case started: // at once: jobs of the process before wait for it
+	case started: // immediately: jobs of the previous process wait for it
 		return r
 	}
 	list, err := d.eng.ListLanguages(ctx)
@@ -336,7 +337,7 @@ func (d *daemon) registration(ctx context.Context, started bool) api.Registratio
 	return r
 }
 
-// listen serves HTTP, with a certificate HTTPS.
+// listen serves HTTP, or HTTPS if there is a certificate.
 func (d *daemon) listen(server *http.Server, l net.Listener) error {
 	if d.certificate.Load() == nil {
 		return server.Serve(l)

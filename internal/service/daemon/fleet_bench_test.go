@@ -19,13 +19,13 @@ import (
 	"judged/internal/testkit/simjudge"
 )
 
-// simulated are the judges of a benchmark. They accept a job as soon as they have it.
+// simulated runs the judges of a benchmark. They accept a job as soon as they have it.
 type simulated struct {
 	b        *testing.B
 	front    *instance
 	client   client.Client
 	finished atomic.Int64
-	failed   atomic.Int64 // requests without an answer
+	failed   atomic.Int64 // requests without a response
 }
 
 func simulate(b *testing.B, front *instance) *simulated {
@@ -36,8 +36,7 @@ func simulate(b *testing.B, front *instance) *simulated {
 	return &simulated{b: b, front: front, client: c}
 }
 
-// judges starts judges with the numbers from first to last-1, and returns once all of
-// them have registered. stop ends them.
+// judges starts judges with the numbers first to last-1, and returns once all of them have registered. stop ends them.
 func (s *simulated) judges(first, last int) (stop func()) {
 	ctx, cancel := context.WithCancel(s.b.Context())
 	var running, joining errgroup.Group
@@ -63,7 +62,7 @@ func (s *simulated) judges(first, last int) (stop func()) {
 	}
 }
 
-// load submits jobs with as many clients at once, and waits until they are finished.
+// load submits jobs from the given number of concurrent clients, and waits until they are finished.
 func (s *simulated) load(name string, clients, number, tests int) {
 	s.b.Helper()
 	target := s.finished.Load() + int64(number)
@@ -88,9 +87,9 @@ func (s *simulated) load(name string, clients, number, tests int) {
 	testkit.WaitFor(s.b, 5*patience, "all jobs to be finished", func() bool { return s.finished.Load() >= target })
 }
 
-// BenchmarkFleet measures what a job costs on the front and its database with more and more judges that wait for jobs,
-// next to a million finished jobs, with one test and with 50, and how many jobs go through one front. Judges and clients
-// are simulated, on the same CPUs as the front and the database.
+// BenchmarkFleet measures the cost of a job for the front and its database with an increasing number of judges that
+// wait for jobs, next to a million finished jobs, with one test and with 50, and the throughput of one front. Judges
+// and clients are simulated, on the same CPUs as the front and the database.
 func BenchmarkFleet(b *testing.B) {
 	if b.N > 1 {
 		b.Fatal("the jobs of a second round would be those of the first; use -benchtime 1x")
@@ -108,11 +107,11 @@ func BenchmarkFleet(b *testing.B) {
 	costs := func() (ofFront, ofDatabase float64) {
 		return float64(front.cpuTicks()) * tick, float64(server.CPUTicks(b)) * tick
 	}
-	// measure reports the cost of a job in µs, and of a second without jobs.
+	// measure reports the cost of a job in µs, and that of a second without jobs.
 	measure := func(name string, tests int) {
 		const window = 2 * api.RegisterEvery
 		frontBefore, databaseBefore := costs()
-		time.Sleep(window) // this is what is measured
+		time.Sleep(window) // the period that is measured
 		frontIdle, databaseIdle := costs()
 		begin := time.Now()
 		s.load(name, 2, turn, tests)
@@ -130,7 +129,7 @@ func BenchmarkFleet(b *testing.B) {
 		begin := time.Now()
 		stop := s.judges(counts[0], judges)
 		b.ReportMetric(time.Since(begin).Seconds(), fmt.Sprintf("join-%d-s", judges))
-		poll.Sleep(b.Context(), api.RegisterEvery) // until their registrations are spread
+		poll.Sleep(b.Context(), api.RegisterEvery) // until their registrations are spread out
 		measure(fmt.Sprintf("%d-judges", judges), 1)
 		stop()
 	}
@@ -147,7 +146,7 @@ func BenchmarkFleet(b *testing.B) {
 	front.drain()
 }
 
-// manyFinished adds finished jobs, as copies of one that was judged.
+// manyFinished adds finished jobs, as copies of a judged one.
 func (s *simulated) manyFinished(url string, n int) {
 	s.b.Helper()
 	db, err := sql.Open("pgx", url)

@@ -21,7 +21,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// frontSettings are those of a front on a port that it has again after a restart.
+// frontSettings returns the settings of a front on a port that it reuses after a restart.
 func frontSettings(t testing.TB) config.Config {
 	c := settings(t)
 	c.Fleet.Role = config.RoleFront
@@ -35,7 +35,7 @@ func nodeSettings(t *testing.T, front config.Config, name string) config.Config 
 	return c
 }
 
-// nodes is the state of each node: up, drained, ready.
+// nodes returns the state of each node: up, drained, ready.
 func (i *instance) nodes() map[string][3]bool {
 	i.t.Helper()
 	list, err := client.ListNodes(i.ctx, i.Client)
@@ -49,7 +49,7 @@ func (i *instance) nodes() map[string][3]bool {
 	return all
 }
 
-// TestFleet judges on a node that knows its front only.
+// TestFleet checks that a node judges that knows only its front.
 func TestFleet(t *testing.T) {
 	w := watchTraces(t)
 	c := frontSettings(t)
@@ -108,7 +108,7 @@ func TestFleet(t *testing.T) {
 			t.Errorf("submit in a language that no node has: %v, want 422", err)
 		}
 	})
-	// The front checks reports against their jobs: it takes those of every kind.
+	// The front validates reports against their jobs; it must accept those of every kind.
 	for name, run := range map[string]func(*testing.T, *instance){"hostile text": hostileText, "verdicts": verdicts,
 		"programs of the jury": juryPrograms, "interactors": interactors, "passes": multiPass, "points": pointsProblem,
 		"limits of tests": limitsOfTests} {
@@ -128,8 +128,7 @@ func TestFleet(t *testing.T) {
 	w.none()
 }
 
-// TestOwnNode has a daemon that is front and judge in one: it is a node, too, and may
-// be drained as one.
+// TestOwnNode checks that a daemon that is both front and judge is a node too, and can be drained like one.
 func TestOwnNode(t *testing.T) {
 	c := settings(t)
 	c.Fleet.Node = "host-1"
@@ -154,7 +153,7 @@ func TestOwnNode(t *testing.T) {
 	d.drain()
 }
 
-// count1 removes the events of tests.
+// count1 returns the types without those of test events.
 func count1(types []string) (kept []string) {
 	for _, t := range types {
 		if t != "test" {
@@ -186,7 +185,7 @@ func drainNode(t *testing.T, front *instance) {
 	}
 }
 
-// TestFleetTokens has a node whose token permits one pool and nothing else.
+// TestFleetTokens checks a node whose token permits only one pool.
 func TestFleetTokens(t *testing.T) {
 	c := frontSettings(t)
 	secrets := tokenFile(t, &c, "judge-1 node:default", "platform submit,read")
@@ -243,8 +242,8 @@ func TestFleetTokens(t *testing.T) {
 	node.drain()
 }
 
-// TestFleetFrontAway kills the front while a node judges, and the node once it has
-// spooled the report. The job still has one report, of its first attempt.
+// TestFleetFrontAway kills the front while a node judges, and the node once it has spooled the report. It checks that
+// the job still has one report, from its first attempt.
 func TestFleetFrontAway(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)
@@ -275,8 +274,8 @@ func TestFleetFrontAway(t *testing.T) {
 	front.drain()
 }
 
-// TestFleetNodeLost stops a node in the middle of a job. Another node judges the
-// job after the lease; the first one wakes up and changes nothing.
+// TestFleetNodeLost stops a node in the middle of a job. It checks that another node judges the job after the lease
+// expires, and that the first one changes nothing when it continues.
 func TestFleetNodeLost(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)
@@ -306,8 +305,8 @@ func TestFleetNodeLost(t *testing.T) {
 	front.drain()
 }
 
-// TestFleetCrash kills the front and its node in turns while jobs are submitted and
-// judged. Each job ends with one report.
+// TestFleetCrash kills the front and its node alternately while jobs are submitted and judged, and checks that each job
+// ends with one report.
 func TestFleetCrash(t *testing.T) {
 	const number, kills = 120, 6
 	c := frontSettings(t)
@@ -363,7 +362,7 @@ func TestFleetCrash(t *testing.T) {
 	front.drain()
 }
 
-// tokenFile configures tokens by lines "NAME SCOPES", and returns the secret of each.
+// tokenFile configures a token for each line "NAME SCOPES", and returns the secrets by name.
 func tokenFile(t *testing.T, c *config.Config, lines ...string) map[string]string {
 	t.Helper()
 	secrets := map[string]string{}

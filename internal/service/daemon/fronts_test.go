@@ -24,7 +24,7 @@ import (
 	"judged/internal/testkit/s3server"
 )
 
-// twoFronts are the settings of two fronts of one database with the same blobs.
+// twoFronts returns the settings of two fronts with the same database and the same blobs.
 func twoFronts(t *testing.T, blobs string) (a, b config.Config) {
 	url := postgres.Start(t, "fsync=off").Database(t)
 	a, b = frontSettings(t), frontSettings(t)
@@ -34,13 +34,13 @@ func twoFronts(t *testing.T, blobs string) (a, b config.Config) {
 	return a, b
 }
 
-// echo is a job whose program no other job has.
+// echo returns a job with a unique program.
 func echo(n int) api.Job {
 	return api.Job{Program: *text(fmt.Sprintf("#!/bin/sh\nread -r x\necho \"$x\" # %d\n", n)),
 		Tests: []api.Test{{Name: "1", Input: text(fmt.Sprint(n)), Answer: text(fmt.Sprint(n))}}}
 }
 
-// TestBlobsAway: a front is not ready while its bucket or its folder of blobs is away.
+// TestBlobsAway checks that a front is not ready while its bucket or its folder of blobs is unavailable.
 func TestBlobsAway(t *testing.T) {
 	server := s3server.Start(t)
 	folder := filepath.Join(t.TempDir(), "blobs")
@@ -62,7 +62,7 @@ func TestBlobsAway(t *testing.T) {
 			}{{func() {}, false}, {place.away, true}, {place.again, false}} {
 				step.do()
 				testkit.WaitFor(t, patience, "the front to notice", func() bool {
-					err := front.Ready(front.ctx) // no judge is there
+					err := front.Ready(front.ctx) // no judge has registered
 					return strings.Contains(err.Error(), place.says) == step.away
 				})
 			}
@@ -70,7 +70,7 @@ func TestBlobsAway(t *testing.T) {
 	}
 }
 
-// TestBlobsUnmounted starts a front again while the file system of its blobs is not mounted.
+// TestBlobsUnmounted restarts a front while the file system of its blobs is not mounted.
 func TestBlobsUnmounted(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "blobs")
 	c, other := twoFronts(t, "file://"+folder)
@@ -91,7 +91,7 @@ func TestBlobsUnmounted(t *testing.T) {
 			}
 		}
 	}
-	if err := os.Remove(folder); err != nil { // nothing was written to it
+	if err := os.Remove(folder); err != nil { // fails if anything was written to it
 		t.Fatal(err)
 	}
 	rename(t, folder+"-hidden", folder)
@@ -101,8 +101,8 @@ func TestBlobsUnmounted(t *testing.T) {
 	}
 }
 
-// TestFrontsDiffer: each front stores its settings before it reads those of others, so one of two names the other one
-// and the setting.
+// TestFrontsDiffer checks that of two fronts with different settings at least one reports the other front and the
+// setting: each stores its settings before it reads those of others.
 func TestFrontsDiffer(t *testing.T) {
 	a, b := twoFronts(t, "file://"+t.TempDir())
 	b.Queue.MaxWaiting = a.Queue.MaxWaiting + 1
@@ -133,14 +133,14 @@ func sendText(t *testing.T, front *instance, content string) (digest string) {
 	return digest
 }
 
-// TestBlobDiskFull: a front is not ready while the disk of its shared folder is full.
+// TestBlobDiskFull checks that a front is not ready while the disk of its shared folder is full.
 func TestBlobDiskFull(t *testing.T) {
 	disk := smallDisk(t, 128<<20)
 	c := frontSettings(t)
 	c.Blobs.URL = "file://" + filepath.Join(disk, "blobs")
 	front := serving(t, c)
 	full := func() bool {
-		err := front.Ready(front.ctx) // no judge is there
+		err := front.Ready(front.ctx) // no judge has registered
 		return strings.Contains(err.Error(), "free disk space there")
 	}
 	if full() {
@@ -161,8 +161,8 @@ func rename(t *testing.T, from, to string) {
 	}
 }
 
-// TestTwoFronts submits at one front and reads at the other, with a judge behind each,
-// and kills one front in the middle of requests. Each job is there once and has one report.
+// TestTwoFronts submits at one front and reads at the other, with a judge behind each, and kills one front in the
+// middle of requests. It checks that each job exists once and has one report.
 func TestTwoFronts(t *testing.T) {
 	places := map[string]func() string{
 		"folder": func() string { return "file://" + t.TempDir() },
@@ -179,11 +179,11 @@ func surviveFront(t *testing.T, blobs string) {
 	first, second := serving(t, nodeSettings(t, ca, "judge-1")), serving(t, nodeSettings(t, cb, "judge-2"))
 	testkit.WaitFor(t, patience, "both judges", func() bool { return len(a.nodes()) == 2 })
 
-	// Only the judge behind b works: it needs what was uploaded through a.
+	// Only the judge behind b works, so it needs what was uploaded through a.
 	if _, err := client.SetNodeDrained(a.ctx, a.Client, "judge-1", true); err != nil {
 		t.Fatal(err)
 	}
-	for n := range 6 { // more than the drained judge may have asked for before
+	for n := range 6 { // more than the drained judge may have requested before
 		id := fmt.Sprint("across-", n)
 		a.submit(id, echo(n))
 		if r := b.finish(id); r.Verdict != api.Accepted || r.Attempt != 1 {
@@ -194,7 +194,7 @@ func surviveFront(t *testing.T, blobs string) {
 		t.Fatal(err)
 	}
 
-	// Cancelled at one front, a job ends on the judge behind the other: the fronts notify each other.
+	// A job that is cancelled at one front ends on the judge behind the other: the fronts notify each other.
 	for n := range 2 { // one for each judge
 		a.submit(fmt.Sprint("long-", n), a.busy(60_000))
 	}
@@ -264,8 +264,8 @@ func ids(prefix string, n int) (all []string) {
 	return all
 }
 
-// submitSomewhere does what a client behind a load balancer does: it repeats a request
-// that had no answer at the other front, under the same ID.
+// submitSomewhere submits like a client behind a load balancer: it repeats a request without a response at the other
+// front, under the same ID.
 func submitSomewhere(a, b *instance, id string, j api.Job) error {
 	_, err := a.Submit(a.ctx, id, j)
 	if lost := (*client.Unreachable)(nil); errors.As(err, &lost) {
@@ -274,7 +274,7 @@ func submitSomewhere(a, b *instance, id string, j api.Job) error {
 	return err
 }
 
-// sendJob sends the body of a job as it comes.
+// sendJob sends the body of a job unchanged.
 func sendJob(ctx context.Context, base, id string, body io.Reader) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPut, base+"/v1/jobs/"+id, body)
 	if err != nil {

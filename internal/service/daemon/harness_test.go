@@ -20,12 +20,12 @@ import (
 	"judged/internal/testkit"
 )
 
-// patience is how long anything may take that is to happen at all. It is no
-// promise: it distinguishes a slow machine from a daemon that hangs.
+// patience is the timeout for everything that is expected to happen. It is not a promise: it distinguishes a slow
+// machine from a daemon that hangs.
 const patience = time.Minute
 
-// settings are a daemon's, with a new data folder, a free port, and with
-// user IDs that no other test binary on this host uses.
+// settings returns settings for a daemon with a new data folder, a free port, and user IDs that no other test binary on
+// this host uses.
 func settings(t testing.TB) config.Config {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
@@ -34,7 +34,7 @@ func settings(t testing.TB) config.Config {
 	c.HTTP.Listen = "127.0.0.1:0"
 	c.HTTP.MaxBody, c.HTTP.MaxBlob = 4<<20, 4<<20
 	c.Sandbox.UIDFirst, c.Sandbox.UIDCount = firstUID(), uidCount
-	c.Canary.Interval = 0 // a slot that is idle is to look so
+	c.Canary.Interval = 0 // so that idle slots stay idle
 	return c
 }
 
@@ -42,17 +42,17 @@ const uidCount = 1000
 
 func firstUID() int { return 1_000_000 + os.Getpid()%1_000_000*uidCount }
 
-// process is a daemon that was started, whether it serves or not.
+// process is a started daemon, whether or not it serves yet.
 type process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	log    string // path of its stderr
 	tmp    string // its folder for temporary files
 	stdout *bufio.Reader
-	ended  chan struct{} // closed when it was waited for
+	ended  chan struct{} // closed when it was reaped
 }
 
-// launch starts a daemon and does not wait for it.
+// launch starts a daemon without waiting for it.
 func launch(t testing.TB, c config.Config, env ...string) *process {
 	t.Helper()
 	text, err := json.Marshal(c)
@@ -79,14 +79,14 @@ func launch(t testing.TB, c config.Config, env ...string) *process {
 	}
 	p.cmd.Env = append(os.Environ(), append(env, serveEnv+"="+string(text), "TMPDIR="+p.tmp)...)
 	p.cmd.Stdout, p.cmd.Stderr = write, log
-	// The session distinguishes its orphans from those of others.
+	// The session identifies its orphans.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		defer close(p.ended)
-		_ = p.cmd.Wait() // its exit code is asked for
+		_ = p.cmd.Wait() // only its exit code matters
 	}()
 	t.Cleanup(func() {
 		p.kill()
@@ -118,13 +118,13 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// kill ends the daemon without mercy.
+// kill kills the daemon.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
+	_ = p.cmd.Process.Kill() // it may have exited
 	<-p.ended
 }
 
-// exit waits for the daemon to end by itself.
+// exit waits for the daemon to exit by itself, and returns its exit code.
 func (p *process) exit() int {
 	p.t.Helper()
 	select {
@@ -136,7 +136,7 @@ func (p *process) exit() int {
 	}
 }
 
-// url is the first line of stdout, "" when the daemon ended before it.
+// url returns the first line of stdout, or "" if the daemon exited before printing it.
 func (p *process) url() string {
 	line, err := p.stdout.ReadString('\n')
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *process) url() string {
 	return strings.TrimSpace(line)
 }
 
-// instance is a daemon that serves.
+// instance is a daemon that is serving.
 type instance struct {
 	*process
 	client.Client
@@ -171,14 +171,14 @@ func (p *process) serving() *instance {
 	return &instance{process: p, Client: newClient(t, url), ctx: ctx}
 }
 
-// newClient has connections that end with the test.
+// newClient returns a client whose connections close at the end of the test.
 func newClient(t testing.TB, url string) client.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(transport.CloseIdleConnections)
 	return client.Client{Base: url, HTTP: &http.Client{Transport: transport}}
 }
 
-// drain ends the daemon as an operator does, and wants exit code 0.
+// drain stops the daemon as an operator does, and checks that it exits with code 0.
 func (i *instance) drain() {
 	i.t.Helper()
 	i.signal(syscall.SIGTERM)
@@ -187,7 +187,7 @@ func (i *instance) drain() {
 	}
 }
 
-// submit sends a job that is to be accepted.
+// submit submits a job that must be accepted.
 func (i *instance) submit(id string, j api.Job) api.Report {
 	i.t.Helper()
 	r, err := i.Submit(i.ctx, id, j)
@@ -233,7 +233,7 @@ func (i *instance) idle() {
 	})
 }
 
-// inspect opens the records of a daemon that has ended.
+// inspect returns the reports in the database of a daemon that has exited.
 func inspect(t *testing.T, c config.Config) map[string]api.Report {
 	t.Helper()
 	s, err := jobs.Open(t.Context(), jobs.Options{URL: c.Database.URL, File: filepath.Join(c.DataDir, "judged.db")})

@@ -14,10 +14,10 @@ import (
 	"judged/internal/host/slots"
 )
 
-// examineEvery is the interval of doctor's checks.
+// examineEvery is the interval between doctor's checks.
 const examineEvery = 60 * time.Second
 
-// health knows whether the host is fit to judge.
+// health reports whether the host is fit to judge.
 type health struct {
 	eng     *engine.Engine
 	pool    *slots.Pool
@@ -26,7 +26,7 @@ type health struct {
 	last    atomic.Pointer[api.DoctorReport]
 }
 
-// examine runs doctor and keeps its report.
+// examine runs doctor and stores its report.
 func (h *health) examine(ctx context.Context) error {
 	r, err := h.eng.Doctor(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *health) examine(ctx context.Context) error {
 // report returns doctor's last report.
 func (h *health) report() api.DoctorReport { return *h.last.Load() }
 
-// doctor examines the host again, for GET /v1/doctor.
+// doctor examines the host again for GET /v1/doctor.
 func (h *health) doctor(ctx context.Context) (api.DoctorReport, error) {
 	if err := h.examine(ctx); err != nil {
 		return api.DoctorReport{}, err
@@ -55,7 +55,7 @@ func (h *health) doctor(ctx context.Context) (api.DoctorReport, error) {
 	return r, nil
 }
 
-// fit returns why no slot may judge, nil unless slots.strict is set.
+// fit returns the reason why no slot may judge, or nil; always nil unless slots.strict is set.
 func (h *health) fit() error {
 	var err error
 	for _, s := range h.eng.Slots() {
@@ -66,8 +66,8 @@ func (h *health) fit() error {
 	return err
 }
 
-// inUse returns why every slot is out of use, or nil if one is in use.
-// The text of an operator is in GET /v1/slots, which needs a token, and not in this: GET /readyz needs none.
+// inUse returns the reasons why every slot is out of use, or nil if one is in use. The text of an operator appears only
+// in GET /v1/slots, which needs a token: GET /readyz needs none.
 func (h *health) inUse() error {
 	var why []string
 	for _, s := range h.pool.Snapshot() {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReadyNeedsASlot: with every slot drained a job is accepted and waits, and
-// the daemon is not ready.
+// TestReadyNeedsASlot checks that with every slot drained a job is accepted and waits, and that the daemon is not
+// ready.
 func TestReadyNeedsASlot(t *testing.T) {
 	d := serving(t, settings(t))
 	all, err := d.Slots(d.ctx)

@@ -12,15 +12,15 @@ import (
 	"judged/internal/service/render"
 )
 
-// shouting writes what steers terminals, turns the direction of text, is no
-// UTF-8 or ends a script element, to both streams.
+// shouting is a program that writes terminal control sequences, bidirectional overrides, invalid UTF-8 and the end of a
+// script element to both streams.
 const shouting = `#!/bin/sh
 shout() { printf '\033[2J\033]0;pwned\007\302\23331m\342\200\256exe.gnp\377\376\000\r<script>pwned()</script>\302\205\177'; }
 shout
 shout >&2
 `
 
-// hostileText follows what a program prints to every place that shows it.
+// hostileText checks the output of a program in every place that shows it.
 func hostileText(t *testing.T, d *instance) {
 	j := api.Job{Program: *text(shouting), Tests: []api.Test{{Name: "<script>", Answer: text("</script>\x1b")}},
 		Head: 1 << 10, Labels: map[string]string{"team": "<script>pwned()</script>"}}

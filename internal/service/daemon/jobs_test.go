@@ -27,8 +27,7 @@ func binary(t testing.TB, path string) string {
 
 func text(s string) *api.File { return &api.File{Text: &s} }
 
-// sum is a job of one test that asks for 1 + n; with wrong the job says that the
-// answer was another.
+// sum returns a job with one test that asks for 1 + n. With wrong, the job expects another answer.
 func (i *instance) sum(n int, wrong bool) api.Job {
 	i.t.Helper()
 	answer := 1 + n
@@ -41,7 +40,7 @@ func (i *instance) sum(n int, wrong bool) api.Job {
 	}
 }
 
-// busy is a job that computes for a time and is accepted then.
+// busy returns a job that computes for the given time and is then accepted.
 func (i *instance) busy(ms int) api.Job {
 	i.t.Helper()
 	return api.Job{

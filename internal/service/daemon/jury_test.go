@@ -19,7 +19,7 @@ func packageFolder(t *testing.T, name string) string {
 	return filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages", name)
 }
 
-// packageArchive is a package as platforms send it.
+// packageArchive returns a package as platforms send it.
 func packageArchive(t *testing.T, name string) []byte {
 	t.Helper()
 	var archive bytes.Buffer
@@ -30,8 +30,8 @@ func packageArchive(t *testing.T, name string) []byte {
 	return archive.Bytes()
 }
 
-// pointsProblem: a package with groups, points and a checker in C++ is stored, and a job that names it scores as
-// judged run --package says.
+// pointsProblem checks that a package with groups, points and a checker in C++ can be stored, and that a job that names
+// it gets the same score as with judged run --package.
 func pointsProblem(t *testing.T, d *instance) {
 	testkit.Need(t, testkit.GCC)
 	if a := d.ask("PUT", "/v1/problems/largest", packageArchive(t, "largest")); a.status != http.StatusCreated {
@@ -56,7 +56,7 @@ func pointsProblem(t *testing.T, d *instance) {
 	}
 }
 
-// namedFiles: a job that names a stored problem reads and writes the problem's files.
+// namedFiles checks that a job that names a stored problem reads and writes the problem's files.
 func namedFiles(t *testing.T, d *instance) {
 	testkit.Need(t, testkit.Python)
 	if a := d.ask("PUT", "/v1/problems/totals", packageArchive(t, "totals")); a.status != http.StatusCreated {
@@ -77,8 +77,8 @@ func namedFiles(t *testing.T, d *instance) {
 	}
 }
 
-// limitsOfTests: the same program is within the limit of one test and over that of another, and finds the job's
-// environment.
+// limitsOfTests checks that the same program can be within the limit of one test and over that of another, and that it
+// has the job's environment.
 func limitsOfTests(t *testing.T, d *instance) {
 	testkit.Need(t, testkit.Python)
 	d.submit("limits", api.Job{
@@ -104,7 +104,7 @@ func limitsOfTests(t *testing.T, d *instance) {
 	}
 }
 
-// interactors: a program and an interactor, both of which come with the job, talk.
+// interactors checks a program and an interactor that both come with the job.
 func interactors(t *testing.T, d *instance) {
 	script := func(body string) api.File { return *text("#!/bin/sh\n" + body) }
 	asks := script(`echo 3 4; read n; echo "got $n" > $3/judgemessage.txt; [ "$n" = 7 ] && exit 42; exit 43`)
@@ -132,7 +132,7 @@ func interactors(t *testing.T, d *instance) {
 		}
 		got := *r.Tests[0].Checker
 		if got.Verdict == api.Accepted {
-			got.FirstExit = api.ExitProgram // either may be first
+			got.FirstExit = api.ExitProgram // either may exit first
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", id, diff)
@@ -140,7 +140,7 @@ func interactors(t *testing.T, d *instance) {
 	}
 }
 
-// juryPrograms: checkers that are programs come as files of a job, and their words are in its report.
+// juryPrograms checks that a job can bring programs as checkers, and that its report has their messages.
 func juryPrograms(t *testing.T, d *instance) {
 	script := func(body string) *api.File { return text("#!/bin/sh\n" + body) }
 	half := 0.5
@@ -184,8 +184,8 @@ func juryPrograms(t *testing.T, d *instance) {
 	}
 }
 
-// multiPass: a multi-pass package is stored, and a job that names it has the times of all passes in its report. A job
-// can also bring all of it.
+// multiPass checks that a multi-pass package can be stored, and that the report of a job that names it has the times of
+// all passes. A job can also bring everything itself.
 func multiPass(t *testing.T, d *instance) {
 	testkit.Need(t, testkit.Python)
 	if a := d.ask("PUT", "/v1/problems/relay", packageArchive(t, "relay")); a.status != http.StatusCreated {

@@ -26,19 +26,19 @@ var (
 	linearSeed = flag.Uint64("linear-seed", 0, "seed of TestLinearizable; 0 is a new one")
 )
 
-// call is what a client asks. Its answer is the state of the job as text.
+// call is a request of a client. Its result is the state of the job as text.
 type call struct{ verb, id string }
 
-// The states of a job as clients see them. A final one is its verdict.
+// The states of a job as clients see them. The state of a finished job is its verdict.
 const (
 	absent  = "absent"
 	open    = "open"  // queued or running
-	final   = "final" // with a verdict that the answer did not have
+	final   = "final" // finished, with a verdict that the response did not have
 	unknown = "unknown"
 )
 
-// jobModel says which answers a job may give: absent, then open, then one verdict for
-// ever. Judges finish a job at any moment. A request without an answer may have been done.
+// jobModel defines which results a job may give: absent, then open, then the same verdict for ever. Judges finish a job
+// at any moment. A request without a response may have been executed.
 var jobModel = porcupine.NondeterministicModel{
 	Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
 		byID := map[string][]porcupine.Operation{}
@@ -64,9 +64,9 @@ var jobModel = porcupine.NondeterministicModel{
 			return []any{now}
 		case now == absent && verb == "submit" && answer == open:
 			return []any{open}
-		case now == open && answer == cancelled && verb != "cancel": // nobody has cancelled it
+		case now == open && answer == cancelled && verb != "cancel": // no one has cancelled it
 			return nil
-		case now == open && answer != absent: // a judge has finished it before, or this cancels it
+		case now == open && answer != absent: // a judge has finished it before, or this call cancels it
 			return []any{answer}
 		case now != absent && now != open && answer == final:
 			return []any{now}
@@ -78,7 +78,7 @@ var jobModel = porcupine.NondeterministicModel{
 	Equal: func(a, b any) bool { return a == b },
 }
 
-// answerOf translates an answer for the model.
+// answerOf translates a response for the model.
 func answerOf(r api.Report, err error) (string, error) {
 	p := (*client.Problem)(nil)
 	switch {
@@ -96,9 +96,8 @@ func answerOf(r api.Report, err error) (string, error) {
 	return "", err
 }
 
-// TestLinearizable submits, reads and cancels the same jobs from many clients at two fronts,
-// one of which is killed meanwhile, and has porcupine search for an order of the requests that
-// explains all answers.
+// TestLinearizable submits, reads and cancels the same jobs from many clients at two fronts, one of which is killed
+// meanwhile. It uses porcupine to search for an order of the requests that explains all responses.
 func TestLinearizable(t *testing.T) {
 	const clients, window = 8, 12
 	seed := *linearSeed
@@ -173,7 +172,7 @@ func TestLinearizable(t *testing.T) {
 	if err := work.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	// Read all once more at the end, when each has ended.
+	// Read all jobs once more at the end, when each has ended.
 	for n := range *linearJobs {
 		id := fmt.Sprint("job-", n)
 		if _, err := a.Job(ctx, id, 0); client.NotFound(err) {
@@ -201,12 +200,12 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// The model refuses what must never be seen.
+// TestJobModel checks that the model refuses histories that must never occur.
 func TestJobModel(t *testing.T) {
 	type steps = [][2]string
 	ac, ca := string(api.Accepted), string(api.Cancelled)
 	for name, tt := range map[string]struct {
-		answers steps // verb, answer, one after the other
+		answers steps // verb and result of successive calls
 		want    porcupine.CheckResult
 	}{
 		"judged":              {steps{{"get", absent}, {"submit", open}, {"get", ac}, {"get", ac}}, porcupine.Ok},

@@ -10,8 +10,8 @@ import (
 	"judged/internal/base/linux"
 )
 
-// lockFolder takes the data folder for this process until the file is closed.
-// The kernel drops the lock with the process, however it ends.
+// lockFolder locks the data folder for this process until the file is closed. The kernel releases the lock when the
+// process ends, in any way.
 func lockFolder(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "lock")
 	f, err := linux.LockFile(path)
@@ -23,7 +23,7 @@ func lockFolder(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("lock data folder: %w; choose another --data-dir, on a file system with flock, or give "+
 			"judged write access", err)
 	}
-	// The process ID is for the error of another process only.
+	// The process ID is only for the error message of another process.
 	if err = f.Truncate(0); err == nil {
 		_, err = fmt.Fprintf(f, "%d", os.Getpid())
 	}
@@ -33,7 +33,7 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// holder is the process ID that the lock file names.
+// holder returns the process ID in the lock file.
 func holder(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil || len(text) == 0 || len(text) > 20 {
@@ -42,8 +42,7 @@ func holder(path string) string {
 	return string(text)
 }
 
-// refuseOldData refuses a data folder whose jobs this version cannot read: they
-// would seem lost.
+// refuseOldData returns an error for a data folder whose jobs this version cannot read: they would seem lost.
 func refuseOldData(dir string) error {
 	old := filepath.Join(dir, "nats")
 	if _, err := os.Stat(old); errors.Is(err, os.ErrNotExist) {

@@ -23,7 +23,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// serveEnv makes this binary a daemon with the configuration that it holds.
+// serveEnv makes this binary a daemon with the configuration in its value.
 const serveEnv = "JUDGED_TEST_SERVE"
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// serveMain does what judged serve does once its flags are read: one line for
-// an error, 2 for a configuration that cannot be used.
+// serveMain does what judged serve does after it has parsed its flags: it prints errors on one line, and returns 2 for
+// an unusable configuration.
 func serveMain(text string) int {
 	err := serveConfig(text)
 	if err == nil {
@@ -73,7 +73,7 @@ func serveConfig(text string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	// Tests of several packages judge on the same CPUs at once, so each daemon claims them where nobody else looks.
+	// Tests of several packages judge on the same CPUs at once, so each daemon stores its claims in a private place.
 	claims, err := linux.DetachedTmpfs()
 	if err != nil {
 		return err
@@ -101,12 +101,11 @@ func serveConfig(text string) error {
 	})
 }
 
-// protocolsEnv makes this binary a judged with other versions of the node protocol,
-// "OLDEST NEWEST".
+// protocolsEnv makes this binary a judged with other versions of the node protocol. Its value is "OLDEST NEWEST".
 const protocolsEnv = "JUDGED_TEST_PROTOCOLS"
 
 func testProtocols() (p api.Protocols) {
-	_, _ = fmt.Sscan(os.Getenv(protocolsEnv), &p.Oldest, &p.Newest) // unset: those of this version
+	_, _ = fmt.Sscan(os.Getenv(protocolsEnv), &p.Oldest, &p.Newest) // if unset, those of this version
 	return p
 }
 

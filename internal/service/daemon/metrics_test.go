@@ -19,9 +19,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// promised are the metrics of the contract, without those of the canary, which
-// have series only once one has run, and judged_turbo_enabled, which has none
-// where the state is unknown.
+// promised are the metrics of the contract, except for those of the canary, which have series only after one has run,
+// and judged_turbo_enabled, which has no series if the state is unknown.
 var promised = []string{
 	"judged_runs_total", "judged_run_cpu_seconds", "judged_run_wall_seconds", "judged_repeat_spread_ratio",
 	"judged_repeat_spread_seconds", "judged_run_delay_seconds", "judged_runs_disturbed_total", "judged_verdict_flips_total",
@@ -30,7 +29,7 @@ var promised = []string{
 	"judged_store_errors_total",
 }
 
-// scrape reads /metrics as a server does that takes text.
+// scrape reads /metrics like a Prometheus server that accepts the text format.
 func (i *instance) scrape() map[string]*dto.MetricFamily {
 	i.t.Helper()
 	a := i.ask("GET", "/metrics", nil)
@@ -45,8 +44,7 @@ func (i *instance) scrape() map[string]*dto.MetricFamily {
 	return families
 }
 
-// values are the series of a counter or a gauge by their labels, without those
-// that are 0.
+// values returns the nonzero series of a counter or a gauge by their labels.
 func values(f *dto.MetricFamily) map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range f.GetMetric() {
@@ -61,7 +59,7 @@ func values(f *dto.MetricFamily) map[string]float64 {
 	return all
 }
 
-// reports are all jobs of the daemon with their tests.
+// reports returns all jobs of the daemon with their tests.
 func (i *instance) reports() []api.Report {
 	i.t.Helper()
 	var all []api.Report
@@ -79,7 +77,7 @@ func (i *instance) reports() []api.Report {
 	}
 }
 
-// expected is what the counters must say of the reports.
+// expected holds the counters that follow from the reports.
 type expected struct {
 	counters map[string]map[string]float64
 	counts   map[string]uint64
@@ -108,7 +106,7 @@ func expect(all []api.Report) expected {
 				add("judged_runs_total", "verdict="+string(t.Verdict))
 				observe("judged_run_cpu_seconds", run.CPUTime)
 				observe("judged_run_wall_seconds", run.WallTime)
-				if r.State == api.Done { // only the host itself knows these, when it stores the report
+				if r.State == api.Done { // only the host itself knows these when it stores the report
 					x.counts["judged_sandbox_overhead_seconds"]++
 					x.counts["judged_evidence_seconds"]++
 				}
@@ -128,8 +126,7 @@ func expect(all []api.Report) expected {
 	return x
 }
 
-// metricsAgree compares the counters with the reports of everything that this
-// daemon has judged.
+// metricsAgree compares the counters with the reports of all jobs that this daemon has judged.
 func metricsAgree(t *testing.T, d *instance) {
 	d.idle()
 	all := d.reports()
@@ -189,14 +186,13 @@ func stateAgrees(t *testing.T, d *instance, families map[string]*dto.MetricFamil
 	for _, c := range report.Checks {
 		checks[fmt.Sprintf("check=%s severity=%s status=%s", c.ID, c.Severity, c.Status)] = 1
 	}
-	// GET /v1/doctor examines the host again; the next scrape shows that.
+	// GET /v1/doctor examines the host again, and the next scrape has the result.
 	if diff := cmp.Diff(checks, values(d.scrape()["judged_doctor_check_status"])); diff != "" {
 		t.Errorf("doctor (-api +metrics):\n%s", diff)
 	}
 }
 
-// lint asks promtool's rules. What client_golang exports about the Go runtime
-// is not ours to name.
+// lint applies promtool's rules. They do not cover the names that client_golang gives to metrics of the Go runtime.
 func lint(t *testing.T, d *instance) {
 	problems, err := promlint.New(bytes.NewReader(d.ask("GET", "/metrics", nil).body)).Lint()
 	if err != nil {
@@ -209,9 +205,8 @@ func lint(t *testing.T, d *instance) {
 	}
 }
 
-// TestJobsLeaveNothingInMemory judges fifty jobs and wants no goroutine more
-// than before. Memory is a promise that the benchmark measures; here only what
-// no collector could explain is wrong.
+// TestJobsLeaveNothingInMemory checks that there are no more goroutines after fifty jobs than before. The benchmark
+// measures memory, which is a promise; this test finds only what no garbage collection can explain.
 func TestJobsLeaveNothingInMemory(t *testing.T) {
 	d := serving(t, settings(t))
 	judgeMany(d, "warm", 5)

@@ -10,7 +10,7 @@ import (
 	"judged/internal/service/metrics"
 )
 
-// observer records what dispatch and slothealth report as metrics.
+// observer records the reports of dispatch and slothealth as metrics.
 type observer struct{ m *metrics.Metrics }
 
 func (o observer) JobDone(r *api.Report, queueWait time.Duration) { o.m.JobDone(r, queueWait) }
@@ -46,8 +46,8 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 	return metrics.New(o)
 }
 
-// storeFailed counts a failed operation of the storage. During start there are no
-// metrics yet, and judged exits with the error.
+// storeFailed counts a failed storage operation. During startup there are no metrics yet, and judged exits with the
+// error.
 func (d *daemon) storeFailed(operation string) {
 	if m := d.metrics.Load(); m != nil {
 		m.StoreFailed(operation)

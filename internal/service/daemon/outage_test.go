@@ -10,8 +10,8 @@ import (
 	"judged/internal/testkit/postgres"
 )
 
-// TestDatabaseAway ends the database server under a daemon that judges. Meanwhile the daemon says so everywhere; when
-// the server is back, what ran and what waited is judged once, without a restart.
+// TestDatabaseAway stops the database server under a daemon that judges. It checks that the daemon reports this
+// everywhere, and that once the server is back, running and waiting jobs are judged once, without a restart.
 func TestDatabaseAway(t *testing.T) {
 	server := postgres.Start(t, "fsync=off")
 	c := settings(t)

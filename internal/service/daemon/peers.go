@@ -9,24 +9,23 @@ import (
 	"time"
 )
 
-// peers compares the settings of the daemons with a database that others use too: a job that one
-// front refuses and another accepts, or reports that one forgets, look like chance from outside.
+// The daemons that share a database compare their settings: a job that one front refuses and another accepts, or
+// reports that one front deletes, look random from outside.
 const (
 	peersEvery = time.Minute
-	// peersAge is after what time a daemon counts as ended.
+	// peersAge is the time after which a daemon counts as ended.
 	peersAge = 3 * peersEvery
-	// peerValues begins the names of what each daemon stores.
+	// peerValues is the prefix of the names under which daemons store their settings.
 	peerValues = "front"
 )
 
-// peer is what a daemon says of itself.
+// peer is what a daemon stores about itself.
 type peer struct {
 	At       time.Time         `json:"at"` // by the clock of the database
 	Settings map[string]string `json:"settings"`
 }
 
-// comparePeers stores the settings of this daemon and compares them with those of others, until
-// ctx is done.
+// comparePeers stores the settings of this daemon and compares them with those of other daemons, until ctx is done.
 func (d *daemon) comparePeers(ctx context.Context) {
 	known := map[string]string{}
 	tick := time.NewTicker(peersEvery)
@@ -59,7 +58,7 @@ func (d *daemon) comparePeers(ctx context.Context) {
 	}
 }
 
-// differingPeers returns the keys in which other daemons differ from this one, by their names.
+// differingPeers returns the keys whose values differ on other daemons, by the names of those daemons.
 func (d *daemon) differingPeers(ctx context.Context) (map[string][]string, error) {
 	own := peer{At: d.store.Now(), Settings: d.config.Load().Shared()}
 	if err := d.store.SetValue(ctx, own, peerValues, d.holder()); err != nil {
@@ -80,8 +79,8 @@ func (d *daemon) differingPeers(ctx context.Context) (map[string][]string, error
 	return differ, err
 }
 
-// differingKeys lists the keys whose values differ, or that one side lacks. A daemon of another
-// version may have other keys.
+// differingKeys returns the keys whose values differ, or that one side lacks. A daemon of another version may have
+// other keys.
 func differingKeys(a, b map[string]string) []string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

@@ -12,9 +12,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// peers are commands that run one program once and that are measured where they
-// are installed. They are run one after the other; PROGRAM is the program's path
-// and FOLDER that of its folder.
+// peers are commands that run one program once. Those that are installed are measured. The commands of one peer run one
+// after the other; PROGRAM is the path of the program and FOLDER that of its folder.
 var peers = []struct {
 	name     string
 	commands []string
@@ -26,9 +25,9 @@ var peers = []struct {
 		"/program/program"}},
 }
 
-// BenchmarkPeers measures, in every round, a bare run, a job over HTTP, and the
-// same program under each of the peers, and reports their ratios to bare and by
-// how much these differ between the first and the second half of the rounds.
+// BenchmarkPeers measures, in every round, a bare run, a job over HTTP, and the same program under each of the peers.
+// It reports their ratios to the bare run, and by how much the ratios differ between the first and the second half of
+// the rounds.
 func BenchmarkPeers(b *testing.B) { yardsticks(b, benchmarkPeers) }
 
 func benchmarkPeers(b *testing.B, path string) {
@@ -69,7 +68,7 @@ func benchmarkPeers(b *testing.B, path string) {
 	}
 	took := map[string][]time.Duration{}
 	for b.Loop() {
-		for name, run := range rows { // in another order each time
+		for name, run := range rows { // in a different order each time
 			took[name] = append(took[name], run())
 		}
 	}

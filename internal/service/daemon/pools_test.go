@@ -14,7 +14,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// pools are the nodes that judge and the waiting jobs of each pool.
+// pools returns the number of judging nodes and of waiting jobs of each pool.
 func (i *instance) pools() map[string][2]int {
 	i.t.Helper()
 	list, err := client.ListPools(i.ctx, i.Client)
@@ -28,13 +28,13 @@ func (i *instance) pools() map[string][2]int {
 	return all
 }
 
-// in is a job for a pool.
+// in returns the job for a pool.
 func in(pool string, j api.Job) api.Job {
 	j.Pool = pool
 	return j
 }
 
-// TestPools has a front with a pool that is configured and has no node at first, and one that a node registers with.
+// TestPools checks a front with a configured pool that has no node at first, and a pool that a node registers with.
 func TestPools(t *testing.T) {
 	c := frontSettings(t)
 	c.Pools = []config.Pool{{Name: "metal"}}
@@ -79,8 +79,8 @@ func TestPools(t *testing.T) {
 	front.drain()
 }
 
-// TestOwnPoolAndOthers restarts a daemon with slots while jobs wait for a pool of others: they stay there, and those of
-// its own pool, which has another name now, are judged.
+// TestOwnPoolAndOthers restarts a daemon with slots while jobs wait for another pool. It checks that they stay there,
+// and that the jobs of the daemon's pool, which was renamed, are judged.
 func TestOwnPoolAndOthers(t *testing.T) {
 	c := settings(t)
 	c.Pools = []config.Pool{{Name: "metal"}}

@@ -18,7 +18,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// upload stores content at a daemon.
+// upload uploads content to a daemon.
 func (i *instance) upload(content []byte) (digest string) {
 	i.t.Helper()
 	path := filepath.Join(i.t.TempDir(), "blob")
@@ -32,8 +32,8 @@ func (i *instance) upload(content []byte) (digest string) {
 	return digest
 }
 
-// TestPrefetch has two judges fetch blobs and the files of a problem before a job needs
-// them, also one that starts later. A judge whose cache is too small says so.
+// TestPrefetch checks that two judges fetch blobs and the files of a problem before a job needs them, that a judge that
+// starts later does so too, and that a judge whose cache is too small reports it.
 func TestPrefetch(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)

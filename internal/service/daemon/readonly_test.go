@@ -16,9 +16,10 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestDiskReadOnly has the kernel make the disk below a daemon read-only, as it does after an error in a file system.
-// The daemon refuses jobs with the reason until the disk is mounted again. That needs a new daemon: on Linux 6.18
-// ext4 refuses every write until it is unmounted, and it cannot be unmounted while files are open.
+// TestDiskReadOnly makes the kernel remount the disk under a daemon read-only, as it does after an error in a file
+// system. It checks that the daemon refuses jobs with the reason until the disk is mounted again. That needs a new
+// daemon: on Linux 6.18 ext4 refuses every write until it is unmounted, and it cannot be unmounted while files are
+// open.
 func TestDiskReadOnly(t *testing.T) {
 	c := settings(t)
 	disk := newExt4(t, 256<<20)
@@ -53,8 +54,8 @@ func TestDiskReadOnly(t *testing.T) {
 	d.drain()
 }
 
-// TestBlobsReadOnly makes the blob folder read-only under a daemon, as an operator may who mounts it from elsewhere, and
-// writable again. The daemon refuses blobs with the reason meanwhile, and needs no restart.
+// TestBlobsReadOnly makes the blob folder read-only under a daemon, like an operator who remounts it, and then writable
+// again. It checks that the daemon refuses blobs with the reason meanwhile, and needs no restart.
 func TestBlobsReadOnly(t *testing.T) {
 	c := settings(t)
 	d := serving(t, c)
@@ -114,7 +115,7 @@ func newExt4(t *testing.T, size int64) ext4 {
 		t.Fatal(err)
 	}
 	command(t, "mkfs.ext4", "-q", "-F", d.image)
-	t.Cleanup(func() { _ = syscall.Unmount(d.dir, syscall.MNT_DETACH) }) // a test that passes has unmounted it
+	t.Cleanup(func() { _ = syscall.Unmount(d.dir, syscall.MNT_DETACH) }) // a passing test has already unmounted it
 	return d
 }
 
@@ -130,7 +131,7 @@ func (d ext4) unmount(t *testing.T) {
 	})
 }
 
-// failWrites reports an error to the file system, which makes itself read-only.
+// failWrites reports an error to the file system, which becomes read-only.
 func (d ext4) failWrites(t *testing.T) {
 	t.Helper()
 	var s syscall.Stat_t

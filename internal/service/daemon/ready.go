@@ -13,11 +13,11 @@ import (
 const (
 	// readyTime is how long a probe waits for the database and the blobs.
 	readyTime = 2 * time.Second
-	// blobsAge is how long a result of blobState is valid.
+	// blobsAge is how long a result in blobState is valid.
 	blobsAge = time.Second
 )
 
-// blobState is why blobs cannot be stored, as of the last second.
+// blobState is the reason why blobs cannot be stored, at most a second old.
 type blobState struct{ poll.Value[error] }
 
 func (b *blobState) check(ctx context.Context, blobs blobStore) error {
@@ -28,8 +28,8 @@ func (b *blobState) check(ctx context.Context, blobs blobStore) error {
 	return cmp.Or(err, state)
 }
 
-// accepts returns why no job is accepted, or nil. An accepted job may have to wait
-// until a slot is back in use.
+// accepts returns the reason why no job is accepted, or nil. An accepted job may have to wait until a slot is in use
+// again.
 func (d *daemon) accepts() error {
 	if d.draining.Load() {
 		return errors.New("judged is draining: it finishes the running jobs and exits")
@@ -40,8 +40,7 @@ func (d *daemon) accepts() error {
 	return reasons(d.health.fit(), d.space.check(reserveBytes), d.store.Check())
 }
 
-// ready returns why a job that is submitted now would not be accepted or not be
-// judged, or nil.
+// ready returns the reason why a job submitted now would not be accepted or not be judged, or nil.
 func (d *daemon) ready() error {
 	if d.front != nil {
 		return reasons(d.accepts(), d.health.inUse(), *d.front.lost.Load())
@@ -55,8 +54,8 @@ func (d *daemon) ready() error {
 	return reasons(d.accepts(), stored, d.health.inUse())
 }
 
-// blobRoom returns why a shared folder of blobs is full, or nil. Another folder is on the disk of
-// the data, and a bucket does not say.
+// blobRoom returns an error if a shared folder of blobs is full. Another folder is on the disk of the data folder, and
+// a bucket does not report its free space.
 func (d *daemon) blobRoom() error {
 	folder, _ := d.o.Config.Blobs.Parts()
 	if folder == "" {
@@ -65,7 +64,7 @@ func (d *daemon) blobRoom() error {
 	return space{folder}.check(reserveBytes)
 }
 
-// reasons joins errors in one line.
+// reasons joins errors on one line.
 func reasons(all ...error) error {
 	var found []string
 	for _, err := range all {

@@ -27,8 +27,8 @@ func (d *daemon) reloads(ctx context.Context) {
 	}
 }
 
-// reload applies the settings that can change at run time, all or none, and logs the others. Protection that it is to
-// add and cannot makes the daemon refuse requests: the operator believes that it is there.
+// reload applies the settings that can change at run time, all or none, and logs the others. If a reload cannot add a
+// protection, the daemon refuses requests: the operator believes that the protection is active.
 func (d *daemon) reload(now config.Config) (config.Config, error) {
 	next, err := d.o.Reload()
 	if err != nil {
@@ -67,13 +67,13 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	return then, nil
 }
 
-// refuse refuses all requests until a reload without that reason.
+// refuse refuses all requests until a reload succeeds.
 func (d *daemon) refuse(why string) {
 	d.api.Store(d.api.Load().Refusing(why))
 	d.o.Log.Error("refusing requests", "reason", why)
 }
 
-// warnOpen says that there is no protection.
+// warnOpen warns that the daemon is not protected.
 func (d *daemon) warnOpen() {
 	d.o.Log.Warn("no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file")
 }

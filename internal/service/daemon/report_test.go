@@ -14,9 +14,8 @@ import (
 	"judged/internal/api"
 )
 
-// contractKeys are the members of a report in CONTRACT 3 that every machine can
-// tell, for a job without scores whose program exits by itself. A list is
-// written with its first element.
+// contractKeys are the members of a report in CONTRACT 3 that every machine can provide, for a job without scores whose
+// program exits by itself. A list is represented by its first element.
 var contractKeys = strings.Fields(`
 	id state verdict judgement_type deterministic cpu_time_ns wall_time_ns memory_peak_bytes
 	tests[].name tests[].verdict tests[].cpu_time_ns tests[].user_time_ns tests[].system_time_ns tests[].wall_time_ns
@@ -33,8 +32,7 @@ var contractKeys = strings.Fields(`
 	host.name host.pool host.fingerprint host.kernel host.cpu_model host.isolation host.turbo host.doctor.ready host.doctor.failed
 	labels.set created_at started_at finished_at attempt`)
 
-// paths lists the members of a JSON document, those of all elements of a list
-// together, and how often each comes.
+// paths counts the members of a JSON document by path. All elements of a list have the same path.
 func paths(v any, path string, into map[string]int) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -82,7 +80,7 @@ func completeReport(t *testing.T, d *instance) {
 		if strings.Contains(key, "runs[]") {
 			want *= repeats
 		}
-		// Of a list of words every word counts.
+		// In a list of words, every word counts.
 		if found[key] < want {
 			t.Errorf("%s comes %d times, want %d", key, found[key], want)
 		}
@@ -122,7 +120,7 @@ func completeReport(t *testing.T, d *instance) {
 	}
 }
 
-// relations are what must hold between the members of a test's report.
+// relations checks the relations between the members of a test's report.
 func relations(test api.TestReport, cpus string, repeats int) []string {
 	var wrong []string
 	check := func(ok bool, format string, args ...any) {
@@ -137,7 +135,7 @@ func relations(test api.TestReport, cpus string, repeats int) []string {
 		}
 		check(run.CPUs == cpus, "run %d on CPUs %s, the slot is %s", n, run.CPUs, cpus)
 		check(run.CPUTime > 0 && run.WallTime > 0, "run %d took %s CPU, %s wall", n, run.CPUTime, run.WallTime)
-		// One thread on one CPU; the two clocks are read one after the other.
+		// The program has one thread on one CPU, and the two clocks are read one after the other.
 		check(
 			run.CPUTime <= run.WallTime+10*time.Millisecond,
 			"run %d: CPU time %s above wall time %s",
@@ -187,7 +185,7 @@ func relations(test api.TestReport, cpus string, repeats int) []string {
 	return wrong
 }
 
-// verdicts has jobs end otherwise than accepted, with tests that do not run.
+// verdicts checks jobs that are not accepted, some with tests that do not run.
 func verdicts(t *testing.T, d *instance) {
 	for id, j := range map[string]api.Job{
 		"ve-WA":  d.sum(70, true),

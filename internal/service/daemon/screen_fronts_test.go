@@ -15,8 +15,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestScreeningTwoFronts has two fronts of one screening pool, each with one of the judges: they learn one ratio from
-// the jobs of both, both decide by it, and what closes or opens the screen at one does so at the other.
+// TestScreeningTwoFronts checks two fronts of one screening pool, each with one of the judges: they learn one ratio
+// from the jobs of both, both decide by it, and closing or opening the screen at one front does so at the other.
 func TestScreeningTwoFronts(t *testing.T) {
 	ca, cb := twoFronts(t, "file://"+t.TempDir())
 	for _, c := range []*config.Config{&ca, &cb} {

@@ -20,8 +20,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// simulatedHost takes jobs of a pool over HTTP as a judge node does. The name of a job's test is the time that it takes
-// in the deciding pool; here it takes percent of that.
+// simulatedHost takes jobs of a pool over HTTP like a judge node. The name of a job's test is the time that it takes in
+// the deciding pool; this host takes percent of that.
 type simulatedHost struct {
 	name, pool string
 	percent    *atomic.Int64
@@ -35,7 +35,7 @@ func (h simulatedHost) run(ctx context.Context, t *testing.T, front client.Clien
 		return
 	}
 	for started := true; ctx.Err() == nil; started = false {
-		_ = source.HandIn(ctx) // again with the next registration
+		_ = source.HandIn(ctx) // repeated with the next registration
 		if _, err := source.Register(ctx, api.Registration{Pool: h.pool, Fingerprint: "class-of-" + h.pool, Ready: true,
 			Started: started, Time: time.Now(), Slots: []api.NodeSlot{{CPUs: "1", State: "idle"}}}); err != nil {
 			continue
@@ -47,7 +47,7 @@ func (h simulatedHost) run(ctx context.Context, t *testing.T, front client.Clien
 			}
 			err = source.Finish(context.WithoutCancel(ctx), work.Lease, h.judge(work.Job))
 			if errors.Is(err, api.ErrUnavailable) {
-				break // the front starts again; the report is in the spool
+				break // the front is restarting; the report is in the spool
 			}
 			if err != nil {
 				t.Errorf("%s: finish %s: %v", h.name, work.ID, err)
@@ -58,7 +58,7 @@ func (h simulatedHost) run(ctx context.Context, t *testing.T, front client.Clien
 
 func (h simulatedHost) judge(j api.Job) api.Report {
 	name := j.Tests[0].Name
-	there, _ := time.ParseDuration(name) // of the test
+	there, _ := time.ParseDuration(name) // time of the test in the deciding pool
 	cpu, v := there*time.Duration(h.percent.Load())/100, api.Accepted
 	if cpu > j.Limits.CPUTime() {
 		v = api.TimeLimit
@@ -82,7 +82,7 @@ func (i *instance) submitScreened(number *int, takes string) (id string) {
 	return id
 }
 
-// screenOf is what the front says about the screen of the pool cloud.
+// screenOf returns what the front reports about the screen of the pool cloud.
 func (i *instance) screenOf() api.Screen {
 	i.t.Helper()
 	list, err := client.ListPools(i.ctx, i.Client)
@@ -98,9 +98,9 @@ func (i *instance) screenOf() api.Screen {
 	return api.Screen{}
 }
 
-// TestScreening has a cloud that takes 1.2 times as long as the metal. Its ratio is learned, then it decides what is
-// clearly within the limit; the ratio survives a restart of the front. When the cloud becomes faster, a check closes it.
-// The front and the protocol are real; the judges are simulated.
+// TestScreening checks a pool cloud that takes 1.2 times as long as the pool metal. The front learns the ratio, and
+// then cloud decides what is clearly within the limit. The ratio survives a restart of the front. When cloud becomes
+// faster, a check closes the screen. The front and the protocol are real; the judges are simulated.
 func TestScreening(t *testing.T) {
 	c := frontSettings(t)
 	c.Audit.Percent, c.Audit.Interval = 0, time.Second
@@ -122,7 +122,7 @@ func TestScreening(t *testing.T) {
 	if r := time200(); r.Host.Pool != "metal" || r.Screening != nil {
 		t.Errorf("a job before the ratio is known: %+v", r)
 	}
-	// What ended before the front began to audit does not teach.
+	// Jobs that ended before the front began to audit do not count.
 	testkit.WaitFor(t, patience, "the ratio to be learned", func() bool {
 		s := front.screenOf()
 		if len(s.Ratios) == 0 || s.Ratios[0].Pairs < 299 {
@@ -148,7 +148,7 @@ func TestScreening(t *testing.T) {
 		!strings.Contains(s.Reason, "limit of time") {
 		t.Errorf("a job over the limit: %+v, %+v", over, s)
 	}
-	// In the cloud it takes 1.08 s and is over the limit; the metal's report stands.
+	// In cloud it takes 1.08 s and is over the limit; the report of metal counts.
 	near := front.finish(submit("900ms"))
 	if near.Verdict != api.Accepted || near.Host.Pool != "metal" ||
 		near.Attempt != 1 || *near.Tests[0].CPUTime != 900*time.Millisecond {

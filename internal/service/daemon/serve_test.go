@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestServe is what one daemon is asked one after the other. The last parts
-// look back on all that was judged before.
+// TestServe runs its parts one after the other against one daemon. The last parts check everything that was judged
+// before.
 func TestServe(t *testing.T) {
 	w := watchTraces(t)
 	c := settings(t)
@@ -48,7 +48,7 @@ func TestServe(t *testing.T) {
 	w.none()
 }
 
-// in is the same daemon for a part of the test.
+// in returns the same daemon for a part of the test.
 func (i *instance) in(t *testing.T) *instance {
 	p := *i.process
 	p.t = t

@@ -14,8 +14,8 @@ import (
 	"judged/internal/testkit/simjudge"
 )
 
-// TestSimulatedJudge has simulated judges do what the figures of PROMISES.md need of them: they have hardware and
-// languages, send each test, notice a cancellation while they judge, and give back what they have not finished.
+// TestSimulatedJudge checks that simulated judges do what the figures in PROMISES.md require: they have hardware and
+// languages, send each test, notice a cancellation while they judge, and return unfinished jobs.
 func TestSimulatedJudge(t *testing.T) {
 	front := serving(t, frontSettings(t))
 	front.ctx = t.Context()
@@ -53,7 +53,7 @@ func TestSimulatedJudge(t *testing.T) {
 	if _, err := front.Client.Cancel(front.ctx, "cancelled"); err != nil {
 		t.Fatal(err)
 	}
-	submit("given-back") // runs: the judge has noticed
+	submit("given-back") // it runs: the judge has noticed
 	stop()
 	if err := judges.Wait(); err != nil {
 		t.Error(err)

@@ -12,17 +12,16 @@ import (
 type space struct{ dir string }
 
 const (
-	// Below reserveBytes no job and no file is accepted. What is left has room for
-	// the reports of accepted jobs.
+	// Below reserveBytes no job and no file is accepted. The rest is reserved for the reports of accepted jobs.
 	reserveBytes units.Bytes = 64 << 20
 	// Below floorBytes no job is started: its report might not fit.
 	floorBytes units.Bytes = 32 << 20
-	// fewestInodes are for the files that judged creates itself.
+	// fewestInodes are reserved for files that judged creates itself.
 	fewestInodes = 64
 )
 
-// check returns an error if less than least is free. File systems that do not
-// report free space or inodes pass.
+// check returns an error if less than least is free. It returns nil for file systems that do not report free space or
+// inodes.
 func (s space) check(least units.Bytes) error {
 	free, err := linux.FreeSpace(s.dir)
 	switch {
@@ -48,7 +47,7 @@ func (s space) check(least units.Bytes) error {
 	return nil
 }
 
-// bytes returns the free space, -1 if it is unknown.
+// bytes returns the free space, or -1 if it is unknown.
 func (s space) bytes() int64 {
 	free, err := linux.FreeSpace(s.dir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"judged/internal/base/config"
 )
 
-// refuses wants a daemon that ends before it serves, with one line on stderr
-// that holds all of says, and nothing on stdout.
+// refuses checks that a daemon exits before it serves, with one line on stderr that contains all of says, and nothing
+// on stdout.
 func refuses(t *testing.T, c config.Config, says ...string) {
 	t.Helper()
 	p := launch(t, c)
@@ -53,7 +53,7 @@ func dataInUse(t *testing.T, d *instance) {
 	}
 }
 
-// folderOf is the data folder of a daemon, from what it was started with.
+// folderOf returns the data folder of a daemon, from the environment that it was started with.
 func folderOf(t *testing.T, d *instance) string {
 	t.Helper()
 	for _, e := range d.cmd.Env {
@@ -124,7 +124,7 @@ func TestTokens(t *testing.T) {
 	if err := os.WriteFile(c.HTTP.TokenFile, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// With tokens, an address for everybody is fine.
+	// With tokens, a public address is allowed.
 	c.HTTP.Listen = "0.0.0.0:0"
 	d := serving(t, c)
 	d.Base = "http://127.0.0.1" + d.Base[strings.LastIndex(d.Base, ":"):]
@@ -135,7 +135,7 @@ func TestTokens(t *testing.T) {
 	for _, ask := range []struct {
 		method, path string
 		body         []byte
-		scope        string // that it needs; "" for no scope
+		scope        string // scope that it needs; "" for none
 	}{
 		{"GET", "/healthz", nil, ""},
 		{"GET", "/readyz", nil, ""},
@@ -201,7 +201,7 @@ func TestQueueFull(t *testing.T) {
 	if _, err := d.Cancel(d.ctx, "runs"); err != nil {
 		t.Fatal(err)
 	}
-	// The client tries again until there is room.
+	// The client retries until there is room.
 	d.submit("too-many", spec)
 	for _, id := range []string{"waits-0", "waits-1", "waits-2", "too-many"} {
 		if r := d.finish(id); r.Verdict != api.Accepted {

@@ -15,18 +15,17 @@ import (
 	"judged/internal/service/httpapi"
 )
 
-// storage is the store for the other parts. It refuses new work while the disk is
-// nearly full.
+// storage is the store as other parts use it. It refuses new work while the disk is nearly full.
 type storage struct {
 	*jobs.Store
 	finish    func(context.Context, api.Lease, api.Report) error
-	screen    *screen.Screen // nil before the fleet is open, and on a judge node
+	screen    *screen.Screen // nil until the fleet is open, and on a judge node
 	space     space
 	failed    func(operation string)
 	cancelled func(*api.Report)
 }
 
-// Put leaves room for the reports of accepted jobs.
+// Put stores a job, unless the space for the reports of accepted jobs would be used.
 func (s *storage) Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error) {
 	if err := s.route(ctx, &n); err != nil {
 		return rec, false, err
@@ -34,7 +33,7 @@ func (s *storage) Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, 
 	return s.Store.Put(ctx, n)
 }
 
-// QueueRejudged is Put for a job of a rejudging.
+// QueueRejudged is like Put for a job of a rejudging.
 func (s *storage) QueueRejudged(ctx context.Context, id string, old jobs.SelectedJob, n jobs.Submission) error {
 	if err := s.route(ctx, &n); err != nil {
 		return err
@@ -51,12 +50,13 @@ func (s *storage) route(ctx context.Context, n *jobs.Submission) (err error) {
 	return err
 }
 
-// Finish has another pool decide where the times of this one do not, and another host judge what is near the limit.
+// Finish stores a report, unless another pool decides because the times of this pool do not, or another host judges
+// because the time is near the limit.
 func (s *storage) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	return s.finish(ctx, l, rep)
 }
 
-// Take starts no job whose report might not fit.
+// Take takes a job, unless its report might not fit on the disk.
 func (s *storage) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	if err := s.room("take", floorBytes); err != nil {
 		return api.Work{}, err
@@ -64,7 +64,7 @@ func (s *storage) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	return s.Store.Take(ctx, w)
 }
 
-// Cancel counts cancelled jobs.
+// Cancel cancels a job and counts it.
 func (s *storage) Cancel(ctx context.Context, id string) (api.Report, error) {
 	r, err := s.Store.Cancel(ctx, id)
 	if err == nil {
@@ -82,7 +82,7 @@ func (s *storage) room(operation string, least units.Bytes) error {
 	return fmt.Errorf("%s job: %w: %w", operation, api.ErrUnavailable, err)
 }
 
-// blobStore has the blobs of a daemon with a database; *blobs.Store and *blobs.Bucket are.
+// blobStore stores the blobs of a daemon with a database; *blobs.Store and *blobs.Bucket implement it.
 type blobStore interface {
 	httpapi.Blobs
 	Check(context.Context) error
@@ -90,7 +90,7 @@ type blobStore interface {
 		named func(context.Context) (map[string]bool, error)) (blobs.Swept, error)
 }
 
-// files is the blob store for the HTTP server, with the same limits.
+// files is the blob store as the HTTP server uses it. It applies the same limits to the disk.
 type files struct {
 	blobStore
 	space  space
@@ -100,7 +100,7 @@ type files struct {
 // blobOperation is the label of failed uploads in judged_store_errors_total.
 const blobOperation = "blob"
 
-// Put stops an upload before it fills the disk.
+// Put stores a blob. It stops an upload before it fills the disk.
 func (f *files) Put(
 	ctx context.Context,
 	digest string,
@@ -116,17 +116,17 @@ func (f *files) Put(
 	return sum, n, created, err
 }
 
-// upload is a body that fails when the disk is nearly full.
+// upload is a body whose Read fails when the disk is nearly full.
 type upload struct {
 	io.Reader
 	space   space
 	checked units.Bytes // bytes read before the next check of the free space
 	read    units.Bytes
-	err     error // of the sender
+	err     error // error of the sender
 	full    bool
 }
 
-// lookEvery is how much of an upload is written between two checks of the free space.
+// lookEvery is the amount of an upload that is written between two checks of the free space.
 const lookEvery units.Bytes = 1 << 20
 
 // Read implements io.Reader.

@@ -18,8 +18,7 @@ import (
 // streamMiB is the size of the blob of TestStreamedBlob.
 var streamMiB = flag.Int64("stream-mib", 256, "size of the blob of TestStreamedBlob in MiB")
 
-// growth runs f and returns by how much the memory of a daemon exceeded meanwhile what it
-// was before.
+// growth runs f and returns by how much the peak memory of a daemon during f exceeded its memory before.
 func (p *process) growth(f func()) (kib int) {
 	p.t.Helper()
 	// 5 resets the peak (proc(5), Linux 4.0).
@@ -31,8 +30,8 @@ func (p *process) growth(f func()) (kib int) {
 	return p.memoryKiB("VmHWM") - before
 }
 
-// TestStreamedBlob sends a large blob to a front, from where a judge fetches it. Neither
-// holds it in memory.
+// TestStreamedBlob uploads a large blob to a front, from which a judge fetches it, and checks that neither holds it in
+// memory.
 func TestStreamedBlob(t *testing.T) {
 	const most = 64 << 10 // KiB
 	places := map[string]func() string{
@@ -59,7 +58,7 @@ func TestStreamedBlob(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			// A pool has what is to be fetched once it has a judge, and a judge learns of it when it starts.
+			// A pool has a prefetch once it has a judge, and a judge learns of it when it starts.
 			settingsOf := nodeSettings(t, c, "judge-1")
 			judge := serving(t, settingsOf)
 			testkit.WaitFor(t, patience, "the judge", func() bool { return len(front.nodes()) == 1 })

@@ -11,8 +11,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestStrict has a host without isolation refuse to judge. The job comes from
-// the time before: a strict daemon does not take one.
+// TestStrict checks that a host without isolation refuses to judge. The job is submitted before: a strict daemon does
+// not accept one.
 func TestStrict(t *testing.T) {
 	c := settings(t)
 	d := serving(t, c)

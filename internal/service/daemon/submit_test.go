@@ -17,8 +17,7 @@ const jsonType = "application/json"
 
 func sameID(t *testing.T, d *instance) {
 	body := d.encode(d.sum(10, false))
-	// The same job in other words: its members in another order, its text in
-	// base64.
+	// The same job in a different form: its members in another order, its text in base64.
 	spelled := d.sum(10, false)
 	spelled.Tests[0].Answer = &api.File{Base64: new("MTE=")}
 	for _, step := range []struct {
@@ -109,7 +108,7 @@ func multipartJob(t *testing.T, d *instance) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			part.Write(content) // to memory
+			part.Write(content) // written to memory
 		}
 		w.Close()
 		return d.ask("PUT", "/v1/jobs/"+id, body.Bytes(), "Content-Type", w.FormDataContentType())
@@ -133,7 +132,7 @@ func badSubmissions(t *testing.T, d *instance) {
 	for _, tt := range []struct {
 		name, kind, body string
 		status           int
-		names            string // what the answer must name
+		names            string // what the response must name
 	}{
 		{"unknown key", jsonType, `{"programme": {}, ` + good[1:], 400, "programme"},
 		{"unknown key deep inside", jsonType, strings.Replace(good, `"tests":[{`, `"tests":[{"inptu":1,`, 1), 400,

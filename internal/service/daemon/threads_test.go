@@ -10,7 +10,7 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// threads checks that all threads of the daemon and of judged-init stay off the CPUs of the slots.
+// threads checks that no thread of the daemon or of judged-init runs on the CPUs of the slots.
 func threads(t *testing.T, d *instance) {
 	slots, err := d.Slots(d.ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func threads(t *testing.T, d *instance) {
 	}
 	inits := 0
 	for _, path := range paths {
-		list, _ := os.ReadFile(path + "/children") // of a thread that may have ended
+		list, _ := os.ReadFile(path + "/children") // the thread may have ended
 		for _, pid := range strings.Fields(string(list)) {
 			theirs, err := filepath.Glob("/proc/" + pid + "/task/*")
 			if err != nil {

@@ -18,11 +18,10 @@ import (
 	"judged/internal/testkit"
 )
 
-// procs are the processes of this host for which keep is true of the content
-// of /proc/PID/status, as "pid name".
+// procs returns the processes of this host for whose /proc/PID/status keep returns true, as "pid name".
 func procs(keep func(field func(name string) string) bool) []string {
 	var found []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is valid
 	for _, path := range paths {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -40,7 +39,7 @@ func procs(keep func(field func(name string) string) bool) []string {
 	return found
 }
 
-// programs are the processes with a user ID of this test binary's daemons.
+// programs returns the processes with a user ID of this test binary's daemons.
 func programs() []string {
 	return procs(func(field func(string) string) bool {
 		uid, err := strconv.Atoi(strings.Fields(field("Uid") + " x")[0])
@@ -48,11 +47,11 @@ func programs() []string {
 	})
 }
 
-// orphans are sandboxes of daemons in pids, which have ended. What they started is
-// in their session; other daemons of this host may have orphans too.
+// orphans returns the sandboxes of the daemons in pids, which have exited. What they started is in their session; other
+// daemons of this host may have orphans too.
 func orphans(pids []int) []string {
 	return procs(func(field func(string) string) bool {
-		session, _ := strconv.Atoi(strings.Fields(field("NSsid") + " x")[0]) // 0 is nobody's
+		session, _ := strconv.Atoi(strings.Fields(field("NSsid") + " x")[0]) // 0 belongs to no daemon
 		return field("Name") == "judged-init" && slices.Contains(pids, session)
 	})
 }
@@ -87,7 +86,7 @@ func TestOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := daemon.Process.Pid
-	_ = daemon.Process.Kill() // it waits
+	_ = daemon.Process.Kill() // it is stopped
 	_ = daemon.Wait()         // it was killed
 	want := []string{strings.TrimSpace(line) + " judged-init"}
 	if diff := cmp.Diff(want, orphans([]int{1, pid})); diff != "" {
@@ -102,12 +101,12 @@ func TestOrphans(t *testing.T) {
 
 var tree = regexp.MustCompile(`^judged-([0-9]+)-`)
 
-// cgroups are the trees of the processes in pids.
+// cgroups returns the cgroup trees of the processes in pids.
 func cgroups(pids []int) []string {
 	var found []string
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			return nil // a group that went away while we look
+			return nil // a group that was removed meanwhile
 		}
 		if m := tree.FindStringSubmatch(d.Name()); m != nil {
 			if pid, _ := strconv.Atoi(m[1]); slices.Contains(pids, pid) {
@@ -120,8 +119,7 @@ func cgroups(pids []int) []string {
 	return found
 }
 
-// mounts is the mount table, by its lines without the number that each mount
-// gets.
+// mounts returns the lines of the mount table without the number of each mount.
 func mounts(t testing.TB) map[string]bool {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
@@ -136,7 +134,7 @@ func mounts(t testing.TB) map[string]bool {
 	return lines
 }
 
-// traces watches what daemons may leave on the host.
+// traces detects what daemons leave behind on the host.
 type traces struct {
 	t      testing.TB
 	mounts map[string]bool
@@ -144,7 +142,7 @@ type traces struct {
 	tmp    []string // folders for temporary files
 }
 
-// watchTraces begins. Every daemon is to be added.
+// watchTraces starts the detection. Every daemon has to be added.
 func watchTraces(t testing.TB) *traces {
 	t.Helper()
 	return &traces{t: t, mounts: mounts(t)}
@@ -155,7 +153,7 @@ func (w *traces) add(p *process) {
 	w.tmp = append(w.tmp, p.tmp)
 }
 
-// left is what is there and should not be.
+// left returns everything that is left behind.
 func (w *traces) left() []string {
 	all := append(programs(), orphans(w.pids)...)
 	all = append(all, cgroups(w.pids)...)
@@ -165,13 +163,13 @@ func (w *traces) left() []string {
 		}
 	}
 	for _, dir := range w.tmp {
-		files, _ := filepath.Glob(filepath.Join(dir, "*")) // the pattern is good
+		files, _ := filepath.Glob(filepath.Join(dir, "*")) // the pattern is valid
 		all = append(all, files...)
 	}
 	return all
 }
 
-// none wants nothing left once what is dying is dead.
+// none checks that nothing is left once dying processes are gone.
 func (w *traces) none() {
 	w.t.Helper()
 	var left []string
@@ -181,7 +179,7 @@ func (w *traces) none() {
 	})
 }
 
-// traceTB prints what was left when the waiting fails.
+// traceTB prints what was left if the wait fails.
 type traceTB struct {
 	testing.TB
 	left *[]string
@@ -192,7 +190,7 @@ func (t traceTB) Fatalf(format string, args ...any) {
 	t.TB.Fatalf(format+": %q", append(args, *t.left)...)
 }
 
-// count is how often each value comes.
+// count returns how often each value occurs.
 func count[T comparable](values []T) map[T]int {
 	n := map[T]int{}
 	for _, v := range values {

@@ -11,17 +11,16 @@ import (
 	"judged/internal/host/tune"
 )
 
-// tuned watches the settings that judged tune has applied, here or by the command.
+// tuned watches the settings that judged tune has applied, in this process or by the command.
 type tuned struct {
 	options tune.Options
 	log     *slog.Logger
 	drifted func(setting string)
-	last    atomic.Pointer[map[string]bool] // setting -> in force
+	last    atomic.Pointer[map[string]bool] // setting -> in effect
 }
 
-// openTuned applies tune's plan if tune.apply is set, before the engine examines the
-// host, and restores the host after the engine has closed. doctor judges values that
-// the kernel refused.
+// openTuned applies tune's plan if tune.apply is set, before the engine examines the host. It restores the host after
+// the engine has closed. doctor checks values that the kernel refused.
 func (d *daemon) openTuned(ctx context.Context) error {
 	c := d.o.Config
 	d.tuned = &tuned{
@@ -35,7 +34,7 @@ func (d *daemon) openTuned(ctx context.Context) error {
 		return nil
 	}
 	r, err := tune.Apply(ctx, d.tuned.options)
-	if errors.As(err, new(*tune.UsageError)) { // it has changed nothing
+	if errors.As(err, new(*tune.UsageError)) { // nothing has changed
 		return &SettingError{"tune.apply", err}
 	}
 	d.closing(func() error { return d.tuned.putBack() })
@@ -47,7 +46,7 @@ func (d *daemon) openTuned(ctx context.Context) error {
 	return nil
 }
 
-// putBack restores the host, also after an abort.
+// putBack restores the host, even after an abort.
 func (t *tuned) putBack() error {
 	r, err := tune.Restore(context.Background(), t.options)
 	t.warn(r, tune.Left, "not restoring a setting that was changed by others")
@@ -55,7 +54,7 @@ func (t *tuned) putBack() error {
 	return err
 }
 
-// warn logs the values that are in a state.
+// warn logs the values that are in the given state.
 func (t *tuned) warn(r tune.Report, state tune.State, what string) {
 	for _, s := range r.Settings {
 		for _, v := range s.Values {
@@ -66,7 +65,7 @@ func (t *tuned) warn(r tune.Report, state tune.State, what string) {
 	}
 }
 
-// compare checks which settings are still in force.
+// compare checks which settings are still in effect.
 func (t *tuned) compare(ctx context.Context) error {
 	r, err := tune.Status(ctx, t.options)
 	if err != nil {
@@ -91,7 +90,7 @@ func (t *tuned) inForce() map[string]bool {
 	return nil
 }
 
-// look compares. It logs errors: judged can do without.
+// look compares the settings. It logs errors, because they do not affect judging.
 func (t *tuned) look(ctx context.Context) {
 	if err := t.compare(ctx); err != nil && ctx.Err() == nil {
 		t.log.Warn("cannot compare the settings of judged tune", "error", err)

@@ -11,8 +11,7 @@ import (
 	"judged/internal/api"
 )
 
-// events reads a job's stream while it waits, runs and ends, and then from every
-// place in between.
+// events reads a job's stream while it waits, runs and ends, and then from every event on.
 func events(t *testing.T, d *instance) {
 	d.submit("ev-busy", d.busy(500))
 	j := d.sum(20, false)
@@ -43,7 +42,7 @@ func events(t *testing.T, d *instance) {
 			(e.Test == nil || e.Test.Name != strconv.Itoa(i-1) || e.Test.Verdict != api.Accepted || e.Test.Runs != nil) {
 			t.Errorf("event %d: test %+v", i, e.Test)
 		}
-		// A reader that lost the connection after event i gets what follows it.
+		// A reader that lost the connection after event i gets the events after it.
 		rest := d.feed("ev", e.Seq)
 		if diff := cmp.Diff(live[i+1:].types(), rest.types()); diff != "" {
 			t.Errorf("resumed behind event %d (-want +got):\n%s", i, diff)
@@ -67,7 +66,7 @@ func events(t *testing.T, d *instance) {
 	}
 }
 
-// longPoll waits longer than its context allows unless the report ends it.
+// longPoll waits for longer than its context allows unless the report ends the wait.
 func longPoll(t *testing.T, d *instance) {
 	d.submit("lp", d.busy(1000))
 	ctx, cancel := context.WithTimeout(d.ctx, 50*time.Second)
@@ -87,7 +86,7 @@ func longPoll(t *testing.T, d *instance) {
 	}
 }
 
-// priorities has the slot busy, so that the most urgent job waits longest.
+// priorities keeps the slot busy, so that the most urgent job is the last one submitted.
 func priorities(t *testing.T, d *instance) {
 	d.submit("pr-busy", d.busy(1500))
 	d.reach("pr-busy", api.Running)
