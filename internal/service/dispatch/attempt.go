@@ -17,20 +17,19 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// attempt is one try at a job.
+// attempt is one attempt at a job.
 type attempt struct {
 	*Dispatcher
 	work  api.Work
 	slot  *slots.Lease
-	abort context.Context // is done when judged is to end at once
+	abort context.Context // done when judged has to exit immediately
 
-	ctx     context.Context // of the run; its cause is why the job was lost
-	release func()          // ends the tasks that hold the job
-	unwatch func()          // ends the one that notices a cancel
+	ctx     context.Context // of the run; its cause is the reason why the job was lost
+	release func()          // ends the tasks that extend the lease
+	unwatch func()          // ends the task that watches for cancellation
 }
 
-// newAttempt holds a job that was taken: it extends the lease until release, and
-// ends the run when the lease is lost.
+// newAttempt holds a job that was taken: it extends the lease until release, and ends the run if the lease is lost.
 func (d *Dispatcher) newAttempt(abort context.Context, w api.Work) *attempt {
 	ctx, end := context.WithCancelCause(abort)
 	a := &attempt{Dispatcher: d, work: w, abort: abort, ctx: ctx}
@@ -48,7 +47,7 @@ func (d *Dispatcher) newAttempt(abort context.Context, w api.Work) *attempt {
 	return a
 }
 
-// extend extends the lease.
+// extend extends the lease periodically.
 func (a *attempt) extend(ctx context.Context, end context.CancelCauseFunc) {
 	tick := time.NewTicker(a.o.Heartbeat)
 	for {
@@ -82,7 +81,7 @@ func (a *attempt) watch(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// end is the end of every attempt.
+// end completes an attempt.
 func (a *attempt) end(outcome Outcome) {
 	if a.slot != nil {
 		a.slot.Release()
@@ -91,13 +90,13 @@ func (a *attempt) end(outcome Outcome) {
 	a.o.Observer.AttemptDone(outcome)
 }
 
-// startError is why a job could not be started here. The attempt does not count:
-// another host, or this one later, may start it.
+// startError is the reason why a job could not be started here. The attempt does not count: another host, or this one
+// later, may start it.
 type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
 
-// run judges the job and hands in the report, or returns the job.
+// run judges the job and stores the report, or returns the job.
 func (a *attempt) run() {
 	leave, err := a.o.Health.Admit(a.slot.Slot())
 	if err != nil {
@@ -106,7 +105,7 @@ func (a *attempt) run() {
 	}
 	defer leave()
 	outcome := a.attempt()
-	// Once the report is stored, unless the next job has done it.
+	// After the report is stored, unless the next job has already done it.
 	a.o.Engine.Tidy(a.slot.Slot())
 	a.end(outcome)
 }
@@ -121,7 +120,7 @@ func (a *attempt) attempt() Outcome {
 		return Cancelled
 	case err == nil:
 		return a.finish(report, Judged)
-	case cause != nil: // judged is ending
+	case cause != nil: // judged is exiting
 		return a.giveBack(api.Returned{Uncounted: true})
 	case errors.As(err, new(startError)) || !a.work.Last:
 		return a.failed(err)
@@ -130,11 +129,11 @@ func (a *attempt) attempt() Outcome {
 	return a.finish(judge.InternalError(report, err), Exhausted)
 }
 
-// judge finds the job's files and runs it.
+// judge locates the job's files and runs it.
 func (a *attempt) judge() (api.Report, error) {
 	if a.work.Exhausted {
-		// An attempt that failed with an error was the last one. These ended with
-		// judged itself.
+		// If the last attempt had failed with an error, the job would have ended. These attempts ended with judged
+		// itself.
 		return api.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and "+
 			"submit the job again", a.work.Report.Attempt-1)
 	}
@@ -153,7 +152,7 @@ func (a *attempt) judge() (api.Report, error) {
 	return a.o.Engine.Judge(a.ctx, a.slot.Slot(), task, func(t api.TestReport) {
 		n++
 		if n == len(task.Tests) || t.Verdict.Failed() && task.Stop != api.StopNever {
-			return // the report, which has the last test, follows at once
+			return // the report, which has the last test, follows immediately
 		}
 		if err := a.o.Queue.Emit(a.work.Lease, n, t); err != nil {
 			a.o.Log.Warn("cannot report a test; the report will have it", "job", a.work.ID, "error", err)
@@ -161,14 +160,14 @@ func (a *attempt) judge() (api.Report, error) {
 	})
 }
 
-// finish hands in the report.
+// finish stores the report.
 func (a *attempt) finish(report api.Report, outcome Outcome) Outcome {
 	host := a.o.Engine.Host(a.slot.Slot().CPUs, a.o.Doctor())
 	report.Host = &host
 	if j := a.work.Job; j.Problem != "" {
 		report.Problem = &api.ProblemVersion{ID: j.Problem, Version: j.ProblemVersion}
 	}
-	a.unwatch()      // a cancel is noticed by Finish
+	a.unwatch()      // Finish notices a cancellation
 	a.slot.Release() // the next job need not wait until this report is stored
 	err := a.persist("cannot store a report",
 		func(ctx context.Context) error { return a.o.Queue.Finish(ctx, a.work.Lease, report) })
@@ -187,9 +186,8 @@ func (a *attempt) finish(report api.Report, outcome Outcome) Outcome {
 	return outcome
 }
 
-// failed returns a job that judged has failed at. The slot rests: what failed
-// this job, such as a host without memory, fails the next one too, and must not
-// run through all waiting jobs.
+// failed returns a job that judged failed to judge. The slot pauses: the cause, such as a host without memory, would
+// fail the next job too, and must not go through all waiting jobs.
 func (a *attempt) failed(err error) Outcome {
 	delay := retryDelay << min(a.work.Attempt-1, 10)
 	a.o.Log.Error("an attempt at a job failed; it will be repeated", "job", a.work.ID, "attempt", a.work.Attempt,
@@ -200,7 +198,8 @@ func (a *attempt) failed(err error) Outcome {
 	return outcome
 }
 
-// missing says which file a job waits for. Platforms read it, so other errors, which are for operators, are left out.
+// missing returns a message about the file that a job waits for, or "". Platforms read it, so it omits other errors,
+// which are for operators.
 func missing(err error) string {
 	if !errors.Is(err, blobs.ErrNotFound) {
 		return ""
@@ -208,7 +207,7 @@ func missing(err error) string {
 	return "waits for a file: " + err.Error()
 }
 
-// giveBack returns the job to be attempted again.
+// giveBack returns the job to the queue.
 func (a *attempt) giveBack(back api.Returned) Outcome {
 	err := a.persist("cannot return a job",
 		func(ctx context.Context) error { return a.o.Queue.Return(ctx, a.work.Lease, back) })
@@ -216,12 +215,12 @@ func (a *attempt) giveBack(back api.Returned) Outcome {
 		a.o.Log.Warn("cannot return a job; it will be attempted again when its lease expires", "job", a.work.ID,
 			"error", err)
 	}
-	a.release() // nothing is left to extend, and the slot may rest for a while
+	a.release() // nothing is left to extend, and the slot may pause for a while
 	return Returned
 }
 
-// persist repeats f while the queue is unavailable, ever more rarely. It gives up when judged is
-// to end at once, and when the lease is lost.
+// persist repeats f while the queue is unavailable, with increasing pauses. It gives up when judged has to exit
+// immediately, and when the lease is lost.
 func (a *attempt) persist(trouble string, f func(context.Context) error) error {
 	for pause := retryDelay; ; pause = longer(pause) {
 		err := f(context.WithoutCancel(a.abort))

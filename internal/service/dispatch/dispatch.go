@@ -18,43 +18,41 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Observer receives what happens, for metrics.
+// Observer receives events for metrics.
 type Observer interface {
-	// JobDone receives the report of a job that was judged, and how long it
-	// waited for its last attempt.
+	// JobDone receives the report of a judged job, and how long it waited for its last attempt.
 	JobDone(r *api.Report, queueWait time.Duration)
 	AttemptDone(outcome Outcome)
 }
 
-// Engine judges on the slots of this host; *engine.Engine is one.
+// Engine judges on the slots of this host; *engine.Engine implements it.
 type Engine interface {
 	// Judge judges a task on a slot, and calls decided after each test.
 	Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report, error)
-	// Worker runs single programs on a slot.
+	// Worker returns the worker that runs single programs on a slot.
 	Worker(s slots.Slot) *measure.Worker
-	// Jury runs the programs of the jury for jobs on a slot.
+	// Jury returns the runner of the jury's programs for jobs on a slot.
 	Jury(s slots.Slot) (*jury.Runner, error)
-	// Tidy prepares the next run on a slot, in the background.
+	// Tidy prepares a slot for the next run, in the background.
 	Tidy(s slots.Slot)
 	// Host describes the host, with the latest report of doctor.
 	Host(cpus cpuset.Set, d api.DoctorReport) api.HostReport
 }
 
-// Health knows which slots are fit to judge on; *slothealth.Monitor is one.
+// Health decides which slots are fit to judge on; *slothealth.Monitor implements it.
 type Health interface {
-	// Admit counts a job on a slot until leave is called, or says why no job may
-	// run there.
+	// Admit counts a job on a slot until leave is called, or returns the reason why no job may run there.
 	Admit(slot slots.Slot) (leave func(), err error)
-	// Observe learns from the runs of a job.
+	// Observe records the runs of a job.
 	Observe(r *api.Report)
 	// Borrow finds a slot for one more run of the job that has the lease.
 	Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (loan *slots.Lease, err error)
-	// Deviation is how much longer than usual reference kernels take on a slot that
-	// the caller holds, as a ratio; 0 is within their guard band.
+	// Deviation returns by what ratio reference kernels take longer than usual on a slot that the caller holds; 0 means
+	// within their guard band.
 	Deviation(ctx context.Context, slot slots.Slot) float64
 }
 
-// Outcome is how an attempt at a job ended.
+// Outcome is the outcome of an attempt at a job.
 type Outcome string
 
 // The outcomes.
@@ -63,18 +61,18 @@ const (
 	Cancelled Outcome = "cancelled"
 	Stale     Outcome = "stale"     // another attempt has the job
 	Returned  Outcome = "returned"  // to be attempted again
-	Exhausted Outcome = "exhausted" // attempted too often: judged as IE
+	Exhausted Outcome = "exhausted" // too many attempts: judged as IE
 )
 
-// Options are what a Dispatcher is made of. All are needed.
+// Options configure a Dispatcher. All are required.
 type Options struct {
 	Engine    Engine
 	Health    Health
 	Pool      *slots.Pool
 	Queue     Queue
-	Want      api.Want // of every Take; its CPUs are those of the slot
+	Want      api.Want // for every Take; its CPUs are those of the slot
 	BlobPath  func(digest string) (string, error)
-	Doctor    func() api.DoctorReport // its last report
+	Doctor    func() api.DoctorReport // returns its last report
 	Observer  Observer
 	Heartbeat time.Duration // how often a lease is extended
 	Log       *slog.Logger
@@ -83,24 +81,23 @@ type Options struct {
 // Dispatcher runs jobs.
 type Dispatcher struct{ o Options }
 
-// New makes a Dispatcher; Run starts it.
+// New returns a Dispatcher; Run starts it.
 func New(o Options) *Dispatcher { return &Dispatcher{o} }
 
 const (
-	// retryDelay is how long a dispatcher waits before it repeats what has failed.
+	// retryDelay is the pause before a dispatcher retries a failed operation.
 	retryDelay = time.Second
-	// maxRetryDelay bounds the pause, which doubles.
+	// maxRetryDelay limits the pause, which doubles.
 	maxRetryDelay = 8 * time.Second
-	// maxReturnDelay bounds the pause between attempts at a job that no host can
-	// start.
+	// maxReturnDelay limits the pause between attempts at a job that no host can start.
 	maxReturnDelay = time.Minute
-	// leasePatience is how long a job waits for the slot that it was taken for:
-	// an examination of it ends at once when a job wants it.
+	// leasePatience is how long a job waits for the slot that it was taken for: an examination of the slot stops when a
+	// job needs it.
 	leasePatience = time.Second
 )
 
-// Run dispatches until drain is done, waits for what runs, and returns. When
-// abort is done it returns what runs to the queue.
+// Run dispatches until drain is done, waits for the running jobs, and returns. When abort is done, it returns the
+// running jobs to the queue.
 func (d *Dispatcher) Run(drain, abort context.Context) {
 	var attempts sync.WaitGroup
 	defer attempts.Wait()
@@ -111,8 +108,8 @@ func (d *Dispatcher) Run(drain, abort context.Context) {
 	}
 }
 
-// next waits for a free slot and takes a job for it. It returns nil if the caller should retry: the slot is gone, or ctx
-// is done.
+// next waits for a free slot and takes a job for it. It returns nil if the caller should retry: the slot is gone, or
+// ctx is done.
 func (d *Dispatcher) next(ctx, abort context.Context) *attempt {
 	slot, err := d.o.Pool.Await(ctx)
 	if err != nil {
@@ -132,7 +129,7 @@ func (d *Dispatcher) next(ctx, abort context.Context) *attempt {
 	return a
 }
 
-// take takes a job. While the queue fails it tries again, ever more rarely.
+// take takes a job. While the queue fails, it retries with increasing pauses.
 func (d *Dispatcher) take(ctx context.Context, want api.Want) (api.Work, bool) {
 	for pause := retryDelay; ; pause = longer(pause) {
 		work, err := d.o.Queue.Take(ctx, want)
@@ -151,9 +148,8 @@ func (d *Dispatcher) take(ctx context.Context, want api.Want) (api.Work, bool) {
 	}
 }
 
-// lease leases the slot that a job was taken for. It returns nil when somebody
-// else got it, or took it out of use, since the dispatcher looked: the job was
-// announced as running there.
+// lease leases the slot that a job was taken for: the job was announced as running there. It returns nil if another
+// caller has leased the slot meanwhile, or taken it out of use.
 func (d *Dispatcher) lease(ctx context.Context, slot slots.Slot) *slots.Lease {
 	waiting, cancel := context.WithTimeout(ctx, leasePatience)
 	defer cancel()
@@ -168,11 +164,10 @@ func (d *Dispatcher) lease(ctx context.Context, slot slots.Slot) *slots.Lease {
 	return lease
 }
 
-// lost reports whether an error of the queue says that the attempt no longer
-// has its job.
+// lost reports whether an error of the queue means that the attempt no longer has its job.
 func lost(err error) bool {
 	return errors.Is(err, api.ErrFinal) || errors.Is(err, api.ErrStale) || errors.Is(err, api.ErrNotFound)
 }
 
-// longer is the pause after one.
+// longer returns the pause that follows pause.
 func longer(pause time.Duration) time.Duration { return min(2*pause, maxRetryDelay) }

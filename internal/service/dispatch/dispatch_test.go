@@ -22,7 +22,7 @@ import (
 
 const patience = time.Minute
 
-// fixture is a dispatcher over the real parts, with fake blobs.
+// fixture is a dispatcher with real parts and fake blobs.
 type fixture struct {
 	t     *testing.T
 	d     *Dispatcher
@@ -53,7 +53,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// openStore opens the database, as another process does.
+// openStore opens the database like another process.
 func (f *fixture) openStore(now func() time.Time) *jobs.Store {
 	f.t.Helper()
 	s, err := jobs.Open(f.t.Context(), jobs.Options{File: f.file, Now: now})
@@ -62,8 +62,7 @@ func (f *fixture) openStore(now func() time.Time) *jobs.Store {
 	return s
 }
 
-// dispatcher makes a new one on these slots, as after a restart; o says what is
-// special about it.
+// dispatcher creates a dispatcher for these slots, as after a restart; o has the options that differ.
 func (f *fixture) dispatcher(o Options, planned ...slots.Slot) {
 	f.pool = slots.NewPool(planned, time.Now)
 	o.Engine, o.Pool, o.Want = f.eng, f.pool, api.Want{Host: "test"}
@@ -87,7 +86,7 @@ func (f *fixture) monitor() *slothealth.Monitor {
 	return m
 }
 
-// noCanary knows no kernel.
+// noCanary has no kernels.
 type noCanary struct{ slothealth.Canary }
 
 func (noCanary) Digest() string              { return "" }
@@ -120,7 +119,7 @@ func (f *fixture) AttemptDone(o Outcome) {
 	f.outcomes = append(f.outcomes, o)
 }
 
-// seen waits for these attempts and reports, in this order.
+// seen waits until exactly these outcomes and reports have occurred, in this order.
 func (f *fixture) seen(outcomes []Outcome, reports []string) {
 	f.t.Helper()
 	var got struct {
@@ -156,7 +155,7 @@ func (f *fixture) run() (drain func()) {
 	return drain
 }
 
-// submit stores a job whose program is a blob of that name.
+// submit stores a job whose program is the named blob.
 func (f *fixture) submit(id, program string, args ...string) {
 	f.t.Helper()
 	j := api.Job{Program: api.File{Blob: program}, Command: append([]string{"{program}"}, args...),
@@ -195,14 +194,14 @@ func (f *fixture) reach(id string, s api.State) {
 	testkit.WaitFor(f.t, patience, "job "+id+" to be "+string(s), func() bool { return f.get(id).Report.State == s })
 }
 
-// sample is the only blob there is.
+// sample returns a function that finds a sample program for any blob.
 func sample(t *testing.T, path string) func(string) (string, error) {
 	t.Helper()
 	program := testkit.CompileC(t, filepath.Join(testkit.RepoRoot(t), "testdata", "submissions", path), true)
 	return func(string) (string, error) { return program, nil }
 }
 
-// Cancel reaches a run from the moment that its job is shown as running.
+// TestCancelAtOnce checks that Cancel ends a run as soon as its job is shown as running.
 func TestCancelAtOnce(t *testing.T) {
 	f := newFixture(t)
 	f.blob = sample(t, "sum/TLE-spin.c")
@@ -220,7 +219,7 @@ func TestCancelAtOnce(t *testing.T) {
 	f.seen(want, nil)
 }
 
-// A report that comes after another attempt has taken the job is dropped.
+// TestLateReport checks that a report is dropped if it comes after another attempt has taken the job.
 func TestLateReport(t *testing.T) {
 	f := newFixture(t)
 	good := sample(t, "measure/tiny.c")

@@ -26,9 +26,8 @@ import (
 
 const heartbeat = 5 * time.Second
 
-// world is everything around a Dispatcher, faked, in a bubble of synctest: time
-// passes only while everybody sleeps. What it is asked for is noted with the
-// second in which it was.
+// world fakes everything around a Dispatcher in a synctest bubble: time passes only while all goroutines are blocked.
+// It records each call with the second of its time.
 type world struct {
 	*testing.T
 	d     *Dispatcher
@@ -38,17 +37,17 @@ type world struct {
 
 	mu     sync.Mutex // guards calls and the lists
 	calls  []string
-	works  []api.Work         // that Take returns, in order
-	fails  map[string][]error // by method of Queue: of the next calls
+	works  []api.Work         // works that Take returns, in order
+	fails  map[string][]error // method of Queue -> errors of the next calls
 	onTake func()
 	extend func(ctx context.Context) error // unless nil
 	finish func(id string) error           // unless nil
 
-	lost  map[string]chan error // by job: what Lost returns
-	unfit error                 // of Admit
+	lost  map[string]chan error // job -> what Lost returns
+	unfit error                 // returned by Admit
 	judge func(ctx context.Context, decided func(api.TestReport)) (api.Report, error)
-	task  judge.Task   // judged last
-	done  []api.Report // of JobDone
+	task  judge.Task   // last judged task
+	done  []api.Report // received by JobDone
 }
 
 var (
@@ -79,7 +78,7 @@ func bubble(t *testing.T, planned []slots.Slot, f func(w *world)) {
 	})
 }
 
-// work makes a job that Take returns.
+// work adds a job that Take returns.
 func (w *world) work(id string, change func(*api.Work)) {
 	now := time.Now()
 	x := api.Work{Lease: api.Lease{ID: id, Attempt: 1},
@@ -95,7 +94,7 @@ func (w *world) work(id string, change func(*api.Work)) {
 	w.lost[id] = make(chan error, 1)
 }
 
-// run dispatches until drain; abort ends all at once.
+// run dispatches until drain is called; abort ends everything immediately.
 func (w *world) run() (drain, abort func()) {
 	ctx, stop := context.WithCancel(w.Context())
 	hard, kill := context.WithCancel(w.Context())
@@ -120,7 +119,7 @@ func (w *world) note(format string, args ...any) {
 	w.calls = append(w.calls, fmt.Sprintf("%g ", time.Since(w.begin).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// saw checks what was asked for since the last call.
+// saw checks the calls since its last call.
 func (w *world) saw(want ...string) {
 	w.Helper()
 	w.mu.Lock()
@@ -131,7 +130,7 @@ func (w *world) saw(want ...string) {
 	w.calls = nil
 }
 
-// count is how often something was asked for.
+// count returns how often a call was made.
 func (w *world) count(call string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +142,7 @@ func (w *world) count(call string) (n int) {
 	return n
 }
 
-// logged checks the log since the last call.
+// logged checks the log lines since its last call.
 func (w *world) logged(want ...string) {
 	w.Helper()
 	got := strings.TrimSpace(w.log.String())
@@ -175,21 +174,21 @@ func (w *world) fail(method string) error {
 	return err
 }
 
-// waiting is how many jobs nobody has taken.
+// waiting returns the number of jobs that have not been taken.
 func (w *world) waiting() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.works)
 }
 
-// reports are those that JobDone has received.
+// reports returns the reports that JobDone has received.
 func (w *world) reports() []api.Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.done)
 }
 
-// failNext has the next calls of a method fail.
+// failNext makes the next calls of a method fail.
 func (w *world) failNext(method string, errs ...error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,7 +197,7 @@ func (w *world) failNext(method string, errs ...error) {
 
 var errAway = fmt.Errorf("connection refused: %w", api.ErrUnavailable)
 
-// The queue.
+// Methods of Queue.
 
 func (w *world) Take(ctx context.Context, want api.Want) (api.Work, error) {
 	if err := w.fail("take"); err != nil {
@@ -270,7 +269,7 @@ func (w *world) Return(ctx context.Context, l api.Lease, back api.Returned) erro
 	return errors.Join(ctx.Err(), w.fail("return"))
 }
 
-// The Engine.
+// Methods of Engine.
 
 func (w *world) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
 	error) {
@@ -291,7 +290,7 @@ func (w *world) Host(cpus cpuset.Set, r api.DoctorReport) api.HostReport {
 	return api.HostReport{Name: "host " + cpus.String(), Doctor: &api.DoctorHost{Ready: r.Ready}}
 }
 
-// Health.
+// Methods of Health.
 
 func (w *world) Admit(s slots.Slot) (func(), error) {
 	if w.unfit != nil {
@@ -308,7 +307,7 @@ func (w *world) Borrow(ctx context.Context, lease *slots.Lease, p stats.Placemen
 
 func (w *world) Deviation(_ context.Context, s slots.Slot) float64 { return 0.5 + float64(s.CPUs[0]) }
 
-// The Observer.
+// Methods of Observer.
 
 func (w *world) JobDone(r *api.Report, wait time.Duration) {
 	w.mu.Lock()

@@ -18,10 +18,10 @@ import (
 	"judged/internal/timing/evidence"
 )
 
-// markedProgram is where the guest has the program of attack 170.
+// markedProgram is the path of the program of attack 170 in the guest.
 const markedProgram = "/mark"
 
-// TestMarkedRunsInGuest is TestMarkedRuns with two slots, of which one could go out of use.
+// TestMarkedRunsInGuest runs TestMarkedRuns with two slots, one of which could go out of use.
 func TestMarkedRunsInGuest(t *testing.T) {
 	t.Parallel() // one emulator keeps one CPU busy
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
@@ -31,14 +31,14 @@ func TestMarkedRunsInGuest(t *testing.T) {
 		"judged/internal/service/dispatch", "^TestMarkedRuns$")
 }
 
-// tooManyDisturbed of the last runs on a slot, and it goes out of use.
+// tooManyDisturbed is the number of disturbed runs among the last ones on a slot that takes it out of use.
 const tooManyDisturbed = 10
 
-// made is a slot without a worker.
+// made is a made-up slot without a worker.
 var made = slots.Slot{CPUs: cpuset.New(0), Node: 99}
 
-// TestMarkedRuns judges more runs that make themselves look disturbed than may be among the
-// last ones on a slot: it stays in use. Real noise is kept out by thresholds out of reach.
+// TestMarkedRuns judges more runs that pretend to be disturbed than may be among the last ones on a slot, and checks
+// that the slot stays in use. The thresholds are so high that real noise does not count.
 func TestMarkedRuns(t *testing.T) {
 	f := newFixture(t)
 	program := markedProgram
@@ -53,7 +53,7 @@ func TestMarkedRuns(t *testing.T) {
 		planned = []slots.Slot{made, planned[0]}
 	}
 	f.dispatcher(Options{}, planned...)
-	if planned[0].Node == made.Node { // kept busy: the other one is not the last in use
+	if planned[0].Node == made.Node { // kept busy, so that the other slot is not the last in use
 		lease, err := f.pool.Lease(t.Context())
 		f.must(err)
 		defer lease.Release()
@@ -62,7 +62,7 @@ func TestMarkedRuns(t *testing.T) {
 		}
 	}
 	th := f.eng.Thresholds()
-	th.TickRate, th.NohzTicks = 0, evidence.Count{} // an emulated CPU has few interrupts: any marks a run
+	th.TickRate, th.NohzTicks = 0, evidence.Count{} // an emulated CPU has few interrupts: any of them marks a run
 	th.Foreign.Floor, th.StealTicks = time.Hour, math.MaxInt32
 	f.eng.SetThresholds(th)
 	f.run()

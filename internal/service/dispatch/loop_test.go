@@ -20,7 +20,7 @@ import (
 
 var one = []slots.Slot{first}
 
-// lasting is a run that ends with a verdict, or with its context.
+// lasting returns a run that takes d and then ends with a verdict, or ends with its context.
 func lasting(d time.Duration) func(context.Context, func(api.TestReport)) (api.Report, error) {
 	return func(ctx context.Context, _ func(api.TestReport)) (api.Report, error) {
 		poll.Sleep(ctx, d)
@@ -28,15 +28,15 @@ func lasting(d time.Duration) func(context.Context, func(api.TestReport)) (api.R
 	}
 }
 
-// failing is a run that fails.
+// failing returns a run that fails.
 func failing(err error) func(context.Context, func(api.TestReport)) (api.Report, error) {
 	return func(context.Context, func(api.TestReport)) (api.Report, error) {
 		return api.Report{Verdict: api.WrongAnswer}, err
 	}
 }
 
-// TestLifeOfAJob: every step, in order. The slot is free before the report is
-// stored, and no lease is extended afterwards.
+// TestLifeOfAJob checks every step in order. The slot is free before the report is stored, and no lease is extended
+// afterwards.
 func TestLifeOfAJob(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", func(x *api.Work) { x.Report.StartedAt = x.Report.CreatedAt.Add(time.Minute) })
@@ -51,7 +51,7 @@ func TestLifeOfAJob(t *testing.T) {
 	})
 }
 
-// TestReportNamesTheProblem holds that a report has the version that judged.
+// TestReportNamesTheProblem checks that a report has the version of the problem that judged.
 func TestReportNamesTheProblem(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", func(x *api.Work) { x.Job.Problem, x.Job.ProblemVersion = "sum", "v1" })
@@ -66,7 +66,7 @@ func TestReportNamesTheProblem(t *testing.T) {
 	})
 }
 
-// TestNextJobNeedNotWait: until the report of the last one is stored.
+// TestNextJobNeedNotWait checks that the next job starts before the report of the previous one is stored.
 func TestNextJobNeedNotWait(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", nil)
@@ -82,7 +82,7 @@ func TestNextJobNeedNotWait(t *testing.T) {
 	})
 }
 
-// TestEmit: every test but the one that the report follows at once.
+// TestEmit checks that every test is emitted except for the last one, which the report follows immediately.
 func TestEmit(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stop     api.Stop
@@ -124,8 +124,8 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// TestFailures: what is done with a job that judged fails at. The slot rests for a
-// second, so that a failure of the host does not run through all waiting jobs.
+// TestFailures checks what happens to a job that judged fails to judge. The slot pauses for a second, so that a failure
+// of the host does not go through all waiting jobs.
 func TestFailures(t *testing.T) {
 	broken := errors.New("no memory")
 	for name, tt := range map[string]struct {
@@ -204,7 +204,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestSlotRests: after a failure of judged the next job waits.
+// TestSlotRests checks that the next job waits after judged has failed.
 func TestSlotRests(t *testing.T) {
 	for name, change := range map[string]func(w *world){
 		"a run fails":         func(w *world) { w.judge = failing(errors.New("no memory")) },
@@ -229,7 +229,7 @@ func TestSlotRests(t *testing.T) {
 	}
 }
 
-// TestMessages: what operators read of failures, each once.
+// TestMessages checks that operators see each failure once in the log.
 func TestMessages(t *testing.T) {
 	away := errAway.Error()
 	bubble(t, one, func(w *world) {
@@ -250,7 +250,7 @@ func TestMessages(t *testing.T) {
 		w.logged(`level=ERROR msg="an attempt at a job failed; it will be repeated" job=b attempt=1 error="no memory"`,
 			`level=WARN msg="cannot return a job; it will be attempted again when its lease expires" job=b error="no disk"`)
 
-		w.failNext("return", api.ErrStale) // another attempt has it: nothing is wrong
+		w.failNext("return", api.ErrStale) // another attempt has it: no error
 		w.work("c", nil)
 		w.pass(10 * time.Second)
 		w.logged(`level=ERROR msg="an attempt at a job failed; it will be repeated" job=c attempt=1 error="no memory"`)
@@ -264,7 +264,7 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// TestTakeIsRetried: ever more rarely, while the queue fails, whatever the reason.
+// TestTakeIsRetried checks that Take is retried with increasing pauses while the queue fails, for any reason.
 func TestTakeIsRetried(t *testing.T) {
 	for name, err := range map[string]error{"away": errAway, "refused": api.ErrRefused} {
 		t.Run(name, func(t *testing.T) {
@@ -283,8 +283,8 @@ func TestTakeIsRetried(t *testing.T) {
 	}
 }
 
-// TestUndeliverable: an attempt whose report is never taken ends with its lease, and the slot has judged other jobs
-// meanwhile.
+// TestUndeliverable checks that an attempt whose report is never accepted ends with its lease, and that the slot judges
+// other jobs meanwhile.
 func TestUndeliverable(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error
@@ -322,7 +322,7 @@ func TestUndeliverable(t *testing.T) {
 	}
 }
 
-// TestExhausted: a job in which judged itself ended says so.
+// TestExhausted checks that the report of a job during which judged itself ended says so.
 func TestExhausted(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", func(x *api.Work) { x.Last, x.Exhausted, x.Report.Attempt = true, true, 4 })
@@ -334,8 +334,8 @@ func TestExhausted(t *testing.T) {
 	})
 }
 
-// TestLeaseLost: a run ends as soon as its job has another attempt, was
-// cancelled or is gone, and nothing more is done about that job.
+// TestLeaseLost checks that a run ends as soon as its job has another attempt, was cancelled or is gone, and that
+// nothing more happens to that job.
 func TestLeaseLost(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lose func(w *world)
@@ -373,7 +373,8 @@ func TestLeaseLost(t *testing.T) {
 	}
 }
 
-// TestReturnedJobIsNotExtended: somebody else may have it, while the slot rests.
+// TestReturnedJobIsNotExtended checks that the lease of a returned job is not extended while the slot pauses: another
+// host may have it.
 func TestReturnedJobIsNotExtended(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", nil)
@@ -388,8 +389,8 @@ func TestReturnedJobIsNotExtended(t *testing.T) {
 	})
 }
 
-// TestNothingIsLeftOfAnAttempt: it ends when its tasks have ended, since the
-// database is closed then, and ends the context of the run.
+// TestNothingIsLeftOfAnAttempt checks that an attempt ends only after its tasks, because the database is closed then,
+// and that it ends the context of the run.
 func TestNothingIsLeftOfAnAttempt(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", nil)
@@ -416,7 +417,7 @@ func TestNothingIsLeftOfAnAttempt(t *testing.T) {
 	})
 }
 
-// TestTaskFindsPlaces: a run in the middle of a job may move to another slot.
+// TestTaskFindsPlaces checks that a run in the middle of a job may move to another slot.
 func TestTaskFindsPlaces(t *testing.T) {
 	bubble(t, []slots.Slot{first, second}, func(w *world) {
 		w.work("a", nil)
@@ -434,7 +435,7 @@ func TestTaskFindsPlaces(t *testing.T) {
 	})
 }
 
-// TestExtendFails: it is logged, and the run continues.
+// TestExtendFails checks that a failed extension is logged and the run continues.
 func TestExtendFails(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", nil)
@@ -452,7 +453,7 @@ func TestExtendFails(t *testing.T) {
 	})
 }
 
-// TestDrain: what runs is finished, and nothing else is taken.
+// TestDrain checks that running jobs are finished, and no others are taken.
 func TestDrain(t *testing.T) {
 	bubble(t, []slots.Slot{first, second}, func(w *world) {
 		w.work("a", nil)
@@ -472,8 +473,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestDrainWithoutASlot: a dispatcher that waits for a slot, or for a database,
-// ends at once.
+// TestDrainWithoutASlot checks that a dispatcher that waits for a slot or a database ends immediately.
 func TestDrainWithoutASlot(t *testing.T) {
 	for name, change := range map[string]func(w *world){
 		"no slot": func(w *world) {
@@ -503,7 +503,7 @@ func TestDrainWithoutASlot(t *testing.T) {
 	}
 }
 
-// TestTakenWhileDrained: a job that was taken at the last moment is returned.
+// TestTakenWhileDrained checks that a job taken at the last moment is returned.
 func TestTakenWhileDrained(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		ctx, stop := context.WithCancel(w.Context())
@@ -515,7 +515,7 @@ func TestTakenWhileDrained(t *testing.T) {
 	})
 }
 
-// TestAbort: what runs is returned at once and may start anywhere.
+// TestAbort checks that running jobs are returned immediately and may start anywhere.
 func TestAbort(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(w *world)
@@ -551,8 +551,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestSlotGone: a job whose slot is taken away while it is taken does not wait
-// for that slot.
+// TestSlotGone checks that a job does not wait for its slot if the slot goes out of use while the job is taken.
 func TestSlotGone(t *testing.T) {
 	gone := func(w *world) { w.must(w.pool.Hold(first.CPUs, slots.Hold{Cause: api.HoldOperator})) }
 	for name, tt := range map[string]struct {
@@ -584,7 +583,7 @@ func TestSlotGone(t *testing.T) {
 	}
 }
 
-// TestEverySlotIsUsed: jobs run side by side, each on its own slot.
+// TestEverySlotIsUsed checks that jobs run concurrently, each on its own slot.
 func TestEverySlotIsUsed(t *testing.T) {
 	bubble(t, []slots.Slot{first, second}, func(w *world) {
 		for _, id := range []string{"a", "b", "c"} {
@@ -604,7 +603,7 @@ func TestEverySlotIsUsed(t *testing.T) {
 	})
 }
 
-// TestPlace: a loan as the place of a run, and its end.
+// TestPlace checks that a loan serves as the place of a run, and how it ends.
 func TestPlace(t *testing.T) {
 	bubble(t, []slots.Slot{first, second}, func(w *world) {
 		lease, err := w.pool.Lease(w.Context())
@@ -622,7 +621,7 @@ func TestPlace(t *testing.T) {
 		if got := w.pool.Snapshot()[1].State; got != slots.Idle {
 			t.Errorf("the other slot is %s, want idle", got)
 		}
-		// The job works on its own slot again: no run next to it is quiet.
+		// The job runs on its own slot again, so no run next to it is quiet.
 		neighbour, err := w.pool.Lease(w.Context())
 		w.must(err)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)

@@ -8,7 +8,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// place finds the place of one more run for the job that has the lease.
+// place returns the place for one more run of the job that has the lease.
 func (d *Dispatcher) place(ctx context.Context, lease *slots.Lease, p stats.Placement) (measure.Place, error) {
 	loan, err := d.o.Health.Borrow(ctx, lease, p)
 	if err != nil {
@@ -21,7 +21,7 @@ func (d *Dispatcher) place(ctx context.Context, lease *slots.Lease, p stats.Plac
 		Release: func() {
 			d.o.Engine.Tidy(slot)
 			loan.Release()
-			_ = lease.Resume(ctx) // fails with ctx only, which the next run sees
+			_ = lease.Resume(ctx) // fails only if ctx is done, which the next run notices
 		},
 	}, nil
 }

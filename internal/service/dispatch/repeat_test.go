@@ -9,8 +9,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestRepeatsAreQuiet: the run that confirms a time limit has no neighbour, and
-// afterwards everything is as it was.
+// TestRepeatsAreQuiet checks that the run that confirms a time limit has no neighbour, and that afterwards the previous
+// state is restored.
 func TestRepeatsAreQuiet(t *testing.T) {
 	f := newFixture(t)
 	f.blob = sample(t, "sum/TLE-spin.c")
@@ -39,7 +39,7 @@ func TestRepeatsAreQuiet(t *testing.T) {
 		}
 		reports <- report
 	}()
-	// The first run is over its limit, and the second waits for quiet.
+	// The first run is over its limit, and the second one waits for a quiet place.
 	testkit.WaitFor(t, patience, "the job to be resting", func() bool { return f.pool.Waiting() == 1 })
 	neighbour.Release()
 	report := <-reports
