@@ -21,7 +21,7 @@ import (
 	"judged/internal/base/config"
 )
 
-// Scope is what a token permits.
+// Scope is a permission of a token.
 type Scope string
 
 // The scopes. No scope includes another.
@@ -30,11 +30,11 @@ const (
 	Read    Scope = "read"
 	Admin   Scope = "admin"
 	Metrics Scope = "metrics"
-	// Node is for judge nodes. "node:POOL" is for those of one pool.
+	// Node is for judge nodes. "node:POOL" is for nodes of one pool.
 	Node Scope = "node"
 )
 
-// Tokens are the accepted bearer tokens. With a nil *Tokens requests need none.
+// Tokens are the accepted bearer tokens. With a nil *Tokens, requests need no token.
 type Tokens struct {
 	entries []entry
 }
@@ -46,13 +46,13 @@ type entry struct {
 	hash   [sha256.Size]byte
 }
 
-// grant is a scope with what it is limited to.
+// grant is a scope with its restriction.
 type grant struct {
 	scope Scope
-	pool  string // of judge nodes, "" for any
+	pool  string // of judge nodes, "" for any pool
 }
 
-// sameRights reports whether two entries permit the same.
+// sameRights reports whether two entries grant the same permissions.
 func sameRights(a, b entry) bool {
 	a.hash = b.hash
 	return reflect.DeepEqual(a, b)
@@ -72,10 +72,9 @@ func LoadTokens(path string) (*Tokens, error) {
 	return t, nil
 }
 
-// ParseTokens reads lines "NAME SCOPES SHA256HEX", scopes separated by commas. A
-// name may have several secrets, so that an old and a new one overlap;
-// empty lines and those that begin with # do not count. Errors name the line
-// and never quote a hash.
+// ParseTokens parses lines "NAME SCOPES SHA256HEX", with scopes separated by commas. A name may have several secrets,
+// so that an old and a new one overlap. Empty lines and lines that start with # are ignored. Errors name the line and
+// never quote a hash.
 func ParseTokens(r io.Reader) (*Tokens, error) {
 	t := &Tokens{}
 	lines := bufio.NewScanner(r)
@@ -109,7 +108,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 	return t, nil
 }
 
-// Names returns the names of the tokens, nil if requests need none.
+// Names returns the names of the tokens, or nil if requests need no token.
 func (t *Tokens) Names() []string {
 	if t == nil {
 		return nil
@@ -123,13 +122,12 @@ func (t *Tokens) Names() []string {
 	return names
 }
 
-// by is the caller in the log: the name of the token, or the address if requests
-// need none.
+// by returns the caller for the log: the name of the token, or the address if requests need no token.
 func by(r *http.Request) slog.Attr {
 	return slog.String("by", cmp.Or(caller(r.Context()), r.RemoteAddr))
 }
 
-// equal reports whether the same tokens permit the same.
+// equal reports whether two sets of tokens grant the same permissions to the same secrets.
 func (t *Tokens) equal(other *Tokens) bool {
 	if t == nil || other == nil {
 		return t == other
@@ -137,7 +135,7 @@ func (t *Tokens) equal(other *Tokens) bool {
 	return reflect.DeepEqual(t.entries, other.entries)
 }
 
-// hashText finds a SHA-256 in hex.
+// hashText matches a SHA-256 in hex.
 var hashText = regexp.MustCompile("(?i)[0-9a-f]{64}")
 
 func parseEntry(line string) (entry, error) {
@@ -146,7 +144,7 @@ func parseEntry(line string) (entry, error) {
 		return entry{}, fmt.Errorf("%d fields; write NAME SCOPES SHA256HEX", len(fields))
 	}
 	if hashText.MatchString(fields[0]) || hashText.MatchString(fields[1]) {
-		// Errors name the first two fields, and go to the log.
+		// Errors quote only the first two fields, because they go to the log.
 		return entry{}, fmt.Errorf("a SHA-256 is not the third field; write NAME SCOPES SHA256HEX")
 	}
 	e := entry{name: fields[0]}
@@ -171,7 +169,8 @@ func parseEntry(line string) (entry, error) {
 	return e, nil
 }
 
-// mayServe reports whether a token is one of judge nodes of a pool. It is for all pools that its scopes name.
+// mayServe reports whether a token may be used by judge nodes of a pool. It is valid for all pools that its scopes
+// name.
 func (t *Tokens) mayServe(name, pool string) bool {
 	return t.grants(name, func(g grant) bool { return g.scope == Node && (g.pool == "" || g.pool == pool) })
 }
@@ -187,8 +186,7 @@ func (t *Tokens) grants(name string, what func(grant) bool) bool {
 	})
 }
 
-// find compares with every entry, so that the time it takes does not depend on
-// which entry matched, or how nearly.
+// find compares with every entry, so that its duration does not depend on which entry matched, or how closely.
 func (t *Tokens) find(token string) (found entry, ok bool) {
 	hash := sha256.Sum256([]byte(token))
 	for _, e := range t.entries {
@@ -199,8 +197,8 @@ func (t *Tokens) find(token string) (found entry, ok bool) {
 	return found, ok
 }
 
-// authorize returns the name of the caller, or why the request is refused. A
-// route without scopes is open to all.
+// authorize returns the name of the caller, or the reason why the request is refused. A route without scopes is open to
+// all.
 func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
 	if s.refused != "" && len(scopes) > 0 {
 		return "", problem("not-ready", "send it again when the operator has done that", "%s",
@@ -241,17 +239,16 @@ func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
 	)
 }
 
-// bearer is the token of a header. The name of its scheme may have any case
-// (RFC 9110, 11.1), and some clients write it in lower case.
+// bearer returns the token in a header. The name of the scheme may have any case (RFC 9110, 11.1), and some clients
+// write it in lower case.
 func bearer(header string) (token string, ok bool) {
 	scheme, token, ok := strings.Cut(header, " ")
 	token = strings.TrimLeft(token, " ")
 	return token, ok && token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
-// localHost protects a daemon without tokens. It listens on loopback only, but a
-// web page in a browser on this machine could reach it under a domain name that
-// resolves to 127.0.0.1 (DNS rebinding), and would then be same-origin.
+// localHost protects a daemon without tokens. It listens on loopback only, but a web page in a browser on this machine
+// could reach it under a domain name that resolves to 127.0.0.1 (DNS rebinding), and would be same-origin.
 func localHost(r *http.Request) error {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {

@@ -82,8 +82,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestUnauthorized holds that a caller can tell a token that is wrong from one
-// that did not arrive.
+// TestUnauthorized checks that a caller can distinguish a wrong token from a missing one.
 func TestUnauthorized(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Tokens = tokens(t) })
 	for _, tt := range []struct{ header, detail, challenge string }{
@@ -130,7 +129,8 @@ func TestTokenFileErrors(t *testing.T) {
 	}
 }
 
-// TestTokensOverlap: a name may have an old and a new secret at the same time, so that clients change one by one.
+// TestTokensOverlap checks that a name may have an old and a new secret at the same time, so that clients can change
+// one by one.
 func TestTokensOverlap(t *testing.T) {
 	two, err := ParseTokens(strings.NewReader("a submit,read " + digestText("old") + "\nb admin " + digestText("b") +
 		"\na submit,read " + digestText("new")))
@@ -148,8 +148,8 @@ func TestTokensOverlap(t *testing.T) {
 	}
 }
 
-// TestStreamsEndWithTheirTokens: other tokens, or the first ones, end streams that were opened before; the same tokens do
-// not.
+// TestStreamsEndWithTheirTokens checks that a change of tokens, or the first tokens, end existing streams, and that the
+// same tokens do not.
 func TestStreamsEndWithTheirTokens(t *testing.T) {
 	some, same := tokens(t), tokens(t)
 	other, err := ParseTokens(strings.NewReader("ann read " + digestText("x")))
@@ -172,8 +172,8 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 	}
 }
 
-// TestRefusing: a server that lacks the protection that it should have refuses what needs a scope, says why, and is not
-// ready.
+// TestRefusing checks that a server without its required protection refuses requests that need a scope, gives the
+// reason, and is not ready.
 func TestRefusing(t *testing.T) {
 	f := newFixture(t)
 	open := f.Server
@@ -195,8 +195,7 @@ func TestRefusing(t *testing.T) {
 	}
 }
 
-// TestWith: other limits and tokens hold for requests to come, and what was
-// queued is still known.
+// TestWith checks that new limits and tokens apply to later requests, and that queued jobs are still known.
 func TestWith(t *testing.T) {
 	f := newFixture(t)
 	small := `{"program": {"text": "x"}, "tests": [{"name": "1"}], "limits": {"cpu_time_ms": 2000}}`

@@ -35,7 +35,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, status, blobInfo{SHA256: digest, Size: int64(size)})
 }
 
-// checkLength refuses a body that cannot be a blob before it is read.
+// checkLength refuses a body that is too large for a blob before it is read.
 func (s *Server) checkLength(r *http.Request) error {
 	if most := int64(s.config.HTTP.MaxBlob); r.ContentLength > most {
 		return problem(
@@ -49,7 +49,7 @@ func (s *Server) checkLength(r *http.Request) error {
 	return nil
 }
 
-// getBlob serves GET and HEAD, whole or in ranges.
+// getBlob serves GET and HEAD, the whole blob or ranges.
 func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 	digest, err := digestOf(r)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("ETag", strconv.Quote(digest))
 	h.Set("Cache-Control", "private, max-age=31536000, immutable")
-	// A browser must never run what a contestant has sent.
+	// A browser must never execute what a contestant has submitted.
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", "attachment")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(info.Size())))

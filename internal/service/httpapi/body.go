@@ -18,10 +18,10 @@ import (
 // jobPart is the part of a multipart body that holds the JSON.
 const jobPart = "job"
 
-// maxParts bounds the files of one body: it is more than a job may name.
+// maxParts limits the files of one body to more than a job can name.
 const maxParts = 10_000
 
-// readJob reads a submission. aside accounts for the memory of the JSON.
+// readJob reads a submission. aside reserves memory for the JSON.
 func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (intake.Request, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCl
 	return intake.Request{Job: j, Findings: unfit}, err
 }
 
-// readStrict reads the body of a request that is no job.
+// readStrict reads the body of a request that is not a job.
 func readStrict[T any](s *Server, w http.ResponseWriter, r *http.Request) (T, error) {
 	aside := &room{memory: s.memory}
 	defer aside.release()
@@ -145,14 +145,14 @@ func (s *Server) readParts(
 	return sent, nil
 }
 
-// findingsOf returns the findings that an error has.
+// findingsOf returns the validation errors in err.
 func findingsOf(err error) (list jobspec.Errors) {
 	errors.As(err, &list)
 	return list
 }
 
-// untilGone is a body that fails once its request is cancelled, so that nothing is
-// decoded for a caller that has hung up.
+// untilGone is a body whose Read fails once its request is cancelled, so that nothing is decoded for a caller that has
+// disconnected.
 type untilGone struct {
 	ctx context.Context
 	io.Reader
@@ -166,8 +166,8 @@ func (u untilGone) Read(b []byte) (int, error) {
 	return u.Reader.Read(b)
 }
 
-// room is a body that reserves memory for what was read of it, not for its
-// announced length: a caller that never sends it would keep memory from others.
+// room is a body that reserves memory for the bytes read, not for the announced length: a caller that never sends the
+// body would keep memory from others.
 type room struct {
 	io.Reader
 	memory *semaphore.Weighted
@@ -190,8 +190,8 @@ func (r *room) Read(b []byte) (int, error) {
 
 func (r *room) release() { r.memory.Release(r.held) }
 
-// unreadable turns read errors into a problem, but for bodies that are too long,
-// for which there is no memory, or whose caller has hung up.
+// unreadable turns read errors into a problem, except for bodies that are too long, for which there is no memory, or
+// whose caller has disconnected.
 func unreadable(err error) error {
 	var (
 		tooLong *http.MaxBytesError
@@ -203,8 +203,7 @@ func unreadable(err error) error {
 	return problem("bad-request", "send the whole body", "read the body: %s", err)
 }
 
-// fromCaller marks the errors of reading a body, where one call reads and stores
-// it.
+// fromCaller marks errors of reading a body, for calls that both read and store it.
 type fromCaller struct{ io.Reader }
 
 // Read implements io.Reader.

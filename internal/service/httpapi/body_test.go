@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestRoomForBodies holds that the JSON of a job takes memory by its length, with
-// or without other parts, and that all of it is given back.
+// TestRoomForBodies checks that the JSON of a job reserves memory for its length, with or without other parts, and that
+// all of it is released.
 func TestRoomForBodies(t *testing.T) {
 	const asks = `{"program": {"part": "prog"}, "tests": [{"name": "1"}]}`
 	var body bytes.Buffer
@@ -26,7 +26,7 @@ func TestRoomForBodies(t *testing.T) {
 	for _, tt := range []struct {
 		name, kind, body string
 		room             int
-		want             string // "" is accepted
+		want             string // "" means accepted
 	}{
 		{"JSON", "application/json", small, len(small), ""},
 		{"JSON without room", "application/json", small, len(small) - 1, "not-ready"},
@@ -56,8 +56,7 @@ func TestRoomForBodies(t *testing.T) {
 	}
 }
 
-// TestCallersWhoSendNothing holds that a body which was announced and does not
-// come takes nothing from other callers.
+// TestCallersWhoSendNothing checks that a body that is announced but not sent takes no memory from other callers.
 func TestCallersWhoSendNothing(t *testing.T) {
 	const form = "multipart/form-data; boundary=b"
 	for _, tt := range []struct{ name, headers string }{
@@ -73,7 +72,7 @@ func TestCallersWhoSendNothing(t *testing.T) {
 				c := w.send(
 					"PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" + tt.headers + "\r\n",
 				)
-				// 100 Continue is sent when the server begins to read.
+				// The server sends 100 Continue when it starts to read.
 				if line, err := bufio.NewReader(c).ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
 					t.Fatalf("%q, %v", line, err)
 				}
@@ -85,7 +84,7 @@ func TestCallersWhoSendNothing(t *testing.T) {
 	}
 }
 
-// counter counts what is read of a body.
+// counter counts the bytes read from a body.
 type counter struct {
 	io.Reader
 	read int
@@ -98,8 +97,8 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestUselessBodies holds that a body is read only until it is known to be
-// useless: the rest costs time and memory, whether its sender waits or not.
+// TestUselessBodies checks that a body is read only until it is known to be invalid: the rest costs time and memory,
+// whether or not its sender waits.
 func TestUselessBodies(t *testing.T) {
 	const most = 4 << 20
 	long := strings.Repeat("[1,2],", most/8)
@@ -152,8 +151,8 @@ func TestUselessBodies(t *testing.T) {
 	}
 }
 
-// readerFunc is a Reader.
+// readerFunc is an io.Reader that calls a function.
 type readerFunc func([]byte) (int, error)
 
-// Read calls it.
+// Read implements io.Reader.
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }

@@ -12,7 +12,8 @@ import (
 	"judged/internal/api"
 )
 
-// TestUnknownKeys holds that a package with many unknown keys is refused, and of some only the first are findings.
+// TestUnknownKeys checks that a package with many unknown keys is refused, and that for a few keys the first are
+// reported.
 func TestUnknownKeys(t *testing.T) {
 	for _, n := range []int{400, 60_000} {
 		f := newFixture(t, func(o *Options) { o.Blobs, o.Config.HTTP.MaxBlob = openBlobs(t.TempDir(), 4<<20), 4<<20 })
@@ -33,7 +34,7 @@ func TestUnknownKeys(t *testing.T) {
 	}
 }
 
-// leavers are blobs whose caller hangs up when one is looked for.
+// leavers is a blob store whose caller disconnects when a blob is looked up.
 type leavers struct {
 	Blobs
 	leave func()
@@ -44,7 +45,8 @@ func (l leavers) Path(digest string) (string, error) {
 	return l.Blobs.Path(digest)
 }
 
-// TestPackageOfACallerWhoHangsUp holds that a package is not read for a caller who is gone, and keeps nobody waiting.
+// TestPackageOfACallerWhoHangsUp checks that a package is not read for a caller that has disconnected, and does not
+// block others.
 func TestPackageOfACallerWhoHangsUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -63,7 +65,7 @@ func TestPackageOfACallerWhoHangsUp(t *testing.T) {
 	}
 }
 
-// TestMissingBlobsAreBounded names many blobs that are not stored, and one of them often.
+// TestMissingBlobsAreBounded checks a job with many missing blobs, one of them named often.
 func TestMissingBlobsAreBounded(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Config.HTTP.MaxBody = 1 << 20 })
 	for n, want := range map[int]int{1: 1, 100: 100, 300: 101} {
@@ -79,7 +81,7 @@ func TestMissingBlobsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLabelsOfFilters holds that no filter has more labels than a job: each is a query.
+// TestLabelsOfFilters checks that a filter has at most as many labels as a job: each is a query.
 func TestLabelsOfFilters(t *testing.T) {
 	f := newFixture(t)
 	values, labels := url.Values{}, []string{}

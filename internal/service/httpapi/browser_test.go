@@ -18,9 +18,8 @@ import (
 	"judged/internal/testkit/browser"
 )
 
-// TestPageInABrowser opens the page as people do: with a token, on a phone and
-// on a screen. Nothing is cut, jobs are links, and what needs a token gets it.
-// go test -artifacts keeps the pictures.
+// TestPageInABrowser opens the page with a token, on a phone and on a screen. It checks that nothing is cut off, that
+// jobs are links, and that requests have the token where they need one. go test -artifacts keeps the screenshots.
 func TestPageInABrowser(t *testing.T) {
 	tab := browser.Open(t)
 	const token = "a token of the test"
@@ -79,7 +78,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
-// fleetNodes are nodes of a front.
+// fleetNodes provides the nodes of a front.
 type fleetNodes struct{ *front.Registry }
 
 func (fleetNodes) Nodes(context.Context) ([]api.Node, error) {
@@ -99,7 +98,7 @@ func (fleetNodes) Pools(context.Context, jobs.Depths) ([]api.Pool, error) {
 
 func (fleetNodes) OpenScreen(context.Context, string) error { return front.ErrUnknownPool }
 
-// TestPageOfAFront shows pools and nodes, and nothing that a front does not have.
+// TestPageOfAFront checks that the page shows pools and nodes, and nothing that a front does not have.
 func TestPageOfAFront(t *testing.T) {
 	tab := browser.Open(t)
 	f := newFixture(t, func(o *Options) {
@@ -116,8 +115,7 @@ func TestPageOfAFront(t *testing.T) {
 	tab.Wait(`document.getElementById("part-doctor").hidden && document.getElementById("notice").textContent === ""`)
 }
 
-// nothingCut: the page itself does not scroll sideways; a table may, in a
-// separate container.
+// nothingCut checks that the page itself does not scroll sideways; a table may, in its own container.
 func nothingCut(t *testing.T, tab *browser.Tab, width int, name string) {
 	t.Helper()
 	var wide, inner int
@@ -128,7 +126,7 @@ func nothingCut(t *testing.T, tab *browser.Tab, width int, name string) {
 	}
 }
 
-// allShown: no cell reaches beyond the window.
+// allShown checks that no cell extends beyond the window.
 func allShown(t *testing.T, tab *browser.Tab, width int, cells string) {
 	t.Helper()
 	var cut []string
@@ -155,8 +153,7 @@ func wantText(t *testing.T, tab *browser.Tab, want string) {
 
 var longID = "contest-2026-11-problem-k-team-0017-attempt-3-" + strings.Repeat("x", 40)
 
-// longReport has cells of every kind that does not fit: long words, long
-// sentences, many CPUs.
+// longReport returns a report with cells of every kind that is too wide: long words, long sentences, many CPUs.
 func longReport() api.DoctorReport {
 	cpus := strings.TrimSuffix(strings.Repeat("11,13,15-19,", 20), ",")
 	r := api.DoctorReport{Schema: 1, Version: "v1.2.3", Host: api.DoctorHostSummary{Name: "judge-7"}}

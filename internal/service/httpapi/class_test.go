@@ -6,8 +6,8 @@ import (
 	"judged/internal/client"
 )
 
-// TestEveryProblemHasAClass: who adds an answer decides whether the same request may succeed later. A judge node keeps
-// what is passing or barred, and replaces what is refused.
+// TestEveryProblemHasAClass checks that every problem has a class, which says whether the same request may succeed
+// later. A judge node resends a report after a passing or barred problem, and replaces it after a refusal.
 func TestEveryProblemHasAClass(t *testing.T) {
 	classes := map[client.Class][]string{
 		client.Passing: {"queue-full", "internal", "not-ready", "temporary-failure", "no-space"},

@@ -11,7 +11,7 @@ import (
 	"judged/internal/api"
 )
 
-// heartbeat keeps proxies and readers from closing a silent connection.
+// heartbeat is the interval of comments that keep proxies and readers from closing a silent connection.
 const heartbeat = 15 * time.Second
 
 const eventStream = "text/event-stream"
@@ -45,8 +45,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request) error {
 			if ctx.Err() != nil {
 				return problem("not-ready", "try again later", "judged is stopping").retryAfter(retryNotReady)
 			}
-			// The caller has all events. A browser's EventSource reconnects
-			// after a stream that ends; 204 stops it.
+			// The caller has all events. A browser's EventSource reconnects after a stream ends; status 204 stops it.
 			s.write(w, http.StatusNoContent, nil)
 			return nil
 		}
@@ -104,7 +103,7 @@ func (s *Server) pump(ctx context.Context, id string, after uint64) (<-chan api.
 
 func (s *Server) stream(w http.ResponseWriter, first *api.Event, events <-chan api.Event, failed <-chan error) error {
 	w.Header().Set("Content-Type", eventStream)
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer events
 	out := eventWriter{w: w, control: http.NewResponseController(w), time: s.transferTime}
 	w.WriteHeader(http.StatusOK)
 	out.comment("judged")
@@ -117,8 +116,7 @@ func (s *Server) stream(w http.ResponseWriter, first *api.Event, events <-chan a
 		select {
 		case e, ok := <-events:
 			if !ok {
-				// The status is sent. A stream that ends early makes the reader
-				// reconnect.
+				// The status has been sent. A stream that ends early makes the reader reconnect.
 				if err := <-failed; err != nil {
 					s.log.Error("read events", "error", err)
 				}
@@ -132,11 +130,11 @@ func (s *Server) stream(w http.ResponseWriter, first *api.Event, events <-chan a
 	return nil
 }
 
-// eventWriter writes server-sent events. After an error it writes nothing.
+// eventWriter writes server-sent events. After an error it writes nothing more.
 type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	time    func(size int64) time.Duration // that a reader may take; the last event has a whole report
+	time    func(size int64) time.Duration // time that a reader may take; the last event has a whole report
 	err     error
 }
 

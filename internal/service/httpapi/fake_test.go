@@ -25,18 +25,18 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// fakeJobs is a store in memory. It has no rejudgings.
+// fakeJobs is an in-memory store. It has no rejudgings.
 type fakeJobs struct {
 	Jobs
 	mu       sync.Mutex
 	records  map[string]jobs.Record
-	most     int   // jobs that may wait
-	fail     error // of Put
+	most     int   // maximum number of queued jobs
+	fail     error // returned by Put
 	putting  func()
 	events   map[string][]api.Event
 	changed  chan struct{} // closed and replaced with every change
 	problems map[string]api.Problem
-	waiters  sync.Map // ids that somebody began to wait for
+	waiters  sync.Map // IDs that a caller has started to wait for
 }
 
 func newFakeJobs() *fakeJobs {
@@ -76,7 +76,7 @@ func (f *fakeJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, boo
 	return r, true, nil
 }
 
-// queued is how many jobs wait.
+// queued returns the number of queued jobs.
 func (f *fakeJobs) queued() (n int) {
 	for _, r := range f.records {
 		if r.Report.State == api.Queued {
@@ -189,7 +189,7 @@ func (f *fakeJobs) Wait(ctx context.Context, id string) (api.Report, error) {
 	}
 }
 
-// waiting reports whether somebody has waited for a job that had not ended.
+// waiting reports whether a caller has waited for a job that had not ended.
 func (f *fakeJobs) waiting(id string) bool {
 	_, ok := f.waiters.LoadAndDelete(id)
 	return ok
@@ -238,7 +238,7 @@ func digestText(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// fixture is a Server over fakes, and what it stands on.
+// fixture is a Server with fakes, and its parts.
 type fixture struct {
 	*Server
 	jobs   *fakeJobs
@@ -248,7 +248,7 @@ type fixture struct {
 	logged *bytes.Buffer
 }
 
-// poolSlots are slots that nobody examines.
+// poolSlots provides slots without a monitor.
 type poolSlots struct{ *slots.Pool }
 
 func (p poolSlots) Drain(cpus cpuset.Set, reason string) error {
@@ -265,7 +265,7 @@ func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 func openBlobs(dir string, most units.Bytes) *blobs.Store {
 	s, err := blobs.Open(dir, most)
 	if err != nil {
-		panic(err) // the folder is a temporary one of the test
+		panic(err) // the folder is temporary
 	}
 	return s
 }
@@ -297,7 +297,7 @@ func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// ask sends one request. Headers are "Name: value".
+// ask sends a request. Headers have the form "Name: value".
 func (f *fixture) ask(method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Host = "127.0.0.1:8080"
@@ -315,7 +315,7 @@ func (f *fixture) submit(method, target, body string, headers ...string) *httpte
 	return f.ask(method, target, body, append(headers, "Content-Type: application/json")...)
 }
 
-// answer decodes a body.
+// answer decodes the body of a response.
 func answer[T any](t *testing.T, w *httptest.ResponseRecorder) T {
 	t.Helper()
 	var v T
@@ -325,7 +325,7 @@ func answer[T any](t *testing.T, w *httptest.ResponseRecorder) T {
 	return v
 }
 
-// wantProblem checks that w is the problem of this kind, complete.
+// wantProblem checks that w is a complete problem of this kind.
 func wantProblem(t *testing.T, w *httptest.ResponseRecorder, kind string) Problem {
 	t.Helper()
 	p := answer[Problem](t, w)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzRequest answers whatever net/http takes for a request. The answer is JSON,
-// never judged's own failure, and what it accepts is recorded and queued.
+// FuzzRequest sends any request that net/http accepts, and checks that the response is JSON and not an internal error,
+// and that accepted jobs are stored and queued.
 func FuzzRequest(f *testing.F) {
 	for _, line := range []string{
 		"GET /v1/jobs?label=a%3Db&limit=5&state=done HTTP/1.1", "GET /v1/jobs/%2e%2e HTTP/1.1",
@@ -50,7 +50,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzMultipart sends any body in parts.
+// FuzzMultipart sends any multipart body.
 func FuzzMultipart(f *testing.F) {
 	part := func(header, content string) string { return "--b\r\n" + header + "\r\n\r\n" + content + "\r\n" }
 	form := func(name string) string { return `Content-Disposition: form-data; name="` + name + `"` }
@@ -70,7 +70,7 @@ func FuzzMultipart(f *testing.F) {
 	})
 }
 
-// holdAnswer holds what is true of all answers. The blobs of all lie in dir.
+// holdAnswer checks what holds for all responses. All blobs are stored in dir.
 func holdAnswer(t *testing.T, dir string, r *http.Request) {
 	t.Helper()
 	s := newFixtureIn(dir)
@@ -98,8 +98,7 @@ func holdAnswer(t *testing.T, dir string, r *http.Request) {
 	}
 }
 
-// FuzzParseTokens holds that a file of tokens gives what it says or an error
-// that names a line and no hash.
+// FuzzParseTokens checks that a token file yields its tokens, or an error that names a line and contains no hash.
 func FuzzParseTokens(f *testing.F) {
 	f.Add(tokenFile + digestText("x"))
 	f.Add("a read " + digestText("x") + "\nb admin,submit " + digestText("y"))

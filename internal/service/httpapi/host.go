@@ -51,7 +51,7 @@ func (s *Server) undrainSlot(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// changeSlot changes a slot and answers with the new state of all slots.
+// changeSlot changes a slot and responds with the new state of all slots.
 func (s *Server) changeSlot(w http.ResponseWriter, r *http.Request, change func(cpuset.Set) error) error {
 	cpus, err := cpuset.Parse(r.PathValue("cpus"))
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Server) changeSlot(w http.ResponseWriter, r *http.Request, change func(
 	return s.getSlots(w, r)
 }
 
-// queueDepth is the number of waiting jobs of all pools by priority.
+// queueDepth is the number of waiting jobs in all pools by priority.
 type queueDepth struct {
 	Waiting map[api.Priority]int `json:"waiting"`
 	Total   int                  `json:"total"`
@@ -110,7 +110,7 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// health is the answer of /healthz: a daemon that answers is alive.
+// health is the response of /healthz: a daemon that responds is alive.
 type health struct {
 	Alive bool `json:"alive"`
 }

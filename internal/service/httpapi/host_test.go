@@ -57,8 +57,8 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// A body of unknown length meets the bound of the store, one that is cut off is
-// the caller's fault, and neither leaves a blob.
+// TestBlobStreams checks that a body of unknown length is subject to the limit of the store, that a truncated body is
+// the caller's error, and that neither leaves a blob.
 func TestBlobStreams(t *testing.T) {
 	f := newFixture(t)
 	for _, tt := range []struct {
@@ -190,7 +190,7 @@ func TestPageRunsOnlyItself(t *testing.T) {
 			t.Errorf("the page has %q", outside)
 		}
 	}
-	// What it asks for, exists.
+	// The job asks for something that exists.
 	if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != 202 {
 		t.Fatalf("submit: status %d", w.Code)
 	}

@@ -12,8 +12,7 @@ import (
 
 var idText = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// newID returns a new id of 26 characters. Ids sort by their time in milliseconds;
-// 80 random bits make them unique.
+// newID returns a new ID of 26 characters. IDs sort by their time in milliseconds; 80 random bits make them unique.
 func newID(now time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
@@ -21,11 +20,10 @@ func newID(now time.Time) string {
 	return idText.EncodeToString(b[:])
 }
 
-// keyedID derives a job's id from the caller and the Idempotency-Key, so that the
-// keys need no table.
+// keyedID derives a job's ID from the caller and the Idempotency-Key, so that the keys need no table.
 func keyedID(caller, key string) string { return jobs.OwnID("key", caller+"\x00"+key) }
 
-// oldKeyedID is the id of before, which any caller may have given to a job.
+// oldKeyedID returns the ID that earlier versions derived. Any caller may have given it to a job.
 func oldKeyedID(caller, key string) string {
 	sum := sha256.Sum256([]byte(caller + "\x00" + key))
 	return "key-" + idText.EncodeToString(sum[:20])

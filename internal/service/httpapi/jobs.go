@@ -13,7 +13,7 @@ import (
 	"judged/internal/api"
 )
 
-// getJob answers with the report, with wait= once the job has ended or the time is over.
+// getJob responds with the report; with wait=, once the job has ended or the time has passed.
 func (s *Server) getJob(w http.ResponseWriter, r *http.Request) error {
 	wait, err := waitOf(r)
 	if err != nil {
@@ -37,8 +37,7 @@ func (s *Server) report(ctx context.Context, id string, wait time.Duration) (api
 	return s.jobs.Wait(polling, id)
 }
 
-// writeReport adds an ETag to final reports, and answers 304 to callers that have
-// it.
+// writeReport adds an ETag to final reports, and responds with 304 to callers that have the report.
 func (s *Server) writeReport(w http.ResponseWriter, r *http.Request, report api.Report) error {
 	if !report.State.Final() {
 		return s.writeJSON(w, http.StatusOK, report)

@@ -54,7 +54,7 @@ func TestFinalReportsHaveAnETag(t *testing.T) {
 
 func TestLongPoll(t *testing.T) {
 	f := queued(t)
-	// Over a listener: the deadlines of connections are part of it.
+	// Uses a listener, because the deadlines of connections are tested too.
 	server := httptest.NewServer(f)
 	defer server.Close()
 	get := func(query string) (string, error) {
@@ -107,7 +107,7 @@ func TestListJobs(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	f := queued(t)
-	for range 2 { // again: the same answer
+	for range 2 { // the second time with the same response
 		w := f.ask("DELETE", "/v1/jobs/a", "")
 		if w.Code != 200 || answer[api.Report](t, w).State != api.CancelledState {
 			t.Errorf("status %d %s", w.Code, w.Body)
@@ -133,7 +133,7 @@ func TestEvents(t *testing.T) {
 		`data: {"seq":2,"job":"a","type":"running","at":"2026-11-20T12:00:00Z","cpus":"2"}`+"\n" {
 		t.Errorf("first event %q", got)
 	}
-	// The reader has seen an event, so the next ones arrive live.
+	// The reader has received an event, so the next ones arrive live.
 	f.jobs.tell("a", api.Done, api.Event{Type: api.EventDone, At: noon})
 	if got := <-lines; !strings.HasPrefix(got, "id: 3\nevent: done\n") {
 		t.Errorf("second event %q", got)
@@ -155,7 +155,7 @@ func TestEvents(t *testing.T) {
 	wantProblem(t, f.ask("GET", "/v1/jobs/b/events", ""), "not-found")
 }
 
-// follow sends the events of a stream until it ends, without comments.
+// follow returns a channel with the events of a stream, without comments.
 func follow(t *testing.T, url, lastID string) <-chan string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)

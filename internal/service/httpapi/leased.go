@@ -13,15 +13,15 @@ type leasedJob struct {
 	pool string
 }
 
-// leases are jobs that nodes have taken here: what they report is checked against them. It is a cache. A job never
-// changes, nor does its pool during an attempt.
+// leases caches the jobs that nodes have taken here, to validate their reports. A job never changes, nor does its pool
+// during an attempt.
 type leases struct {
 	mu    sync.Mutex // guards the rest
 	all   map[api.Lease]leasedJob
-	tests int // of all jobs: most of their size
+	tests int // of all jobs: they are most of its size
 }
 
-// maxLeases and maxLeasedTests bound the cache; a fleet has fewer slots. A test takes about 300 bytes.
+// maxLeases and maxLeasedTests limit the cache; a fleet has fewer slots. A test takes about 300 bytes.
 const (
 	maxLeases      = 2048
 	maxLeasedTests = 100_000
@@ -41,7 +41,7 @@ func (c *leases) note(l api.Lease, j leasedJob) {
 	c.tests += len(j.job.Tests)
 }
 
-// drop is called with the lock.
+// drop deletes a lease. The caller must hold mu.
 func (c *leases) drop(l api.Lease) {
 	c.tests -= len(c.all[l].job.Tests)
 	delete(c.all, l)
@@ -60,7 +60,7 @@ func (c *leases) forget(l api.Lease) {
 	c.drop(l)
 }
 
-// leasedJob finds a job that another front may have given to its node.
+// leasedJob returns a leased job, which another front may have given to its node.
 func (s *Server) leasedJob(ctx context.Context, l api.Lease) (leasedJob, error) {
 	if j, found := s.leases.find(l); found {
 		return j, nil
@@ -70,13 +70,13 @@ func (s *Server) leasedJob(ctx context.Context, l api.Lease) (leasedJob, error) 
 		return leasedJob{}, err
 	}
 	j := leasedJob{rec.Job, rec.Pool}
-	if !rec.Report.State.Final() { // else it is a report that comes again
+	if !rec.Report.State.Final() { // otherwise it is a repeated report
 		s.leases.note(l, j)
 	}
 	return j, nil
 }
 
-// invalidReport refuses what cannot be true of a job. The node ends the job as IE with this reason.
+// invalidReport returns the problem for a report that cannot be true. The node ends the job as IE with this reason.
 func invalidReport(h api.Hold, reason error) error {
 	p := problem("invalid-report", "look at the judge node: it runs another version of judged, or has been tampered with",
 		"invalid report of node %q: %s", h.Node, reason)
@@ -84,7 +84,7 @@ func invalidReport(h api.Hold, reason error) error {
 	return p
 }
 
-// vouch puts in place of what a node says what the lease and the registry know.
+// vouch replaces what a node reports about itself with what the lease and the registry record.
 func (s *Server) vouch(ctx context.Context, q *api.FinishRequest, j leasedJob) error {
 	host := api.HostReport{Name: q.Node}
 	if q.Report.Host != nil {
@@ -103,6 +103,6 @@ func (s *Server) vouch(ctx context.Context, q *api.FinishRequest, j leasedJob) e
 	if j.job.Problem != "" {
 		rep.Problem = &api.ProblemVersion{ID: j.job.Problem, Version: j.job.ProblemVersion}
 	}
-	rep.Screening, rep.CrossCheck, rep.Rejudging = nil, nil, nil // are decided here
+	rep.Screening, rep.CrossCheck, rep.Rejudging = nil, nil, nil // these are decided here
 	return nil
 }

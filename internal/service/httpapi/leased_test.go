@@ -7,7 +7,7 @@ import (
 	"judged/internal/api"
 )
 
-// TestLeases: the cache is bounded by jobs and by their tests, and counts each job once.
+// TestLeases checks that the cache is limited by the number of jobs and of their tests, and counts each job once.
 func TestLeases(t *testing.T) {
 	for _, tests := range []int{0, 1, 1000, maxLeasedTests} {
 		c := &leases{all: map[api.Lease]leasedJob{}}
@@ -16,7 +16,7 @@ func TestLeases(t *testing.T) {
 		for n := range 2 * maxLeases {
 			l := api.Lease{ID: fmt.Sprint(n), Attempt: 1}
 			c.note(l, j)
-			c.note(l, j) // as after an answer that was lost
+			c.note(l, j) // as after a lost response
 			if _, found := c.find(l); !found {
 				t.Fatalf("job %d with %d tests is not there", n, tests)
 			}

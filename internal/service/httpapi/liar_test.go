@@ -16,8 +16,9 @@ import (
 	"judged/internal/jobs"
 )
 
-// TestReportOfALiar: what a node says about itself is replaced by what the front knows, and what cannot be true of the
-// job ends it as IE that names the node. Each front has to read the job that another one has given to the node.
+// TestReportOfALiar checks that what a node reports about itself is replaced by what the front records, and that a
+// report that cannot be true ends the job as IE that names the node. Each front has to read the job that the other one
+// has given to the node.
 func TestReportOfALiar(t *testing.T) {
 	store := openStore(t)
 	front, other := frontWith(t, store, 64<<20), frontWith(t, store, 64<<20)
@@ -95,7 +96,7 @@ func TestReportOfALiar(t *testing.T) {
 	}
 }
 
-// TestRequestsOfALiar: requests beyond all reason are refused, and change nothing.
+// TestRequestsOfALiar checks that absurd requests are refused and change nothing.
 func TestRequestsOfALiar(t *testing.T) {
 	store := openStore(t)
 	front := frontWith(t, store, 64<<20)
@@ -115,7 +116,7 @@ func TestRequestsOfALiar(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A wait that overflows when it is converted is the longest one, not none.
+	// A wait that overflows in the conversion becomes the longest wait, not zero.
 	answer, err := take(api.TakeRequest{Width: 1, CPUs: "2", WaitMS: 1 << 62})
 	if err != nil || answer.Work == nil {
 		t.Fatalf("take: %+v, %v", answer, err)
@@ -158,7 +159,7 @@ func TestRequestsOfALiar(t *testing.T) {
 	if err != nil || rec.Report.State != api.Running || len(rec.Report.Tests) != 0 {
 		t.Errorf("the job is %s with %d tests, %v", rec.Report.State, len(rec.Report.Tests), err)
 	}
-	// What is refused can be said otherwise: the job is still the node's.
+	// After a refused request the node still holds the job and can send another one.
 	if _, err := client.Post[api.Nothing](t.Context(), front, "/v1/work/return", api.ReturnRequest{Hold: hold,
 		DelayMS: 60_000, Uncounted: true}, 0); err != nil {
 		t.Error(err)

@@ -15,29 +15,29 @@ import (
 // runs need descriptors too.
 const Connections = 8192
 
-// The strangers at one address may have an eighth of the connections, and those of a burst half of them: each has
-// strangerGrace to be authorized.
+// Clients at one address whose connections were never authorized ("strangers") may use an eighth of the connections,
+// and in a burst half of them: each connection has strangerGrace to be authorized.
 const (
 	strangersShare = 8
 	burstShare     = 2
 	strangerGrace  = time.Second
 )
 
-// strangerIdle is how long the connection of a stranger may stay open between two requests. Clients and proxies that
-// close idle connections after 90 s or less, as Go's client and nginx do, never lose a request. The header Keep-Alive
-// has strangerTold.
+// strangerIdle is how long a stranger's connection may stay open between two requests. Clients and proxies that close
+// idle connections after 90 s or less, such as Go's client and nginx, never lose a request. The Keep-Alive header has
+// strangerTold.
 const (
 	strangerIdle = strangerTold + 10*time.Second
 	strangerTold = 90 * time.Second
 )
 
-// Limit makes a server keep at most n connections open, and returns the listener to serve. Package netutil can only let
-// further callers wait, so silent connections would keep all others out.
+// Limit makes a server keep at most n connections open, and returns the listener to serve. Package netutil can only
+// make further callers wait, so silent connections would keep everyone else out.
 //
-// The caller of a connection is a stranger until a request on it was authorized. Strangers at one address have a part of
-// the n connections, and one that is idle is closed after strangerIdle. Where one connection is too many, another one is
-// closed: the stranger that was idle for longest, else a stranger with a request, else the one that was idle for longest
-// of the others. When all have requests that are authorized, callers wait until one ends.
+// The caller of a connection is a stranger until a request on it has been authorized. Strangers at one address have a
+// share of the n connections, and an idle one is closed after strangerIdle. To make room for a new connection, another
+// one is closed: the stranger that has been idle for longest, otherwise a stranger with a request, otherwise the caller
+// that has been idle for longest. If all have authorized requests, new callers wait until one ends.
 func Limit(server *http.Server, l *net.TCPListener, n int) net.Listener {
 	c := &crowd{most: n, idle: strangerIdle, grace: strangerGrace, open: map[*member]bool{},
 		strangers: map[netip.Prefix]int{}, room: make(chan struct{}, 1)}
@@ -48,7 +48,7 @@ func Limit(server *http.Server, l *net.TCPListener, n int) net.Listener {
 	return &limited{TCPListener: l, crowd: c, closed: make(chan struct{})}
 }
 
-// crowd is the open connections of a server.
+// crowd is the set of open connections of a server.
 type crowd struct {
 	most        int
 	idle, grace time.Duration
@@ -59,7 +59,7 @@ type crowd struct {
 	strangers map[netip.Prefix]int // of open, by address
 }
 
-// member is a connection of a crowd. It embeds TCPConn because net/http uses methods that net.Conn lacks to send files
+// member is a connection in a crowd. It embeds TCPConn because net/http uses methods that net.Conn lacks to send files
 // and to half-close.
 type member struct {
 	*net.TCPConn
@@ -67,8 +67,8 @@ type member struct {
 	from  netip.Prefix
 	leave func()
 
-	known bool      // a request was authorized
-	busy  bool      // it has a request
+	known bool      // a request has been authorized
+	busy  bool      // a request is in progress
 	since time.Time // when busy changed
 	alarm *time.Timer
 }
@@ -81,7 +81,7 @@ func (m *member) Close() error {
 
 type memberKey struct{}
 
-// memberOf is the member below a connection of net/http, or nil.
+// memberOf returns the member that a connection of net/http wraps, or nil.
 func memberOf(conn net.Conn) *member {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
@@ -90,7 +90,7 @@ func memberOf(conn net.Conn) *member {
 	return m
 }
 
-// authorized notes that the caller of a request is no stranger.
+// authorized records that the caller of a request is no stranger.
 func authorized(ctx context.Context) {
 	if m, _ := ctx.Value(memberKey{}).(*member); m != nil {
 		m.crowd.know(m)
@@ -106,14 +106,14 @@ func (c *crowd) know(m *member) {
 	}
 }
 
-// forget counts a stranger less. The caller holds mu.
+// forget decrements the number of strangers of an address. The caller must hold mu.
 func (c *crowd) forget(from netip.Prefix) {
 	if c.strangers[from]--; c.strangers[from] == 0 {
 		delete(c.strangers, from)
 	}
 }
 
-// note is the hook ConnState of http.Server.
+// note implements the ConnState hook of http.Server.
 func (c *crowd) note(conn net.Conn, state http.ConnState) {
 	m := memberOf(conn)
 	if m == nil || state != http.StateActive && state != http.StateIdle {
@@ -150,7 +150,7 @@ func wakeUp(c chan struct{}) {
 	}
 }
 
-// enter makes a connection a member. It returns false if there is no room, else the member to close for it, if any.
+// enter adds a connection. It returns false if there is no room, and otherwise the member to close for it, if any.
 func (c *crowd) enter(m *member) (entered bool, instead *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *crowd) enter(m *member) (entered bool, instead *member) {
 	return true, instead
 }
 
-// longest is the member to close of those that may be. The caller holds mu.
+// longest returns the member to close among those that may allows. The caller must hold mu.
 func (c *crowd) longest(may func(*member) bool) (found *member) {
 	rank := func(m *member) int {
 		switch {
@@ -192,7 +192,7 @@ func (c *crowd) longest(may func(*member) bool) (found *member) {
 	return found
 }
 
-// drop forgets a member that is closed. The caller holds mu.
+// drop removes a closed member. The caller must hold mu.
 func (c *crowd) drop(m *member) {
 	if !c.open[m] {
 		return
@@ -217,7 +217,7 @@ func (c *crowd) newMember(conn *net.TCPConn) *member {
 	return m
 }
 
-// addressOf is what counts as one address: of IPv6 the network, in which a host has as many addresses as it likes.
+// addressOf returns what counts as one address: for IPv6 the network, in which a host can use any number of addresses.
 func addressOf(remote net.Addr) netip.Prefix {
 	tcp, ok := remote.(*net.TCPAddr)
 	if !ok {

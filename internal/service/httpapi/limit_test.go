@@ -17,7 +17,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// guarded is a server with tokens that keeps few connections.
+// guarded returns a server with tokens and few connections.
 func guarded(t *testing.T, n int) *wire {
 	f := newFixture(t, func(o *Options) { o.Log, o.Tokens = nil, tokens(t) })
 	w := serveWire(t, f, n)
@@ -25,7 +25,7 @@ func guarded(t *testing.T, n int) *wire {
 	return w
 }
 
-// from connects from an address of this machine, 127.0.0.N, and sends text.
+// from connects from 127.0.0.N and sends text.
 func (w *wire) from(n int, text string) net.Conn {
 	w.t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(n))}}
@@ -41,7 +41,7 @@ func (w *wire) from(n int, text string) net.Conn {
 	return c
 }
 
-// status reads one answer.
+// status reads one response and returns its status.
 func (w *wire) status(c net.Conn) int {
 	w.t.Helper()
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -61,7 +61,7 @@ func gone(t *testing.T, c net.Conn) {
 	}
 }
 
-// members are the connections that have a request, or those that have none.
+// members returns the connections with a request, or those without one.
 func (c *crowd) members(busy ...bool) (all []member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,13 +73,13 @@ func (c *crowd) members(busy ...bool) (all []member) {
 	return all
 }
 
-// settled waits until no connection has a request: an answer is read before the server is done.
+// settled waits until no connection has a request: a client receives a response before the server has finished it.
 func (w *wire) settled() {
 	w.t.Helper()
 	testkit.WaitFor(w.t, patience, "the end of all requests", func() bool { return len(w.crowd.members(true)) == 0 })
 }
 
-// kept fails if the server has closed a connection: it still answers.
+// kept checks that the server has not closed a connection by sending a request on it.
 func (w *wire) kept(c net.Conn, request string) {
 	w.t.Helper()
 	if _, err := io.WriteString(c, request); err != nil {
@@ -97,8 +97,8 @@ const (
 	slow   = "PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
 )
 
-// TestStrangersKeepNobodyOut fills a server from one address and from many, with connections that were never
-// authorized. A caller with a token gets in, and stays.
+// TestStrangersKeepNobodyOut fills a server with unauthorized connections from one address and from many. It checks
+// that a caller with a token can connect and stays connected.
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	for name, text := range map[string]string{"silent": silent, "open route": open, "wrong token": wrong, "half": "GET",
 		"body without a token": slow} {
@@ -114,7 +114,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 					last = w.from(1+i%addresses, text)
 				}
 				if text == open || text == wrong {
-					w.status(last) // the newest stranger is answered, too
+					w.status(last) // the newest stranger gets a response too
 				}
 				if got := w.status(w.from(1, right)); got != 200 {
 					t.Errorf("status %d for a caller with a token at the address of strangers", got)
@@ -128,8 +128,8 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// TestOneAddressLeavesRoom holds that strangers at one address close each other's connections, not those of strangers
-// elsewhere.
+// TestOneAddressLeavesRoom checks that strangers at one address only replace each other's connections, not those of
+// strangers elsewhere.
 func TestOneAddressLeavesRoom(t *testing.T) {
 	w := guarded(t, 40)
 	elsewhere := w.from(2, open)
@@ -149,8 +149,8 @@ func TestOneAddressLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestBurst has many callers who connect at the same time. Each has time to be authorized, but those at one address
-// leave half of the connections, so that strangers at other addresses keep theirs.
+// TestBurst opens many connections at the same time. It checks that each has time to be authorized, and that those at
+// one address leave half of the connections, so that strangers at other addresses keep theirs.
 func TestBurst(t *testing.T) {
 	w := guarded(t, 40)
 	w.crowd.grace = patience
@@ -176,8 +176,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreBounded holds that callers with tokens close the connection that was idle for longest, and wait when
-// none is idle.
+// TestConnectionsAreBounded checks that a caller with a token replaces the connection that has been idle for longest,
+// and waits if none is idle.
 func TestConnectionsAreBounded(t *testing.T) {
 	const n = 10
 	w := guarded(t, n)
@@ -190,7 +190,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		w.status(idle[len(idle)-1])
 		w.settled()
 	}
-	w.kept(idle[0], right) // now the second one is idle for longest
+	w.kept(idle[0], right) // now the second one has been idle for longest
 	w.settled()
 	var polls []net.Conn
 	for i := range n {
@@ -214,8 +214,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestStrangersIdle closes the idle connection of a stranger long before that of a caller with a token, over HTTP,
-// HTTPS and HTTP/2.
+// TestStrangersIdle checks that a stranger's idle connection is closed long before that of a caller with a token, over
+// HTTP, HTTPS and HTTP/2.
 func TestStrangersIdle(t *testing.T) {
 	for _, protocol := range []string{"HTTP", "HTTPS", "HTTP/2"} {
 		t.Run(protocol, func(t *testing.T) {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// serverDrains is how much of an unread body net/http reads before it answers,
-// so that the connection can serve another request.
+// serverDrains is how much of an unread body net/http reads before it responds, so that the connection can serve
+// another request.
 const serverDrains = 256 << 10
 
-// tracked counts what was read of a body.
+// tracked counts the bytes read from a body.
 type tracked struct {
 	io.ReadCloser
 	read  int64
-	ended bool // at its end, or with an error
+	ended bool // reached its end, or failed
 }
 
 // Read implements io.Reader.
@@ -27,8 +27,7 @@ func (t *tracked) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// track returns a copy of r with a tracked body. The original keeps its body,
-// because net/http looks at its type.
+// track returns a copy of r with a tracked body. The original keeps its body, because net/http checks its type.
 func track(r *http.Request) *http.Request {
 	if r.Body == nil || r.ContentLength == 0 {
 		return r
@@ -38,8 +37,8 @@ func track(r *http.Request) *http.Request {
 	return r
 }
 
-// unwanted returns the body of a refused request if more of it is on its way than
-// net/http reads by itself. A caller that waits for 100 Continue has not sent it.
+// unwanted returns the body of a refused request if the rest of it is more than net/http reads by itself. A caller that
+// waits for 100 Continue has not sent it.
 func unwanted(r *http.Request) *tracked {
 	t, ok := r.Body.(*tracked)
 	asked := ok && t.read == 0 && r.Header.Get("Expect") != ""
@@ -49,10 +48,9 @@ func unwanted(r *http.Request) *tracked {
 	return t
 }
 
-// refuse answers before the body has arrived, then reads and discards the body
-// within the usual deadline. Most clients send the whole body before they read the
-// answer, and net/http would reset the connection before that. nginx does the same
-// with lingering_close.
+// refuse responds before the body has arrived, then reads and discards the body within the usual deadline. Most clients
+// send the whole body before they read the response, and net/http would reset the connection before that. nginx does
+// the same with lingering_close.
 func (s *Server) refuse(w http.ResponseWriter, body *tracked, status int, answer []byte) {
 	control := http.NewResponseController(w)
 	if err := control.EnableFullDuplex(); err != nil {

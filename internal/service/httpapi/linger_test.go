@@ -14,10 +14,8 @@ import (
 	"judged/internal/base/config"
 )
 
-// TestAnswersToThoseWhoSendFirst holds that a caller who sends all of its body
-// before it reads gets the answer that was decided on long before. Otherwise the
-// connection is reset under it, and Python's http.client knows only of a broken
-// pipe.
+// TestAnswersToThoseWhoSendFirst checks that a caller that sends its whole body before it reads receives the response
+// that was decided long before. Otherwise the connection is reset, and Python's http.client reports only a broken pipe.
 func TestAnswersToThoseWhoSendFirst(t *testing.T) {
 	const size = 32 << 20 // more than the buffers of both sides hold
 	body := strings.Repeat("[1,2],", size/6+1)[:size]
@@ -57,7 +55,7 @@ func TestAnswersToThoseWhoSendFirst(t *testing.T) {
 	}
 }
 
-// TestLingerEnds holds that a body which nobody wants is not read for ever.
+// TestLingerEnds checks that an unwanted body is not read for ever.
 func TestLingerEnds(t *testing.T) {
 	w := newWire(t)
 	c := w.send(
@@ -77,8 +75,7 @@ func TestLingerEnds(t *testing.T) {
 	}
 }
 
-// TestExpectContinue holds that a caller who asks first is not asked for a body
-// that nobody wants.
+// TestExpectContinue checks that a caller that sends Expect: 100-continue is not asked for an unwanted body.
 func TestExpectContinue(t *testing.T) {
 	w := newWire(t)
 	c := w.send(
@@ -91,9 +88,9 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
-// TestIdleConnections holds that a client or proxy which closes connections that
-// are idle for the time of the header Keep-Alive, or for the ten minutes of the most patient
-// ones, never sends a request on one that is being closed here.
+// TestIdleConnections checks that a client or proxy never sends a request on a connection that is being closed here, if
+// it closes connections that have been idle for the time in the Keep-Alive header, or for ten minutes like the most
+// patient ones.
 func TestIdleConnections(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Config = config.Default() })
 	if got := f.HTTPServer().IdleTimeout; got <= idleTold || idleTold < 10*time.Minute {

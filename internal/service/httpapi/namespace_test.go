@@ -17,13 +17,14 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// oldID is an ID that an earlier version gave to a job that it made.
+// oldID returns an ID that an earlier version gave to a job that it created.
 func oldID(kind, format string, args ...any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, format, args...))
 	return kind + "-" + hex.EncodeToString(sum[:16])
 }
 
-// TestNamespaceOfJudged: a caller can send no ID and no label of judged's own, in no way that makes a job or a set.
+// TestNamespaceOfJudged checks that a caller cannot use judged's own IDs and labels, in any request that creates a job
+// or a set.
 func TestNamespaceOfJudged(t *testing.T) {
 	f := newRejudgeFixture(t)
 	lease := api.Lease{ID: "a", Attempt: 1}
@@ -46,8 +47,8 @@ func TestNamespaceOfJudged(t *testing.T) {
 	}
 }
 
-// TestNamesThatJudgedHadBefore: jobs of callers that have the IDs and labels which judged's own jobs had before keep
-// nothing from anybody.
+// TestNamesThatJudgedHadBefore checks that jobs of callers with IDs and labels that judged's own jobs used to have do
+// not interfere with anything.
 func TestNamesThatJudgedHadBefore(t *testing.T) {
 	f := newRejudgeFixture(t)
 	lease := api.Lease{ID: "d", Attempt: 1}
@@ -77,7 +78,7 @@ func TestNamesThatJudgedHadBefore(t *testing.T) {
 		t.Errorf("the job of a key: %d %s", got.Code, got.Body)
 	}
 
-	// The job can be kept for a cross-check and for a screening pool, audited, and judged again.
+	// The job can be stored for a cross-check and for a screening pool, audited, and judged again.
 	taken, err := f.store.Take(t.Context(), api.Want{CPUs: "2-3"})
 	if err != nil || taken.ID != "d" {
 		t.Fatalf("took %q: %v", taken.ID, err)
@@ -103,7 +104,7 @@ func TestNamesThatJudgedHadBefore(t *testing.T) {
 		t.Errorf("judge again: %+v", view)
 	}
 
-	// A label keeps no job from being judged again.
+	// A label does not prevent a job from being judged again.
 	for _, label := range []string{"rejudge_of", "rejudging", "audit_of"} {
 		id := "labelled-" + label
 		body := `{"priority": "contest", "labels": {"` + label + `": "a", "by": "caller"}, ` + small[1:]
@@ -122,7 +123,7 @@ func TestNamesThatJudgedHadBefore(t *testing.T) {
 	}
 }
 
-// TestJobsOfTheVersionBefore opens a database with jobs of judged's own that have the names of before.
+// TestJobsOfTheVersionBefore opens a database in which judged's own jobs have the old names.
 func TestJobsOfTheVersionBefore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "judged.db")
 	before, err := jobs.Open(t.Context(), jobs.Options{File: file})

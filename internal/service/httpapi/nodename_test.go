@@ -17,7 +17,7 @@ import (
 	"judged/internal/fleet/judge"
 )
 
-// A node that no operator has named has the name of its token, and its host name at a front
+// TestNodeName checks that a node that no operator has named has the name of its token, or its host name at a front
 // without tokens.
 func TestNodeName(t *testing.T) {
 	const secret = "secret"
@@ -30,7 +30,7 @@ func TestNodeName(t *testing.T) {
 		tokens  *Tokens
 		node    string
 		unnamed bool
-		want    string // "" is refused
+		want    string // "" means refused
 	}{
 		{"host name, token", tokens, "host-7", true, "judge-1"},
 		{"no valid name, token", tokens, "host 7", true, "judge-1"},

@@ -12,7 +12,7 @@ import (
 	"judged/internal/client"
 )
 
-// TestPoolsOfANode: in which pools a token registers and takes jobs. Scopes that come before or after a pool, and other
+// TestPoolsOfANode checks in which pools a token may register and take jobs. Scopes before or after a pool, and other
 // pools, change nothing.
 func TestPoolsOfANode(t *testing.T) {
 	store := openStore(t)

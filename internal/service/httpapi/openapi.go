@@ -9,16 +9,15 @@ import (
 	"judged/internal/base/config"
 )
 
-// openAPI is the OpenAPI document with the bounds of the default configuration.
+// openAPI is the OpenAPI document with the limits of the default configuration.
 //
 //go:embed openapi.json
 var openAPI []byte
 
-// settingBound matches a bound of a schema that depends on a setting.
+// settingBound matches a limit in a schema that depends on a setting.
 var settingBound = regexp.MustCompile(`"(maximum|maxItems|maxProperties)": \d+(,\s*"x-setting": "([a-z._]+)")`)
 
-// openAPIOf returns the document with the bounds of a configuration, so that
-// clients validate as this daemon does.
+// openAPIOf returns the document with the limits of a configuration, so that clients validate as this daemon does.
 func openAPIOf(c config.Config) []byte {
 	bounds := schemaBounds(c)
 	return settingBound.ReplaceAllFunc(openAPI, func(match []byte) []byte {
@@ -27,7 +26,7 @@ func openAPIOf(c config.Config) []byte {
 	})
 }
 
-// schemaBounds are the settings that bound a member of a job, in the unit of the member.
+// schemaBounds returns the settings that limit a member of a job, in the unit of the member.
 func schemaBounds(c config.Config) map[string]int64 {
 	most := c.Limits.Max
 	return map[string]int64{

@@ -15,7 +15,7 @@ import (
 	"judged/internal/host/slots"
 )
 
-// document is the part of OpenAPI that the tests look at.
+// document is the part of OpenAPI that the tests use.
 type document struct {
 	Tags []struct {
 		Name, Description string
@@ -86,7 +86,7 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 	want := map[string][]Scope{}
 	for _, r := range (&Server{jobs: struct{ Jobs }{}, slots: struct{ Slots }{}, work: struct{ Work }{}}).routes() {
 		if strings.HasPrefix(r.pattern, "/v1/work/") {
-			continue // between judge nodes and fronts, of one version: no interface for others
+			continue // internal interface between judge nodes and fronts
 		}
 		want[r.method+" "+strings.TrimSuffix(r.pattern, "{$}")] = r.scopes
 	}
@@ -151,7 +151,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 	}
 }
 
-// matches holds a schema against the Go type whose JSON it describes.
+// matches compares a schema with the Go type whose JSON it describes.
 func matches(t *testing.T, d document, path string, s schema, goType reflect.Type) {
 	t.Helper()
 	for goType.Kind() == reflect.Pointer {
@@ -170,8 +170,8 @@ func matches(t *testing.T, d document, path string, s schema, goType reflect.Typ
 	switch {
 	case goType == reflect.TypeFor[time.Time]():
 	case s.Type == "integer":
-		// Without it generated clients take 32 bits, which nanoseconds overflow
-		// after 2.1 s. Where Go has int, the values are small.
+		// Without a format, generated clients use 32 bits, which nanoseconds overflow after 2.1 s. Where Go has int,
+		// the values are small.
 		if want := map[bool]string{true: "int32", false: "int64"}[goType.Kind() == reflect.Int]; s.Format != want {
 			t.Errorf("%s: format %q, want %q for %s", path, s.Format, want, goType)
 		}
@@ -205,7 +205,7 @@ func matchMembers(t *testing.T, d document, path string, s schema, goType reflec
 			continue
 		}
 		matches(t, d, path+"."+name, member, f.Type)
-		// What may be left out must not be required; inputs decide themselves.
+		// Optional members must not be required; inputs decide themselves.
 		if strings.Contains(options, "omit") && slices.Contains(s.Required, name) && name != "tests" {
 			t.Errorf("%s.%s may be absent, yet is required", path, name)
 		}

@@ -15,7 +15,7 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// putProblem stores a package and what jobs need of it.
+// putProblem stores a package and what jobs need from it.
 func (s *Server) putProblem(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if !jobs.ValidID(id) {
@@ -54,7 +54,7 @@ func (s *Server) putProblem(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, status, p.Shown())
 }
 
-// editor is the caller as the editor of problems.
+// editor returns the caller as an editor of problems.
 func (s *Server) editor(r *http.Request) jobs.Editor {
 	name := caller(r.Context())
 	return jobs.Editor{Name: name, Any: s.tokens == nil || s.tokens.has(name, Admin)}
@@ -90,7 +90,7 @@ func (s *Server) listProblems(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, problemList{Problems: page, Next: next})
 }
 
-// deleteProblem deletes a problem. Jobs that were accepted keep what they have of it.
+// deleteProblem deletes a problem. Accepted jobs keep what they have of it.
 func (s *Server) deleteProblem(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if err := s.jobs.DeleteProblem(context.WithoutCancel(r.Context()), id, s.editor(r)); err != nil {
@@ -101,11 +101,11 @@ func (s *Server) deleteProblem(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// unpackTime is how long a package may keep others waiting.
+// unpackTime is how long a package may make others wait.
 const unpackTime = 5 * time.Minute
 
-// readPackage unpacks a package, checks it and stores its files. Packages are large:
-// one is unpacked at a time.
+// readPackage unpacks a package, validates it and stores its files. Packages are large, so only one is unpacked at a
+// time.
 func (s *Server) readPackage(ctx context.Context, id, archive string) (p api.Problem, err error) {
 	path, err := s.blobs.Path(archive)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p api.Pro
 		Findings: append([]string{}, pkg.Findings...)}, nil
 }
 
-// packageJob is what a package says to jobs, with paths of this host. It is refused
-// where no job could be judged with it.
+// packageJob returns what a package adds to jobs, with paths of this host. It returns an error if no job could be
+// judged with it.
 func (s *Server) packageJob(pkg *packages.Package) (api.Job, error) {
 	j, err := pkg.Judging(api.Job{})
 	if err != nil {
@@ -175,8 +175,7 @@ func (s *Server) packageJob(pkg *packages.Package) (api.Job, error) {
 	return j, err
 }
 
-// unusable turns an error about the package at a path into a problem. Errors of this
-// host stay what they are.
+// unusable turns an error about the package at a path into a problem. Errors of this host are returned unchanged.
 func unusable(err error, path string) error {
 	for _, ours := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE,
 		syscall.EACCES} {

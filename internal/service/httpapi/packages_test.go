@@ -16,7 +16,7 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// packageOf is a tar archive of files by their paths.
+// packageOf returns a tar archive of files by path.
 func packageOf(t *testing.T, files map[string]string) string {
 	t.Helper()
 	folder := fstest.MapFS{}
@@ -34,7 +34,7 @@ func packageOf(t *testing.T, files map[string]string) string {
 	return b.String()
 }
 
-// doubling is a package in the legacy format with one test. Changes replace files.
+// doubling returns a package in the legacy format with one test. change replaces files.
 func doubling(change ...string) map[string]string {
 	files := map[string]string{"problem.yaml": "name: Double\nvalidator_flags: case_sensitive\nlimits:\n  memory: 64\n",
 		".timelimit": "3\n", "data/secret/1.in": "2\n", "data/secret/1.ans": "4\n"}
@@ -115,7 +115,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestDeletedProblems: jobs that were accepted keep what they have of a problem, and may be sent again.
+// TestDeletedProblems checks that accepted jobs keep what they have of a deleted problem, and can be submitted again.
 func TestDeletedProblems(t *testing.T) {
 	store := openStore(t)
 	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 1<<20)
@@ -157,7 +157,7 @@ func TestDeletedProblems(t *testing.T) {
 	}
 }
 
-// TestProblemOwners: a token changes the problems that it stored, and admin all.
+// TestProblemOwners checks that a token can change only the problems that it stored, and that an admin can change all.
 func TestProblemOwners(t *testing.T) {
 	store := openStore(t)
 	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 1<<20)
@@ -291,7 +291,7 @@ func TestJobsWithProblems(t *testing.T) {
 	}
 }
 
-// TestProblemsWithPoints: a job gets the groups and points of its problem, and the code for its language.
+// TestProblemsWithPoints checks that a job gets the groups and points of its problem, and the code for its language.
 func TestProblemsWithPoints(t *testing.T) {
 	store := openStore(t)
 	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 1<<20)

@@ -8,13 +8,13 @@ import (
 	"net/http"
 )
 
-// index is the page for people. It contains no data: its script reads the JSON
-// routes, with a token if one is needed, and inserts text, never markup.
+// index is the web page. It contains no data: its script reads the JSON routes, with a token if one is needed, and
+// inserts text, never markup.
 //
 //go:embed index.html
 var index []byte
 
-// page is index with the policy that permits exactly its script and style.
+// page serves index with the policy that permits exactly its script and style.
 type page struct {
 	policy string
 }
@@ -26,7 +26,7 @@ func newPage() page {
 	}
 }
 
-// hashOf returns the policy source of the one element of this name in index.
+// hashOf returns the policy source for the only element with this name in index.
 func hashOf(element string) string {
 	_, rest, _ := bytes.Cut(index, []byte("<"+element+">"))
 	content, _, _ := bytes.Cut(rest, []byte("</"+element+">"))

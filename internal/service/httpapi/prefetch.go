@@ -12,10 +12,10 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// maxPrefetch bounds the blobs of one request: a registration is answered with all of them.
+// maxPrefetch limits the blobs of one request: the response to a registration contains all of them.
 const maxPrefetch = 50_000
 
-// requestPrefetch has the nodes of a pool fetch what problems and digests name.
+// requestPrefetch makes the nodes of a pool fetch the named problems and blobs.
 func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
 	q, err := readStrict[api.PrefetchRequest](s, w, r)
 	if err != nil {
@@ -33,9 +33,9 @@ func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
 	return s.getPrefetch(w, r)
 }
 
-// prefetched lists each blob of a request once. All of them exist.
+// prefetched returns each blob of a request once. All of them exist.
 func (s *Server) prefetched(ctx context.Context, q api.PrefetchRequest) ([]api.Blob, error) {
-	list, seen := []api.Blob{}, map[string]bool{"": true} // a file may have its text in the problem
+	list, seen := []api.Blob{}, map[string]bool{"": true} // a file may have its text inline
 	add := func(digest string) error {
 		if seen[digest] {
 			return ctx.Err()

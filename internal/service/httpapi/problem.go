@@ -20,8 +20,8 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// Problem is an error for callers: problem details of RFC 9457, with the next step
-// and, for an invalid body, every finding.
+// Problem is an error for callers: problem details of RFC 9457 with the next step and, for an invalid body, all
+// validation errors.
 type Problem struct {
 	Type     string           `json:"type"` // urn:judged:…, stable
 	Title    string           `json:"title"`
@@ -32,7 +32,7 @@ type Problem struct {
 	Errors   []api.FieldError `json:"errors,omitempty"`
 
 	header http.Header
-	cause  error // of an error of judged, for the log
+	cause  error // of an internal error, for the log
 }
 
 // Error implements error.
@@ -69,7 +69,7 @@ var kinds = map[string]struct {
 	"no-space":          {http.StatusServiceUnavailable, "The disk is full"},
 }
 
-// problem makes a Problem of one of the kinds.
+// problem returns a Problem of one of the kinds.
 func problem(kind, next, detail string, args ...any) *Problem {
 	k := kinds[kind]
 	return &Problem{
@@ -87,8 +87,7 @@ func (p *Problem) retryAfter(seconds int) *Problem {
 	return p.with("Retry-After", strconv.Itoa(seconds))
 }
 
-// problemOf translates the errors of lower layers. Unknown errors become internal
-// errors, and only the log has their text.
+// problemOf translates errors of lower layers. Unknown errors become internal errors, whose text is only logged.
 func problemOf(err error) *Problem {
 	var (
 		p       *Problem
@@ -186,10 +185,10 @@ func problemOf(err error) *Problem {
 	return p
 }
 
-// fail answers with the problem of err. It logs errors of judged.
+// fail responds with the problem of err. It logs internal errors.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the caller has hung up
+		return // the caller has disconnected
 	}
 	p := problemOf(err)
 	if p.cause != nil {

@@ -14,8 +14,8 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// query returns the parameters of r. Only known ones are accepted, and only those
-// that end in "*" more than once.
+// query returns the parameters of r. Only known parameters are accepted, and only those that end in "*" may be
+// repeated.
 func query(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -37,7 +37,7 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 	return values, nil
 }
 
-// maxWait bounds a long poll: proxies give up at about a minute.
+// maxWait limits a long poll: proxies give up after about a minute.
 const maxWait = time.Minute
 
 // waitText is the syntax of wait: Go's durations without signs, and without numbers

@@ -13,7 +13,7 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// The parts that a daemon gives to New.
+// The types that a daemon passes to New.
 var (
 	_ Jobs  = (*jobs.Store)(nil)
 	_ Blobs = (*blobs.Store)(nil)
@@ -33,7 +33,7 @@ func openStore(t testing.TB) *jobs.Store {
 	return s
 }
 
-// TestLifeOfAJob is one job over the real store and blobs; the judge is played.
+// TestLifeOfAJob checks one job with the real store and blobs; the test acts as the judge.
 func TestLifeOfAJob(t *testing.T) {
 	store := openStore(t)
 	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 4<<10)

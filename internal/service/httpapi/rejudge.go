@@ -16,11 +16,11 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// maxReason bounds the reason of a rejudging, in bytes.
+// maxReason limits the reason of a rejudging, in bytes.
 const maxReason = 1000
 
-// postRejudging stores a set of jobs to be judged again, which is filled in the background. A repeated request makes no
-// second set.
+// postRejudging stores a set of jobs to be judged again, which is filled in the background. A repeated request does not
+// create a second set.
 func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
 	q, err := readStrict[api.RejudgingRequest](s, w, r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusCreated, view)
 }
 
-// requestDigest recognizes a request that is repeated.
+// requestDigest returns a digest that identifies a repeated request.
 func requestDigest(q api.RejudgingRequest) (string, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -62,7 +62,7 @@ func requestDigest(q api.RejudgingRequest) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// checkRejudging refuses what can name no jobs, and chooses an ID where the caller has not.
+// checkRejudging refuses requests that cannot name any jobs, and chooses an ID if the caller has not.
 func (s *Server) checkRejudging(ctx context.Context, q *api.RejudgingRequest) error {
 	bad := func(next, detail string, args ...any) error { return problem("bad-request", next, detail, args...) }
 	if q.ID == "" {
@@ -106,7 +106,7 @@ func (s *Server) checkRejudging(ctx context.Context, q *api.RejudgingRequest) er
 	return err
 }
 
-// invalidFilter says what is wrong with a filter, or "".
+// invalidFilter returns what is wrong with a filter, or "".
 func invalidFilter(f api.RejudgingFilter) string {
 	verdict := func(m api.Meaning) bool { return m.Word == string(f.Verdict) }
 	switch {
@@ -124,7 +124,7 @@ func invalidFilter(f api.RejudgingFilter) string {
 	return ""
 }
 
-// rejudgingProblem translates what is said differently of a job.
+// rejudgingProblem translates errors whose text differs from that for jobs.
 func rejudgingProblem(id string, err error) error {
 	switch {
 	case errors.Is(err, jobs.ErrConflict):
@@ -151,7 +151,7 @@ func (s *Server) listRejudgings(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, api.RejudgingList{Rejudgings: page, Next: next})
 }
 
-// getRejudging answers with a rejudging and a page of its jobs.
+// getRejudging responds with a rejudging and a page of its jobs.
 func (s *Server) getRejudging(w http.ResponseWriter, r *http.Request) error {
 	values, err := query(r, "changed", "after", "limit")
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Server) cancelRejudging(w http.ResponseWriter, r *http.Request) error {
 	return s.endRejudging(w, r, "cancelled", s.jobs.CancelRejudging)
 }
 
-// endRejudging ends a set. If the caller hangs up, what is left is done in the background.
+// endRejudging ends a set. If the caller disconnects, the rest is done in the background.
 func (s *Server) endRejudging(w http.ResponseWriter, r *http.Request, done string,
 	end func(context.Context, string) error) error {
 	id := r.PathValue("id")

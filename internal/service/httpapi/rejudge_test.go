@@ -18,7 +18,7 @@ import (
 	"judged/internal/jobs/rejudge"
 )
 
-// rejudgeFixture has a real store, and judged jobs: a and b with a problem, c without; d waits.
+// rejudgeFixture has a real store and judged jobs: a and b with a problem, c without; d is queued.
 type rejudgeFixture struct {
 	*fixture
 	t     *testing.T
@@ -78,7 +78,7 @@ func (f *rejudgeFixture) judge(v api.Verdict) api.Work {
 	return w
 }
 
-// fill does what the daemon does in the background, as far as there is room in the queue.
+// fill does the daemon's background work, as far as there is room in the queue.
 func (f *rejudgeFixture) fill(id string) api.Rejudging {
 	f.t.Helper()
 	filler := rejudge.New(rejudge.Options{Store: f.store, Blobs: f.blobs,
@@ -170,7 +170,8 @@ func TestRejudging(t *testing.T) {
 	}
 }
 
-// TestRejudgingFilter has a cancelled set, jobs that judge others again, and one whose program was deleted.
+// TestRejudgingFilter checks a filter with a cancelled set, jobs that judge others again, and a job whose program was
+// deleted.
 func TestRejudgingFilter(t *testing.T) {
 	f := newRejudgeFixture(t)
 	if _, err := f.store.Cancel(t.Context(), "d"); err != nil {
@@ -229,7 +230,8 @@ func TestRejudgingFilter(t *testing.T) {
 	}
 }
 
-// TestRejudgingFullQueue has a set of more jobs than the queue holds: it is stored, and contestants find room.
+// TestRejudgingFullQueue checks that a set of more jobs than the queue holds is stored, and leaves room for
+// contestants.
 func TestRejudgingFullQueue(t *testing.T) {
 	f := newRejudgeFixture(t)
 	f.judge(api.WrongAnswer)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// requestInfo is what the log has of a request in addition to its address.
+// requestInfo is what the log records about a request in addition to its address.
 type requestInfo struct {
 	caller string // name of the token
 	job    string
@@ -29,7 +29,7 @@ func requestOf(r *http.Request) *requestInfo {
 	return info
 }
 
-// note keeps what is known once the route is.
+// note records what is known after routing.
 func (i *requestInfo) note(caller string, r *http.Request) {
 	i.caller = caller
 	if strings.HasPrefix(r.Pattern, "/v1/jobs/") {
@@ -37,7 +37,7 @@ func (i *requestInfo) note(caller string, r *http.Request) {
 	}
 }
 
-// attributes are those of the log. The answer names a job that got its id here.
+// attributes returns the attributes for the log. The response names a job that got its ID here.
 func (i *requestInfo) attributes(answer http.Header) []any {
 	var all []any
 	if i.caller != "" {
@@ -53,8 +53,8 @@ func (i *requestInfo) attributes(answer http.Header) []any {
 	return all
 }
 
-// bodiless is a handler of requests without a body. What is sent nevertheless is an error: the caller believes that it
-// has an effect.
+// bodiless returns a handler for requests without a body. A body is an error: the caller believes that it has an
+// effect.
 func (s *Server) bodiless(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter,
 	*http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRequestLog: the log names job and token, and the status of an answer without one.
+// TestRequestLog checks that the log names job and token, and the status of a response without one.
 func TestRequestLog(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Tokens = tokens(t) })
 	var log strings.Builder
@@ -43,7 +43,7 @@ func TestRequestLog(t *testing.T) {
 	}
 }
 
-// TestBodyWithoutEffect: a body where none has an effect is refused, and nothing happens.
+// TestBodyWithoutEffect checks that a body is refused where it would have no effect, and that nothing happens.
 func TestBodyWithoutEffect(t *testing.T) {
 	for _, r := range []struct{ method, path string }{
 		{"POST", "/v1/slots/2-3/drain"}, {"POST", "/v1/slots/2-3/undrain"}, {"DELETE", "/v1/jobs/a"},

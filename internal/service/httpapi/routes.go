@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// route is one method of one path. Any of the scopes permits it; without scopes it
-// is open to all. HEAD follows GET.
+// route is one method of one path. Any of the scopes permits it; without scopes it is open to all. HEAD follows GET.
 type route struct {
 	method  string
 	pattern string
@@ -18,7 +17,7 @@ type route struct {
 	handle  func(http.ResponseWriter, *http.Request) error
 }
 
-// routes are those of the daemon's role: a judge node has no jobs, a front no slots.
+// routes returns the routes of the daemon's role: a judge node has no jobs, a front no slots.
 func (s *Server) routes() []route {
 	all := []route{
 		{"GET", "/metrics", []Scope{Metrics}, s.getMetrics},
@@ -75,8 +74,7 @@ func (s *Server) hostRoutes() []route {
 	}
 }
 
-// mux groups the routes by pattern, because net/http would answer a wrong method
-// without problem details.
+// mux groups the routes by pattern, because net/http would respond to a wrong method without problem details.
 func (s *Server) mux() http.Handler {
 	methods := map[string]map[string]route{}
 	for _, r := range s.routes() {
@@ -97,7 +95,7 @@ func (s *Server) mux() http.Handler {
 		s.fail(w, r, problem("not-found", "see /openapi.json for all paths", "no such path"))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The mux would answer a request without a path in plain text.
+		// The mux would respond to a request without a path in plain text.
 		if r.Method == http.MethodConnect || r.RequestURI == "*" {
 			s.fail(w, r, problem("bad-request", "ask for a path of /openapi.json", "%s without a path", r.Method))
 			return
@@ -142,8 +140,7 @@ func keepOpen(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outer wraps every request: security headers, a check against web pages of other
-// origins, one line in the log.
+// outer wraps every request: it adds security headers, checks for web pages of other origins, and logs one line.
 func (s *Server) outer(next http.Handler) http.Handler {
 	fence := http.NewCrossOriginProtection()
 	fence.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -166,24 +163,22 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		h.Set("Cache-Control", "no-store")
-		// A deadline that an earlier request left on the connection would
-		// interrupt this answer.
+		// A deadline that an earlier request left on the connection would interrupt this response.
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{})
 		if r.ContentLength != 0 {
-			// net/http reads a body that no handler has read before it answers,
-			// without a limit of time. Half the time of an answer leaves the
-			// other half for the answer.
+			// net/http reads a body that no handler has read before it responds, without a time limit. Half of the time
+			// is for that, the other half for the response.
 			_ = control.SetReadDeadline(time.Now().Add(s.stall / 2))
 		}
 		if len(r.TransferEncoding) > 0 {
-			// net/http ignores a Content-Length next to chunks. A proxy that uses
-			// it would see other requests after this one than we do.
+			// net/http ignores a Content-Length next to chunks. A proxy that uses it would see other requests after
+			// this one than the server does.
 			h.Set("Connection", "close")
 		} else if !r.Close {
 			h.Set(keepAlive, fmt.Sprintf("timeout=%d", strangerTold/time.Second))
 		}
-		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK} // of a handler that writes nothing, too
+		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK} // also for a handler that writes nothing
 		r = withInfo(track(r))
 		fenced.ServeHTTP(seen, r)
 		s.log.Debug("request", append(requestOf(r).attributes(seen.Header()), "method", r.Method, "path", r.URL.Path,

@@ -18,7 +18,7 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// every calls f with every schema of the document and its place.
+// every calls f with every schema of the document and its position.
 func (d document) every(f func(place string, s schema)) {
 	for name, s := range d.Components.Schemas {
 		s.every(name, f)
@@ -54,8 +54,7 @@ func (s schema) every(place string, f func(string, schema)) {
 	}
 }
 
-// additional is the schema of members that are not listed, nil where there is
-// none.
+// additional returns the schema of additional properties, or nil.
 func (s schema) additional() *schema {
 	var more schema
 	if json.Unmarshal(s.AdditionalProperties, &more) != nil {
@@ -64,8 +63,7 @@ func (s schema) additional() *schema {
 	return &more
 }
 
-// TestOpenAPIIntegers holds that no client takes nanoseconds or bytes for 32
-// bits, wherever they are.
+// TestOpenAPIIntegers checks that no client uses 32 bits for nanoseconds or bytes, wherever they occur.
 func TestOpenAPIIntegers(t *testing.T) {
 	wide := regexp.MustCompile(`_(ns|bytes|ms)(\[\])?$`)
 	seen := 0
@@ -85,8 +83,7 @@ func TestOpenAPIIntegers(t *testing.T) {
 	}
 }
 
-// TestOpenAPIIsDescribed holds that generated clients and pages have words for
-// everything.
+// TestOpenAPIIsDescribed checks that generated clients and pages have a description for everything.
 func TestOpenAPIIsDescribed(t *testing.T) {
 	d := readDocument(t)
 	var known []string
@@ -130,8 +127,7 @@ func TestOpenAPIIsDescribed(t *testing.T) {
 	}
 }
 
-// TestOpenAPIBounds holds that the document has the bounds of the defaults, and
-// that a daemon serves its own.
+// TestOpenAPIBounds checks that the document has the default limits, and that a daemon serves its own limits.
 func TestOpenAPIBounds(t *testing.T) {
 	bounds := func(document []byte) map[string]float64 {
 		var d struct {
@@ -185,7 +181,7 @@ func TestOpenAPIBounds(t *testing.T) {
 	}
 }
 
-// TestOpenAPIExamples holds that what the document shows is what it describes.
+// TestOpenAPIExamples checks that the examples match their schemas.
 func TestOpenAPIExamples(t *testing.T) {
 	d := readDocument(t)
 	seen := 0
@@ -202,8 +198,7 @@ func TestOpenAPIExamples(t *testing.T) {
 	}
 }
 
-// TestOpenAPIIsAsStrict holds that the schema of a job and the server take, and
-// refuse, the same.
+// TestOpenAPIIsAsStrict checks that the schema of a job and the server accept and refuse the same.
 func TestOpenAPIIsAsStrict(t *testing.T) {
 	d := readDocument(t)
 	for _, tt := range []struct {
@@ -313,15 +308,14 @@ func TestOpenAPIIsAsStrict(t *testing.T) {
 	}
 }
 
-// TestOpenAPIPatterns holds the patterns of parameters against what the handlers
-// read them with.
+// TestOpenAPIPatterns compares the patterns of parameters with those that the handlers use.
 func TestOpenAPIPatterns(t *testing.T) {
 	want := map[string]string{
 		"wait":   waitText.String(),
 		"sha256": `^[0-9a-f]{64}$`,
 		"id":     `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`,
 	}
-	const stored = `^@?[A-Za-z0-9][A-Za-z0-9._-]{0,63}$` // also a job of judged's own
+	const stored = `^@?[A-Za-z0-9][A-Za-z0-9._-]{0,63}$` // includes judged's own jobs
 	for path, operations := range readDocument(t).Paths {
 		for method, o := range operations {
 			for _, p := range o.Parameters {
@@ -345,8 +339,7 @@ func TestOpenAPIPatterns(t *testing.T) {
 	}
 }
 
-// faults are the differences between a value and its schema, by the keywords that
-// the document uses.
+// faults returns the differences between a value and its schema, for the keywords that the document uses.
 func (d document) faults(s schema, value any, place string) (all []string) {
 	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
 		return d.faults(d.Components.Schemas[name], value, place)
@@ -409,7 +402,7 @@ func (d document) faults(s schema, value any, place string) (all []string) {
 	return all
 }
 
-// any are the alternatives of a schema, or the schema alone.
+// any returns the alternatives of a schema, or the schema alone.
 func (s *schema) any() []schema {
 	switch {
 	case s == nil:

@@ -21,7 +21,7 @@ import (
 	"judged/internal/service/intake"
 )
 
-// Jobs is the store of all jobs; *jobs.Store is one.
+// Jobs stores all jobs; *jobs.Store implements it.
 type Jobs interface {
 	Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error)
 	Room(ctx context.Context) error
@@ -44,53 +44,53 @@ type Jobs interface {
 	CancelRejudging(ctx context.Context, id string) error
 }
 
-// Blobs stores files; *blobs.Store is one.
+// Blobs stores files; *blobs.Store implements it.
 type Blobs interface {
 	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
 	Path(digest string) (string, error)
-	// Verify deletes a blob whose content has another digest; the error is blobs.ErrNotFound then.
+	// Verify deletes a blob whose content has another digest, and returns blobs.ErrNotFound then.
 	Verify(ctx context.Context, digest string) error
 	Stat(digest string) (units.Bytes, error)
 }
 
-// Slots are the slots of this host; *slothealth.Monitor has them.
+// Slots are the slots of this host; *slothealth.Monitor implements it.
 type Slots interface {
 	Snapshot() []api.SlotStatus
 	Drain(cpus cpuset.Set, reason string) error
 	Undrain(cpus cpuset.Set) error
 }
 
-// Languages are those that sources may be in: of this host, or of a front's nodes.
+// Languages are the languages in which sources may be submitted: those of this host, or of a front's nodes.
 type Languages interface {
-	// CheckLanguage returns why a pool cannot judge jobs in a language, or nil.
+	// CheckLanguage returns the reason why a pool cannot judge jobs in a language, or nil.
 	CheckLanguage(ctx context.Context, pool, id string) error
 	ListLanguages(ctx context.Context) ([]api.LanguageStatus, error)
 }
 
-// Options are what New needs. Only Tokens, Log and Now are optional.
+// Options configure New. Only Tokens, Log and Now are optional.
 type Options struct {
-	Config    config.Config // sections http, queue, limits, slots and repeats are used
-	Tokens    *Tokens       // nil: requests need no token, but a loopback host name
+	Config    config.Config // its sections http, queue, limits, slots and repeats are used
+	Tokens    *Tokens       // nil: requests need a loopback host name, but no token
 	Jobs      Jobs
 	Blobs     Blobs
 	Slots     Slots // nil on a front
 	Languages Languages
-	Work      Work // nil on a judge node, as Jobs and Nodes
+	Work      Work // nil on a judge node, like Jobs and Nodes
 	Nodes     Nodes
 	Protocols api.Protocols // of nodes
 	Doctor    func(context.Context) (api.DoctorReport, error)
-	Accepts   func() error // returns why jobs are not accepted, or nil
-	Ready     func() error // returns why jobs are not accepted or cannot be judged, or nil
+	Accepts   func() error // returns the reason why jobs are not accepted, or nil
+	Ready     func() error // returns the reason why jobs are not accepted or cannot be judged, or nil
 	Metrics   http.Handler
 	Log       *slog.Logger
 	Now       func() time.Time
 }
 
-// Server answers requests. It is safe for concurrent use.
+// Server serves requests. It is safe for concurrent use.
 type Server struct {
 	config    config.Config
 	tokens    *Tokens
-	refused   string // why all requests with a scope are refused, "" if they are not
+	refused   string // reason why all requests with a scope are refused, or ""
 	jobs      Jobs
 	blobs     Blobs
 	slots     Slots
@@ -106,19 +106,19 @@ type Server struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	stall  time.Duration       // shorter in tests
+	stall  time.Duration       // time limit; shorter in tests
 	memory *semaphore.Weighted // bytes of bodies that are being read and decoded
 	leases *leases             // jobs that nodes have taken here
-	// unpacking is held by the request that unpacks a package.
+	// unpacking is held by the request that is unpacking a package.
 	unpacking *semaphore.Weighted
 	page      page
 	document  []byte // OpenAPI
 	handler   http.Handler
-	closing   context.Context // ends with EndStreams
+	closing   context.Context // done after EndStreams
 	close     context.CancelFunc
 }
 
-// New returns a server; it starts nothing.
+// New returns a server without starting anything.
 func New(o Options) *Server {
 	s := &Server{
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
@@ -141,10 +141,9 @@ func New(o Options) *Server {
 	return s
 }
 
-// With returns a server with other limits and tokens for new requests. Of the
-// configuration the sections limits and repeats may differ, and queue.max_waiting,
-// which it only shows. It shares everything else with s. Streams of s end when the
-// tokens have changed, since those that opened them may be none any more; else
+// With returns a server with other limits and tokens for new requests. Only the sections limits and repeats of the
+// configuration may differ, and queue.max_waiting, which the server only displays. It shares everything else with s. If
+// the tokens have changed, the streams of s end, since the tokens that opened them may no longer be valid. Otherwise
 // EndStreams of either server ends the streams of both.
 func (s *Server) With(c config.Config, t *Tokens) *Server {
 	next := *s
@@ -160,8 +159,8 @@ func (s *Server) With(c config.Config, t *Tokens) *Server {
 	return &next
 }
 
-// Refusing returns a server that refuses what needs a scope, and ends the streams
-// of s. With ends that.
+// Refusing returns a server that refuses requests that need a scope, and ends the streams of s. With returns a server
+// that accepts them again.
 func (s *Server) Refusing(why string) *Server {
 	next := *s
 	next.refused = why
@@ -170,22 +169,21 @@ func (s *Server) Refusing(why string) *Server {
 	return &next
 }
 
-// replaceStreams ends the streams of the server before.
+// replaceStreams ends the streams of the previous server.
 func (s *Server) replaceStreams(before *Server) {
 	s.closing, s.close = context.WithCancel(context.Background())
 	before.EndStreams()
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// EndStreams ends long polls, each with the current report, and event streams,
-// which their readers can resume. New ones end at once.
+// EndStreams ends long polls, each with the current report, and event streams, which their readers can resume. New ones
+// end immediately.
 func (s *Server) EndStreams() { s.close() }
 
-// HTTPServer returns an http.Server for s. It has no timeouts for whole bodies or
-// answers, which may be large or long-lived; each single read and write has a
-// deadline. Its Shutdown ends the streams.
+// HTTPServer returns an http.Server for s. It has no timeouts for whole bodies or responses, which may be large or
+// long-lived; each single read and write has a deadline. Its Shutdown ends the streams.
 func (s *Server) HTTPServer() *http.Server {
 	srv := &http.Server{
 		Handler:           s,
@@ -198,39 +196,36 @@ func (s *Server) HTTPServer() *http.Server {
 	return srv
 }
 
-// idle is how long a connection may stay open between two requests. A client or
-// proxy that sends its next request while we close the connection loses it, so
-// we close later than they do: Go's client after 90 s, nginx and AWS' load
-// balancers after 60 s, Caddy after 2 min, Azure's after 4 min, Google's after
-// 10 min. idleTold is the time in the header Keep-Alive, which some clients respect,
-// such as Node's agents.
+// idle is how long a connection may stay open between two requests. A client or proxy that sends its next request while
+// the server closes the connection loses it, so the server closes later than clients do: Go's client after 90 s, nginx
+// and AWS' load balancers after 60 s, Caddy after 2 min, Azure's after 4 min, Google's after 10 min. idleTold is the
+// time in the Keep-Alive header, which some clients respect, such as Node's agents.
 const (
 	idle     = idleTold + time.Minute
 	idleTold = 10 * time.Minute
 )
 
-// bodiesAtOnce is how many JSON bodies of the largest size may be in memory:
-// decoded, each takes a multiple of it.
+// bodiesAtOnce is the number of JSON bodies of the maximum size that may be in memory: a decoded body takes a multiple
+// of its size.
 const bodiesAtOnce = 4
 
-// stall is the deadline of a single read or write. minRate is the least average
-// speed of a body in bytes a second, since a body holds memory and a connection.
+// stall is the deadline of a single read or write. minRate is the minimum average speed of a body in bytes per second,
+// since a body holds memory and a connection.
 const (
 	stall   = 30 * time.Second
 	minRate = 32 << 10
 )
 
-// transferTime is the deadline for an answer of this size. Readers slower than
-// 64 KiB a second are disconnected.
+// transferTime returns the time limit for a response of this size. Readers slower than 64 KiB/s are disconnected.
 func (s *Server) transferTime(size int64) time.Duration {
 	return s.stall + time.Duration(size>>16)*time.Second
 }
 
-// write sends a whole answer.
+// write sends a complete response.
 func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(int64(len(body)))))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // an error means that the caller has hung up
+	_, _ = w.Write(body) // an error means that the caller has disconnected
 }
 
 func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
@@ -243,10 +238,9 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// patient is a body with a deadline for each read and a least average speed. The
-// deadline is removed at the end of the body, and only there: after the body
-// net/http reads in the background to notice that a caller has hung up, and would
-// take the deadline for that; it also reads and discards the rest of a broken body.
+// patient is a body with a deadline for each read and a minimum average speed. The deadline is removed at the end of
+// the body, and only there: after the body, net/http reads in the background to notice that a caller has disconnected,
+// and would treat an expired deadline as that. It also reads and discards the rest of a broken body.
 type patient struct {
 	io.ReadCloser
 	control *http.ResponseController

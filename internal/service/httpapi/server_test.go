@@ -12,13 +12,13 @@ import (
 	"judged/internal/api"
 )
 
-// timed is an answer that remembers how long each write of it might have taken.
+// timed is a response that records the deadline of each write.
 type timed struct {
 	*httptest.ResponseRecorder
 	times []time.Duration
 }
 
-// SetWriteDeadline is for http.ResponseController.
+// SetWriteDeadline implements the method that http.ResponseController uses.
 func (w *timed) SetWriteDeadline(t time.Time) error {
 	if !t.IsZero() {
 		w.times = append(w.times, time.Until(t))
@@ -26,8 +26,7 @@ func (w *timed) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// TestLongReports holds that a report has the time for its length, by itself and
-// in the event that carries it.
+// TestLongReports checks that the deadline for a report depends on its length, both as a response and in an event.
 func TestLongReports(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, message string

@@ -10,7 +10,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// Retry-After in seconds. A restart takes less time than a full queue.
+// Retry-After in seconds. A restart takes less time than emptying a full queue.
 const (
 	retryFull     = 5
 	retryNotReady = 2
@@ -32,8 +32,8 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
 	return s.submit(w, r, id, before)
 }
 
-// jobBefore returns the job that may have a key by its ID of an earlier version, unless the key has a job now. It counts
-// if it has the same body: it may have the ID because somebody chose it.
+// jobBefore returns the job that may have a key under its ID of an earlier version, unless the key has a job now. The
+// job counts only if it has the same body: a caller may have chosen the ID.
 func (s *Server) jobBefore(ctx context.Context, id, old string) (jobs.Record, error) {
 	before, err := s.jobs.Get(ctx, old)
 	if err == nil {
@@ -61,7 +61,7 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	return s.submit(w, r, id, jobs.Record{})
 }
 
-// submit stores a job, and with wait= answers with its report. Where the body is that of a job from before, it is that one.
+// submit stores a job, and with wait= responds with its report. If before has the same body, that is the job.
 func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string, before jobs.Record) error {
 	wait, err := waitOf(r)
 	if err != nil {
@@ -100,8 +100,8 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string, befor
 
 func location(id string) string { return "/v1/jobs/" + id }
 
-// checkRoom refuses a new job before its body is read if the queue is full. A job
-// that is already stored passes.
+// checkRoom refuses a new job before its body is read if the queue is full. A job that is already stored is not
+// refused.
 func (s *Server) checkRoom(ctx context.Context, id string) error {
 	err := s.jobs.Room(ctx)
 	if !errors.Is(err, jobs.ErrFull) {
@@ -113,8 +113,7 @@ func (s *Server) checkRoom(ctx context.Context, id string) error {
 	return err
 }
 
-// receive reads a job and stores its files as blobs. It releases the memory that it
-// has reserved when it returns.
+// receive reads a job and stores its files as blobs. It releases its reserved memory when it returns.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (jobs.Submission, error) {
 	aside := room{memory: s.memory}
 	defer aside.release()
@@ -126,8 +125,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 	return s.intake.Prepare(r.Context(), sent)
 }
 
-// put stores the job, also if the caller hangs up meanwhile. The
-// status distinguishes a new job from one that was stored before.
+// put stores the job, even if the caller disconnects meanwhile. The status distinguishes a new job from one that was
+// stored before.
 func (s *Server) put(ctx context.Context, n jobs.Submission) (status int, report api.Report, err error) {
 	rec, created, err := s.jobs.Put(context.WithoutCancel(ctx), n)
 	switch {

@@ -121,8 +121,8 @@ func TestIdempotencyKeysOfTwoCallersDiffer(t *testing.T) {
 	}
 }
 
-// While the database is away jobs are refused, with the cause in the log only,
-// and then accepted under the same id.
+// TestSubmitWhileTheDatabaseIsAway checks that jobs are refused while the database is down, with the cause only in the
+// log, and then accepted under the same ID.
 func TestSubmitWhileTheDatabaseIsAway(t *testing.T) {
 	f := newFixture(t)
 	f.jobs.fail = fmt.Errorf("put job: %w: no space left on device", api.ErrUnavailable)
@@ -142,8 +142,8 @@ func TestSubmitWhileTheDatabaseIsAway(t *testing.T) {
 	}
 }
 
-// TestSubmitOfACallerWhoHangsUp holds that nothing is done for a caller who is gone before the job is stored, and that
-// storing it is not interrupted.
+// TestSubmitOfACallerWhoHangsUp checks that nothing is done for a caller that disconnects before the job is stored, and
+// that storing it is not interrupted.
 func TestSubmitOfACallerWhoHangsUp(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		f := newFixture(t)
@@ -296,8 +296,8 @@ func TestSubmitRefusals(t *testing.T) {
 	}
 }
 
-// What does not fit into a working directory would fail in the sandbox, as
-// judged's own error.
+// TestFilesThatDoNotFit checks that files that do not fit into a working directory are refused: in the sandbox they
+// would cause an internal error.
 func TestFilesThatDoNotFit(t *testing.T) {
 	page := strings.Repeat("x", 4<<10)
 	for _, tt := range []struct {
@@ -375,7 +375,7 @@ func TestMultipart(t *testing.T) {
 	tests := []struct {
 		name  string
 		parts []part
-		kind  string // "" is accepted
+		kind  string // "" means accepted
 	}{
 		{"job first", []part{{"job", asks}, {"prog", "\x7fELF"}, {"in", "5\n"}}, ""},
 		{"job last", []part{{"prog", "\x7fELF"}, {"in", "5\n"}, {"job", asks}}, ""},
@@ -422,8 +422,7 @@ func TestMultipart(t *testing.T) {
 	}
 }
 
-// TestSubmitWaits sends jobs whose report is the answer. While it waits a request
-// holds nothing of the room for bodies.
+// TestSubmitWaits submits jobs whose report is the response. While a request waits, it holds no memory for bodies.
 func TestSubmitWaits(t *testing.T) {
 	f := newFixture(t)
 	for _, query := range []string{"wait=1", "wait=-1s", "wait=1s&wait=2s", "wiat=1s"} {

@@ -19,12 +19,12 @@ import (
 	"judged/internal/jobs"
 )
 
-// registryNodes are the nodes of a registry without screening pools.
+// registryNodes provides the nodes of a registry without screening pools.
 type registryNodes struct{ *front.Registry }
 
 func (registryNodes) OpenScreen(context.Context, string) error { return nil }
 
-// frontWith is a front over a store.
+// frontWith returns a front with a store.
 func frontWith(t *testing.T, store *jobs.Store, maxBody units.Bytes) client.Client {
 	t.Helper()
 	return frontOf(t, store, func(o *Options) { o.Config.HTTP.MaxBody = maxBody })
@@ -41,8 +41,8 @@ func frontOf(t *testing.T, store *jobs.Store, change func(*Options)) client.Clie
 	return client.Client{Base: server.URL}
 }
 
-// TestReportThatDoesNotFit: a report of an accepted job that is larger than http.max_body ends its job all the same,
-// keeps its verdict, and its node judges on: it is cancelled like any other, and a restarted node registers.
+// TestReportThatDoesNotFit checks that a report of an accepted job that is larger than http.max_body still ends its job
+// and keeps its verdict, and that its node continues to judge: jobs can be cancelled, and a restarted node registers.
 func TestReportThatDoesNotFit(t *testing.T) {
 	store := openStore(t)
 	front := frontWith(t, store, 1<<20)

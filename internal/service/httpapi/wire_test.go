@@ -18,13 +18,13 @@ import (
 	"judged/internal/testkit"
 )
 
-// patience distinguishes a slow machine from a connection that is never closed.
+// patience is a timeout that distinguishes a slow machine from a connection that is never closed.
 const patience = time.Minute
 
-// connections is more than a test opens.
+// connections is more than the number of connections that a test opens.
 const connections = 1000
 
-// wire is a server behind a socket, to which tests write bytes.
+// wire is a server behind a socket to which tests write bytes.
 type wire struct {
 	*fixture
 	t     *testing.T
@@ -32,7 +32,7 @@ type wire struct {
 	crowd *crowd
 }
 
-// newWire serves with deadlines that tests can wait for.
+// newWire starts a server with deadlines that tests can wait for.
 func newWire(t *testing.T, change ...func(*http.Server)) *wire {
 	t.Helper()
 	f := newFixture(t, func(o *Options) { o.Log = nil }) // its buffer is for one request at a time
@@ -62,7 +62,7 @@ func serveWire(t *testing.T, f *fixture, n int, change ...func(*http.Server)) *w
 	return &wire{f, t, listener.Addr().String(), limited.crowd}
 }
 
-// send writes text and returns the connection.
+// send writes text to a new connection and returns it.
 func (w *wire) send(text string) net.Conn {
 	w.t.Helper()
 	c, err := net.Dial("tcp", w.addr)
@@ -77,8 +77,8 @@ func (w *wire) send(text string) net.Conn {
 	return c
 }
 
-// said is everything that the server answers until it closes the connection.
-// It may reset one on which it has left something unread.
+// said returns everything that the server sends until it closes the connection. The server may reset a connection with
+// unread data.
 func (w *wire) said(c net.Conn) string {
 	w.t.Helper()
 	text, err := io.ReadAll(c)
@@ -89,11 +89,11 @@ func (w *wire) said(c net.Conn) string {
 	return string(text)
 }
 
-// TestCallersWhoKeepUsWaiting holds that nobody holds a connection by sending
-// nothing, whatever part of a request is missing and whether anybody reads it.
+// TestCallersWhoKeepUsWaiting checks that no caller can hold a connection by sending nothing, whatever part of a
+// request is missing and whether or not a handler reads it.
 func TestCallersWhoKeepUsWaiting(t *testing.T) {
 	const head = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-	// Without a status nobody can be answered: the connection is closed.
+	// Without a status there is no response: the connection is closed.
 	tests := []struct{ name, send, status string }{
 		{"nothing", "", ""},
 		{"half a request line", "GET /v1/jo", ""},
@@ -136,15 +136,14 @@ func TestCallersWhoKeepUsWaiting(t *testing.T) {
 	}
 }
 
-// TestTrickle holds that a body has to come with some speed on the whole, and
-// that the memory set aside for it is given back.
+// TestTrickle checks that a body needs a minimum average speed, and that the memory reserved for it is released.
 func TestTrickle(t *testing.T) {
 	w := newWire(t)
 	c := w.send(
 		"PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8000\r\n\r\n{",
 	)
 	stop := make(chan struct{})
-	tick := time.NewTicker(w.stall / 20) // never a stall
+	tick := time.NewTicker(w.stall / 20) // too short for a stall
 	defer tick.Stop()
 	go func() {
 		defer close(stop)
@@ -165,7 +164,7 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// TestOddRequests holds what is said to requests that no client sends by mistake.
+// TestOddRequests checks the responses to requests that no client sends by mistake.
 func TestOddRequests(t *testing.T) {
 	long := strings.Repeat("a", 100<<10)
 	body := func(headers, body string) string {
@@ -173,7 +172,7 @@ func TestOddRequests(t *testing.T) {
 	}
 	tests := []struct {
 		name, send string
-		status     []string // of all answers on the connection
+		status     []string // of all responses on the connection
 	}{
 		{
 			"two lengths",
@@ -183,8 +182,8 @@ func TestOddRequests(t *testing.T) {
 		{"a length with a sign", body("Content-Length: +5\r\n", "{}   "), []string{"400"}},
 		{"a negative length", body("Content-Length: -1\r\n", "{}"), []string{"400"}},
 		{"a length beyond any", body("Content-Length: 9223372036854775807\r\n", "{}"), []string{"400"}},
-		// The chunks count and the length does not; what follows them is not
-		// taken for a request, which a proxy before us may see otherwise.
+		// The chunks count and the length does not. The data after them is not treated as a request: a proxy in front
+		// may interpret it differently.
 		{
 			"length and chunks",
 			body(
@@ -277,8 +276,8 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
-// TestConflictingTokens holds that of two tokens none is chosen: a proxy before
-// us may have looked at the other one.
+// TestConflictingTokens checks that requests with two tokens are refused: a proxy in front may have checked the other
+// one.
 func TestConflictingTokens(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Tokens = tokens(t) })
 	for _, second := range []string{"Bearer open sesame", "Bearer wrong", "Basic x", ""} {
@@ -290,8 +289,8 @@ func TestConflictingTokens(t *testing.T) {
 	}
 }
 
-// TestManyReaders holds that readers of events cost something only as long as
-// they are there, and that every one of them is in the document.
+// TestManyReaders checks that readers of events cost something only while they are connected, and that all of them
+// receive the events.
 func TestManyReaders(t *testing.T) {
 	const readers = 200
 	w := newWire(t)
@@ -326,8 +325,8 @@ func TestManyReaders(t *testing.T) {
 	)
 }
 
-// TestTenThousandTests holds that a job as large as it may be is taken, and one
-// that is larger is refused by what is too much.
+// TestTenThousandTests checks that a job of the maximum size is accepted, and that the error for a larger one names
+// what exceeds the limit.
 func TestTenThousandTests(t *testing.T) {
 	f := newFixture(t, func(o *Options) {
 		o.Config.HTTP.MaxBody, o.Config.Limits.Max.Tests = 4<<20, 10_000

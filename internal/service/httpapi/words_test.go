@@ -18,13 +18,13 @@ import (
 
 var update = flag.Bool("update", false, "write the descriptions of package api into openapi.json")
 
-// word is a schema whose values package api explains.
+// word is a schema whose values package api documents.
 type word struct {
 	Description string   `json:"description"`
 	Enum        []string `json:"enum"`
 }
 
-// TestOpenAPIExplainsWords holds openapi.json against the catalogue.
+// TestOpenAPIExplainsWords compares openapi.json with the catalogue.
 func TestOpenAPIExplainsWords(t *testing.T) {
 	var d struct {
 		Components struct {
@@ -53,7 +53,7 @@ func TestOpenAPIExplainsWords(t *testing.T) {
 	}
 }
 
-// TestCheckersInOpenAPI: the document knows the checkers that judged has.
+// TestCheckersInOpenAPI checks that the document lists the checkers of judged.
 func TestCheckersInOpenAPI(t *testing.T) {
 	var d struct {
 		Components struct {
@@ -120,8 +120,8 @@ func listWord(l api.WordList) word {
 	return w
 }
 
-// replaceWords changes the texts that differ and leaves the layout of the
-// document alone. A schema without a description gets one by hand first.
+// replaceWords updates the texts that differ without changing the layout of the document. A schema without a
+// description needs a manual one first.
 func replaceWords(t *testing.T, got, want map[string]word) {
 	t.Helper()
 	text := string(openAPI)

@@ -15,7 +15,7 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// Work is the store as judge nodes use it; *jobs.Store is one.
+// Work is the store as judge nodes use it; *jobs.Store implements it.
 type Work interface {
 	Take(ctx context.Context, w api.Want) (api.Work, error)
 	Extend(ctx context.Context, l api.Lease) (until time.Time, err error)
@@ -27,7 +27,7 @@ type Work interface {
 	Holder(ctx context.Context, l api.Lease) (host string, err error)
 }
 
-// Nodes are the judge nodes of a fleet; *front.Registry has them.
+// Nodes are the judge nodes of a fleet; *front.Registry implements it.
 type Nodes interface {
 	Seen(ctx context.Context, r api.Registration) (api.NodeCommands, error)
 	Drained(ctx context.Context, name string) (bool, error)
@@ -45,7 +45,7 @@ type Nodes interface {
 	PrefetchStatus(ctx context.Context, pool string) (api.PrefetchStatus, error)
 }
 
-// nodeRoutes are what judge nodes and operators of a fleet ask a front.
+// nodeRoutes returns the routes of a front for judge nodes and for operators of a fleet.
 func (s *Server) nodeRoutes() []route {
 	node, read, admin := []Scope{Node}, []Scope{Read}, []Scope{Admin}
 	return []route{
@@ -68,8 +68,8 @@ func (s *Server) nodeRoutes() []route {
 	}
 }
 
-// nodeOwner is the name under which a node holds jobs. The slash keeps it apart from
-// the names of daemons that share the database.
+// nodeOwner returns the name under which a node holds jobs. The slash distinguishes it from the names of daemons that
+// share the database.
 func nodeOwner(node string) string { return "node/" + node }
 
 // readWork decodes the body of a node and checks its name.
@@ -101,8 +101,8 @@ func readWork[T any, P interface {
 	return v, nil
 }
 
-// decode reads a small body of another judged into v, which may know more members. next is what a caller does about one
-// that is not valid.
+// decode reads a small body of another judged into v. Unknown members are ignored, because the sender may be newer.
+// next is the next step for a caller whose body is invalid.
 func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next string) error {
 	aside := &room{memory: s.memory}
 	defer aside.release()
@@ -117,7 +117,7 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next stri
 
 func callerName(r *http.Request) string { return caller(r.Context()) }
 
-// held refuses requests for jobs that another node has.
+// held returns an error if another node has the job.
 func (s *Server) held(ctx context.Context, h api.Hold) error {
 	host, err := s.work.Holder(ctx, h.Lease())
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Server) held(ctx context.Context, h api.Hold) error {
 	return nil
 }
 
-// waiting is a context for a long poll.
+// waiting returns the context of a long poll.
 func (s *Server) waiting(r *http.Request, ms int64) (context.Context, func()) {
 	wait := time.Duration(min(max(ms, 0), api.MaxWait.Milliseconds())) * time.Millisecond
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
@@ -137,7 +137,7 @@ func (s *Server) waiting(r *http.Request, ms int64) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// poolOf refuses a pool that the token is not for.
+// poolOf returns an error if the token is not valid for the pool.
 func (s *Server) poolOf(r *http.Request, pool string) error {
 	if name := callerName(r); s.tokens != nil && !s.tokens.mayServe(name, pool) {
 		return problem("forbidden", "set slots.pool on the judge node, or ask for a token of its pool",
@@ -189,7 +189,8 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, commands)
 }
 
-// maxHardware is how much of its hardware a node may send, in bytes; a host with 100 CPUs sends 20 KB.
+// maxHardware is the maximum size of the hardware description that a node sends, in bytes; a host with 100 CPUs sends
+// 20 KB.
 const maxHardware = 256 << 10
 
 func hardwareSize(g *api.Registration) int {
@@ -206,8 +207,7 @@ func hardwareSize(g *api.Registration) int {
 	return n
 }
 
-// takeJob waits for a job. A job that was leased while the node hung up is
-// returned at once.
+// takeJob waits for a job. A job that was leased while the node disconnected is returned to the queue immediately.
 func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	q, err := readWork[api.TakeRequest](s, w, r)
 	if err != nil {
@@ -221,13 +221,13 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, done := s.waiting(r, q.WaitMS)
 	defer done()
-	drained, err := s.nodes.Drained(r.Context(), q.Node) // also where the node does not wait
+	drained, err := s.nodes.Drained(r.Context(), q.Node) // even if the node does not wait
 	if err != nil {
 		return err
 	}
 	for drained {
 		select {
-		case <-ctx.Done(): // the node asks again
+		case <-ctx.Done(): // the node will ask again
 			return s.writeJSON(w, http.StatusOK, api.TakeAnswer{})
 		case <-time.After(time.Second):
 		}
@@ -253,7 +253,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, api.TakeAnswer{Work: api.NodeWorkOf(work)})
 }
 
-// extendJob extends a lease, and with wait_ms answers as soon as it is lost.
+// extendJob extends a lease, and with wait_ms responds as soon as it is lost.
 func (s *Server) extendJob(w http.ResponseWriter, r *http.Request) error {
 	q, err := readWork[api.ExtendRequest](s, w, r)
 	if err != nil {
@@ -297,7 +297,7 @@ func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, api.Nothing{})
 }
 
-// finishJob stores a report. It may come again when the answer was lost.
+// finishJob stores a report. A node repeats the request if the response was lost.
 func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
 	q, err := readWork[api.FinishRequest](s, w, r)
 	if err != nil {
@@ -344,7 +344,7 @@ func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, api.Nothing{})
 }
 
-// verifyBlob reads a blob that reached a node with another digest.
+// verifyBlob verifies a blob that reached a node with a wrong digest.
 func (s *Server) verifyBlob(w http.ResponseWriter, r *http.Request) error {
 	q, err := readWork[api.VerifyRequest](s, w, r)
 	if err != nil {
@@ -389,7 +389,7 @@ func (s *Server) getPools(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, api.PoolList{Pools: pools})
 }
 
-// openScreen has a screening pool learn its ratios again after a check has closed it.
+// openScreen makes a screening pool learn its ratios again after a check has closed it.
 func (s *Server) openScreen(w http.ResponseWriter, r *http.Request) error {
 	pool := r.PathValue("pool")
 	if err := s.nodes.OpenScreen(r.Context(), pool); err != nil {
@@ -407,7 +407,7 @@ func (s *Server) undrainNode(w http.ResponseWriter, r *http.Request) error {
 	return s.changeNode(w, r, false, "undrained a judge node")
 }
 
-// admitNode has a node judge although it differs from its pool.
+// admitNode lets a node judge although it differs from its pool.
 func (s *Server) admitNode(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	if err := s.nodes.Admit(r.Context(), name); err != nil {
@@ -417,7 +417,7 @@ func (s *Server) admitNode(w http.ResponseWriter, r *http.Request) error {
 	return s.getNodes(w, r)
 }
 
-// changeNode changes a node and answers with all nodes.
+// changeNode changes a node and responds with all nodes.
 func (s *Server) changeNode(w http.ResponseWriter, r *http.Request, drained bool, done string) error {
 	name := r.PathValue("name")
 	if err := s.nodes.SetDrained(r.Context(), name, drained); err != nil {
