@@ -53,7 +53,7 @@ func (in *Intake) check(ctx context.Context, r Request) error {
 	return err
 }
 
-// CheckPool finds a pool that nobody has.
+// CheckPool reports a pool that has no node and is not configured.
 func (in *Intake) CheckPool(ctx context.Context, pool string) (jobspec.Errors, error) {
 	if pool == in.Config.Slots.Pool || !config.ValidPool(pool) {
 		return nil, nil
@@ -65,20 +65,19 @@ func (in *Intake) CheckPool(ctx context.Context, pool string) (jobspec.Errors, e
 	return nil, err
 }
 
-// findings are the errors that jobspec returned.
+// findings returns the validation errors in err.
 func findings(err error) (list jobspec.Errors) {
 	errors.As(err, &list)
 	return list
 }
 
-// maxMissing bounds the missing blobs that one answer names.
+// maxMissing limits the number of missing blobs that one response names.
 const maxMissing = 100
 
-// missing finds the blobs that a job names and that are neither stored nor sent
-// with it.
+// missing returns errors for the blobs that a job names and that are neither stored nor sent with it.
 func (in *Intake) missing(ctx context.Context, r Request) (list jobspec.Errors, err error) {
 	brought := sync.OnceValue(func() map[string]bool { return contents(r) })
-	lost := map[string]bool{} // a job may name the same blob many times
+	lost := map[string]bool{} // caches lookups: a job may name the same blob many times
 	_, err = r.Job.MapFiles(func(field string, f api.File) (api.File, error) {
 		if f.Blob == "" || !blobs.ValidDigest(f.Blob) || len(list) > maxMissing {
 			return f, nil
@@ -118,8 +117,7 @@ func contents(r Request) map[string]bool {
 	return digests
 }
 
-// unusedParts finds the parts that the job names and the body lacks, and those that the
-// job does not name.
+// unusedParts returns errors for parts that the job names and the body lacks, and for parts that the job does not name.
 func unusedParts(r Request) (list jobspec.Errors) {
 	used := map[string]bool{}
 	_, _ = r.Job.MapFiles(func(field string, f api.File) (api.File, error) {
@@ -144,7 +142,7 @@ func unusedParts(r Request) (list jobspec.Errors) {
 	return list
 }
 
-// size returns the size of a file's content, 0 if it is missing.
+// size returns the size of a file's content, or 0 if it is missing.
 func (in *Intake) size(f api.File, parts map[string]string) units.Bytes {
 	switch {
 	case f.Text != nil:

@@ -1,8 +1,7 @@
-// Package intake turns what a platform sends into a job that can be stored: it adds what a stored problem has, checks the
-// whole, stores files as blobs and fills in defaults.
+// Package intake turns a platform's submission into a job that can be stored: it adds the content of a stored problem,
+// validates the result, stores files as blobs and fills in defaults.
 //
-// Belongs here: what every door for submissions has in common.
+// It has everything that the routes for submissions share.
 //
-// Does not belong here: how a submission is decoded and an error is answered (httpapi), what a job may say (jobspec), and
-// the queue (jobs).
+// Not here: decoding submissions and reporting errors (httpapi), validation of jobs (jobspec), and the queue (jobs).
 package intake

@@ -6,12 +6,12 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// MissingBlobsError says which blobs of a job are not stored.
+// MissingBlobsError reports the blobs of a job that are not stored.
 type MissingBlobsError struct{ Findings jobspec.Errors }
 
 func (e *MissingBlobsError) Error() string { return e.Findings.Error() }
 
-// MissingLanguageError says that the pool of a job cannot judge a language of its sources.
+// MissingLanguageError reports that the pool of a job cannot judge a language of its sources.
 type MissingLanguageError struct {
 	Member string // of the job
 	Err    error
@@ -21,7 +21,7 @@ func (e *MissingLanguageError) Error() string { return fmt.Sprintf("%s: %s", e.M
 
 func (e *MissingLanguageError) Unwrap() error { return e.Err }
 
-// MissingProblemError says that the problem of a job is not stored, or only in another version.
+// MissingProblemError reports that the problem of a job is not stored, or only in another version.
 type MissingProblemError struct {
 	ID     string
 	Stored string // its version; "" if it is not stored

@@ -19,50 +19,50 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// Jobs has stored jobs and problems; *jobs.Store is one.
+// Jobs reads stored jobs and problems; *jobs.Store implements it.
 type Jobs interface {
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	Problem(ctx context.Context, id string) (api.Problem, error)
 }
 
-// Blobs stores files; *blobs.Store is one.
+// Blobs stores files; *blobs.Store implements it.
 type Blobs interface {
 	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
 	Stat(digest string) (units.Bytes, error)
 }
 
-// Languages knows the languages of pools.
+// Languages reports the languages of pools.
 type Languages interface {
-	// CheckLanguage returns why a pool cannot judge jobs in a language, or nil.
+	// CheckLanguage returns the reason why a pool cannot judge jobs in a language, or nil.
 	CheckLanguage(ctx context.Context, pool, id string) error
 }
 
-// Pools knows the pools of a fleet; *front.Registry is one.
+// Pools reports the pools of a fleet; *front.Registry implements it.
 type Pools interface {
-	// CheckPool returns an error of front.ErrUnknownPool for a pool that jobs cannot be sent to.
+	// CheckPool returns an error that wraps front.ErrUnknownPool for a pool that does not accept jobs.
 	CheckPool(ctx context.Context, name string) error
 }
 
 // Intake prepares submissions. It is safe for concurrent use.
 type Intake struct {
-	Config    config.Config // sections limits, slots, repeats and sandbox are used
+	Config    config.Config // its sections limits, slots, repeats and sandbox are used
 	Jobs      Jobs
 	Blobs     Blobs
 	Languages Languages
 	Pools     Pools
 }
 
-// Request is a job as a caller sent it.
+// Request is a job as a caller submitted it.
 type Request struct {
 	ID       string
 	Job      api.Job
 	Findings jobspec.Errors    // about values that could not be put into Job
-	Parts    map[string]string // digests of the files that came with the job, by their names; they are stored already
+	Parts    map[string]string // name -> digest of the files that came with the job; they are already stored
 }
 
-// Prepare returns the job of a request, ready to be stored. Its files are blobs then. The error is one of jobspec.Errors,
-// *MissingBlobsError, *MissingLanguageError and *MissingProblemError, if the caller is to change the request; nothing but
-// the parts is stored in that case.
+// Prepare returns the job of a request, ready to be stored. Its files are blobs then. If the caller has to change the
+// request, the error is one of jobspec.Errors, *MissingBlobsError, *MissingLanguageError and *MissingProblemError;
+// nothing except the parts is stored then.
 func (in *Intake) Prepare(ctx context.Context, r Request) (jobs.Submission, error) {
 	expanded, err := in.expand(ctx, r)
 	if err != nil {
@@ -82,7 +82,7 @@ func (in *Intake) Prepare(ctx context.Context, r Request) (jobs.Submission, erro
 	return jobs.Submission{ID: r.ID, BodyDigest: digest, Job: jobspec.Fill(in.Config, normal)}, nil
 }
 
-// expand adds to a job what the problem that it names has.
+// expand adds the content of the problem that a job names.
 func (in *Intake) expand(ctx context.Context, r Request) (Request, error) {
 	if r.Job.Problem == "" {
 		if r.Job.ProblemVersion != "" {
@@ -106,8 +106,8 @@ func (in *Intake) expand(ctx context.Context, r Request) (Request, error) {
 	return r, nil
 }
 
-// problemOf returns the problem that a job names. A job that is sent again after its problem was deleted or replaced gets
-// what it got the first time.
+// problemOf returns the problem that a job names. If the problem was deleted or replaced, a repeated submission gets
+// the problem of the first one.
 func (in *Intake) problemOf(ctx context.Context, r Request) (api.Problem, error) {
 	named := func(id, version string) bool {
 		return id == r.Job.Problem && (r.Job.ProblemVersion == "" || r.Job.ProblemVersion == version)
@@ -128,7 +128,7 @@ func (in *Intake) problemOf(ctx context.Context, r Request) (api.Problem, error)
 	return api.Problem{}, &MissingProblemError{ID: r.Job.Problem, Stored: p.Version}
 }
 
-// storeFiles stores all files as blobs and returns the job that names them.
+// storeFiles stores all files as blobs and returns the job with their digests.
 func (in *Intake) storeFiles(ctx context.Context, r Request) (api.Job, error) {
 	return r.Job.MapFiles(func(_ string, f api.File) (api.File, error) {
 		if err := ctx.Err(); err != nil {
@@ -156,7 +156,7 @@ func (in *Intake) storeFile(ctx context.Context, f api.File, parts map[string]st
 	return f.Blob, nil
 }
 
-// storeContent stores content unless it is stored already: platforms send the same inputs many times, and a lookup is
+// storeContent stores content unless it is already stored: platforms send the same inputs many times, and a lookup is
 // cheaper than a synced write.
 func (in *Intake) storeContent(ctx context.Context, content []byte) (string, error) {
 	name := digest(content)
