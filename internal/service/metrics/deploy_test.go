@@ -29,8 +29,8 @@ func readDeploy(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Every series that rules and dashboard ask for must exist: a query for a misspelt one is not an
-// error, it is an alert that never fires.
+// TestDeployNamesExistingMetrics checks that every series used by rules and the dashboard exists: a query for a
+// misspelt one is not an error, but an alert that never fires.
 func TestDeployNamesExistingMetrics(t *testing.T) {
 	known := map[string]bool{}
 	for line := range strings.Lines(exposition(t, fed())) {
@@ -60,7 +60,7 @@ func TestDeployNamesExistingMetrics(t *testing.T) {
 	}
 }
 
-// An alert without a next step is a bad alert.
+// TestEveryAlertHasSeverityAndRunbook checks that every alert has a severity and the next step.
 func TestEveryAlertHasSeverityAndRunbook(t *testing.T) {
 	alerts := strings.Split(readDeploy(t, rulesFile), "- alert: ")[1:]
 	for _, a := range alerts {
@@ -109,7 +109,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// Prometheus itself reads the rules, and fires what it should on two recorded situations.
+// TestRulesWithPromtool checks that Prometheus accepts the rules, and fires the expected alerts in two recorded
+// situations.
 func TestRulesWithPromtool(t *testing.T) {
 	testkit.Need(t, testkit.Promtool)
 	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", rulesTestFile}} {
@@ -119,7 +120,7 @@ func TestRulesWithPromtool(t *testing.T) {
 	}
 }
 
-// Prometheus lints the exposition as a whole too.
+// TestExpositionWithPromtool checks the exposition as a whole with promtool.
 func TestExpositionWithPromtool(t *testing.T) {
 	testkit.Need(t, testkit.Promtool)
 	cmd := exec.Command("promtool", "check", "metrics")

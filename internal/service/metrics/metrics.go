@@ -13,29 +13,29 @@ import (
 	"judged/internal/jobs"
 )
 
-// Options describe the daemon, and say where its state is read. A nil function leaves its metrics
-// out. The functions are called at every scrape, possibly by several at once.
+// Options describe the daemon and the sources of its state. A nil function omits its metrics. The functions are called
+// at every scrape, possibly concurrently.
 type Options struct {
 	Version  string
 	Revision string
 	Host     api.HostReport
 	Virtual  bool
 
-	Ready      func() error // why a job submitted now would not be judged, or nil
+	Ready      func() error // reason why a job submitted now would not be judged, or nil
 	FreeBytes  func() int64 // on the file system of the data; negative if unknown
 	Slots      func() []api.SlotStatus
 	Doctor     func() []api.DoctorCheck
 	QueueDepth func(ctx context.Context) (jobs.Depths, error)
-	Pool       string        // of the slots here; "" is a front
+	Pool       string        // of the slots here; "" for a front
 	Turbo      func() string // on, off, unknown
 	Nodes      func(ctx context.Context) ([]api.Node, error)
 	Pools      func(ctx context.Context, waiting jobs.Depths) ([]api.Pool, error)
-	// Tuned reports for each setting that judged tune has applied whether it is in force.
+	// Tuned returns for each setting that judged tune has applied whether it is in effect.
 	Tuned    func() map[string]bool
-	Settings []string // all that judged tune can apply
+	Settings []string // all settings that judged tune can apply
 	// StoreOperations are the values of the label operation.
 	StoreOperations []string
-	Now             func() time.Time // default time.Now
+	Now             func() time.Time // nil means time.Now
 }
 
 // Attempt is the outcome of one attempt at a job.
@@ -44,7 +44,7 @@ type Attempt string
 // The outcomes of an attempt, a closed set.
 const (
 	AttemptDone      Attempt = "done"      // its report was stored
-	AttemptCancelled Attempt = "cancelled" // the job was cancelled while it ran
+	AttemptCancelled Attempt = "cancelled" // the job was cancelled during the run
 	AttemptStale     Attempt = "stale"     // a newer attempt had the job; its report was dropped
 	AttemptReturned  Attempt = "returned"  // returned to the queue, by a drain or a failure of judged
 	AttemptExhausted Attempt = "exhausted" // the last permitted attempt failed; the job ended as IE
@@ -60,7 +60,7 @@ type Metrics struct {
 	now      func() time.Time
 
 	jobs *prometheus.CounterVec
-	// Of jobs with the verdict IE.
+	// For jobs with the verdict IE.
 	internalErrors *prometheus.CounterVec
 	attempts       *prometheus.CounterVec
 	runs           *prometheus.CounterVec
@@ -91,14 +91,14 @@ type Metrics struct {
 	drift       *prometheus.CounterVec
 	storeErrors *prometheus.CounterVec
 	audits      *prometheus.CounterVec
-	// Of screening pools.
+	// For screening pools.
 	screened, screenChecks *prometheus.CounterVec
 	retired                *prometheus.CounterVec
 	crossChecks            *prometheus.CounterVec
 	frontsDiffer           prometheus.Gauge
 }
 
-// Histogram buckets. Run times follow common time limits; ratios are finest where a verdict changes.
+// Histogram buckets. Those of run times follow common time limits; those of ratios are finest where a verdict changes.
 var (
 	runBuckets       = []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 3, 5, 10, 20}
 	limitBuckets     = []float64{.1, .25, .5, .75, .9, .95, .98, .99, 1, 1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2}
@@ -112,7 +112,7 @@ var (
 	overheadBuckets  = []float64{1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, .01, .02, .05, .1, .5}
 )
 
-// New registers all metrics. Closed sets of labels start at 0, so that a rate sees the first event.
+// New registers all metrics. Series with closed sets of labels start at 0, so that a rate includes the first event.
 func New(o Options) *Metrics {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -240,8 +240,7 @@ func (m *Metrics) preset(o Options) {
 	}
 }
 
-// Handler serves the registry, as OpenMetrics if requested. A source of state that fails takes away
-// only its own series.
+// Handler serves the registry, as OpenMetrics if requested. A failing source of state omits only its own series.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true,
 		ErrorHandling: promhttp.ContinueOnError})
@@ -259,7 +258,7 @@ func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVe
 	return registered(m, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
 }
 
-// histogram also has native buckets of 10 %, for servers that request them.
+// histogram returns a histogram that also has native buckets with a growth of 10 %, for servers that request them.
 func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
 	return registered(m, prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets,
 		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,

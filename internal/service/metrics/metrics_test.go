@@ -24,8 +24,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const ms = time.Millisecond
 
-// fed is a daemon that judged one job: two tests, one of them repeated and on both sides of its
-// limit, one run of it discarded.
+// fed returns the metrics of a daemon that has judged one job: two tests, one of them repeated with runs on both sides
+// of its limit, one of which was discarded.
 func fed() *Metrics {
 	m := New(Options{
 		StoreOperations: []string{"put", "take", "finish", "blob"},
@@ -105,7 +105,7 @@ func report() *api.Report {
 	}}
 }
 
-// exposition is what a scrape gets, without the metrics of the Go runtime and the process.
+// exposition returns the content of a scrape without the metrics of the Go runtime and the process.
 func exposition(t *testing.T, m *Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -150,7 +150,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// The list is that of the interface judged promises to operators: metric and labels.
+// TestPromisedMetrics checks the metrics and labels that judged promises to operators.
 func TestPromisedMetrics(t *testing.T) {
 	promised := map[string][]string{
 		"judged_runs_total":               {"verdict"},
@@ -188,7 +188,7 @@ func TestPromisedMetrics(t *testing.T) {
 	}
 }
 
-// labels are the metric families of a registry with the names of their labels.
+// labels returns the metric families of a registry with the names of their labels.
 func labels(t *testing.T, m *Metrics) map[string][]string {
 	t.Helper()
 	families, err := m.registry.Gather()
@@ -206,7 +206,7 @@ func labels(t *testing.T, m *Metrics) map[string][]string {
 	return found
 }
 
-// A state that is unknown or cannot be had is absent, and takes nothing else with it.
+// TestUnknownStateIsAbsent checks that state that is unknown or unavailable is absent, and that no other series are.
 func TestUnknownStateIsAbsent(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -256,7 +256,7 @@ func TestTurboOff(t *testing.T) {
 }
 
 func TestFlipped(t *testing.T) {
-	runs := func(ks ...bool) []api.Run { // within the limit, over it, alternately
+	runs := func(ks ...bool) []api.Run { // within and over the limit, alternately
 		var rs []api.Run
 		for i, kept := range ks {
 			rs = append(rs, api.Run{CPUTime: 1000*ms + time.Duration(i%2), Kept: kept})
@@ -283,7 +283,7 @@ func TestFlipped(t *testing.T) {
 	}
 }
 
-// Labels stay closed whatever a report says, and an unfinished one counts nothing.
+// TestOddReports checks that labels come from closed sets for any report, and that an unfinished report is not counted.
 func TestOddReports(t *testing.T) {
 	m := New(Options{})
 	m.JobDone(&api.Report{State: api.Running, Verdict: api.Accepted}, 0)

@@ -7,8 +7,8 @@ import (
 	"judged/internal/api"
 )
 
-// manyFaults is the least number of page faults that system time is divided by: with fewer of them,
-// other system calls dominate.
+// manyFaults is the minimum number of page faults for which system time per fault is recorded: with fewer faults, other
+// system calls dominate.
 const manyFaults = 5000
 
 // verdicts are the values of the label verdict.
@@ -18,8 +18,8 @@ func verdicts() []api.Verdict {
 		api.SecurityViolation, api.NotExecutable, api.CompileError, api.Skipped, api.Cancelled, api.InternalError}
 }
 
-// JobDone counts a finished job with all its tests and runs. A report that is not final counts
-// nothing. A negative queueWait is unknown.
+// JobDone counts a finished job with all its tests and runs. It ignores a report that is not final. A negative
+// queueWait means unknown.
 func (m *Metrics) JobDone(rep *api.Report, queueWait time.Duration) {
 	if !rep.State.Final() {
 		return
@@ -74,7 +74,7 @@ func (m *Metrics) test(t *api.TestReport) {
 	}
 }
 
-// flipped reports whether kept runs of one test lay on both sides of its limit.
+// flipped reports whether kept runs of one test were on both sides of its limit.
 func flipped(t *api.TestReport) bool {
 	var within, over bool
 	for _, r := range t.Runs {
@@ -135,8 +135,8 @@ func (m *Metrics) evidence(r *api.Run) {
 	}
 }
 
-// interruptKind maps rows of /proc/interrupts to the closed set of the label kind. Rows that cost a
-// run no time have none.
+// interruptKind maps rows of /proc/interrupts to the closed set of the label kind. It returns false for rows that cost
+// a run no time.
 func interruptKind(row string) (string, bool) {
 	switch row {
 	case "LOC":
@@ -163,7 +163,7 @@ func interruptKind(row string) (string, bool) {
 	return "", false
 }
 
-// verdictLabel keeps the label closed: anything that is not a verdict is an internal error.
+// verdictLabel maps anything that is not a verdict to an internal error, so that the set of labels is closed.
 func verdictLabel(v api.Verdict) string {
 	if v == "" || v.JudgementType() == "" && v != api.Skipped && v != api.Cancelled {
 		return string(api.InternalError)
@@ -171,7 +171,7 @@ func verdictLabel(v api.Verdict) string {
 	return string(v)
 }
 
-// faultLabel keeps the label closed: an IE that does not say whose fault it is counts as judged's.
+// faultLabel maps an unknown fault of an IE to judged's, so that the set of labels is closed.
 func faultLabel(f api.Fault) string {
 	if !slices.Contains(api.AllFaults(), f) {
 		f = api.JudgedFault
@@ -179,7 +179,7 @@ func faultLabel(f api.Fault) string {
 	return string(f)
 }
 
-// priorityLabel keeps the label closed: a job without a priority counts as practice.
+// priorityLabel maps an unknown priority to practice, so that the set of labels is closed.
 func priorityLabel(p api.Priority) string {
 	if !slices.Contains(api.AllPriorities(), p) {
 		p = api.Practice
@@ -201,7 +201,7 @@ func (m *Metrics) CrossChecked(pool, decision string) {
 	m.crossChecks.WithLabelValues(pool, decision).Inc()
 }
 
-// FrontsDiffer is how many other fronts have other settings.
+// FrontsDiffer sets the number of other fronts whose settings differ.
 func (m *Metrics) FrontsDiffer(n int) { m.frontsDiffer.Set(float64(n)) }
 
 // NodeRetired counts a node that was drained because its times deviate.
@@ -216,7 +216,7 @@ func (m *Metrics) Screened(pool string, decided bool) {
 	m.screened.WithLabelValues(pool, result).Inc()
 }
 
-// ScreenChecked counts a job that a screening pool has accepted and the deciding pool has judged, too.
+// ScreenChecked counts a job that a screening pool has accepted and the deciding pool has judged too.
 func (m *Metrics) ScreenChecked(pool string, refuted, usable bool) {
 	result := "not_comparable"
 	switch {
@@ -228,5 +228,5 @@ func (m *Metrics) ScreenChecked(pool string, refuted, usable bool) {
 	m.screenChecks.WithLabelValues(pool, result).Inc()
 }
 
-// TuneDrifted counts a setting of judged tune that was found changed.
+// TuneDrifted counts a setting of judged tune that was found to have changed.
 func (m *Metrics) TuneDrifted(setting string) { m.drift.WithLabelValues(setting).Inc() }

@@ -12,7 +12,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// scrapeTimeout bounds how long a scrape waits for the queue.
+// scrapeTimeout limits how long a scrape waits for the queue.
 const scrapeTimeout = 2 * time.Second
 
 // state computes gauges at each scrape.
@@ -86,7 +86,7 @@ func (s *state) collectNodes(out chan<- prometheus.Metric) {
 	defer cancel()
 	nodes, err := s.options.Nodes(ctx)
 	if err != nil {
-		return // judged_store_errors_total counts it
+		return // counted in judged_store_errors_total
 	}
 	for _, n := range nodes {
 		out <- gauge(s.node, is(n.Up), n.Name, n.Pool)
@@ -189,7 +189,7 @@ func (s *state) collectPools(ctx context.Context, out chan<- prometheus.Metric, 
 	}
 	pools, err := s.options.Pools(ctx, depths)
 	if err != nil {
-		return // judged_store_errors_total counts it
+		return // counted in judged_store_errors_total
 	}
 	for _, pool := range pools {
 		out <- gauge(s.poolJudging, float64(pool.Judging), pool.Name)
