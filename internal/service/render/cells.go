@@ -12,7 +12,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// nothing is printed for a value that is absent.
+// nothing is printed for an absent value.
 const nothing = "-"
 
 // Time formats a duration that may be absent.
@@ -98,8 +98,8 @@ func Limit(t *api.Timing) string {
 	return units.Duration(t.Limit)
 }
 
-// Margin is the distance between the deciding time and the limit, in percent of
-// the limit. Negative is over the limit.
+// Margin formats the distance between the deciding time and the limit, in percent of the limit. It is negative over the
+// limit.
 func Margin(t *api.Timing) string {
 	if t == nil {
 		return nothing
@@ -107,8 +107,8 @@ func Margin(t *api.Timing) string {
 	return fmt.Sprintf("%.1f %%", 100*t.MarginRatio)
 }
 
-// Spread is the difference between the slowest and the fastest repeat of a test,
-// and from six repeats on the confidence interval of their median.
+// Spread formats the difference between the slowest and the fastest repeat of a test and, with six repeats or more, the
+// confidence interval of their median.
 func Spread(t *api.Timing) string {
 	switch {
 	case t == nil || t.N < 2:
@@ -123,7 +123,7 @@ func Spread(t *api.Timing) string {
 	return text
 }
 
-// Causes counts the runs in which each cause was seen.
+// Causes formats the number of runs in which each cause occurred.
 func Causes(runs []api.Run) string {
 	count := map[api.Cause]int{}
 	for _, r := range runs {

@@ -7,7 +7,7 @@ import (
 	"judged/internal/api"
 )
 
-// instancesNote lists the CPU times of the instances that talked with a manager, and how those ended that failed.
+// instancesNote lists the CPU times of the instances that communicated with a manager, and how failed instances ended.
 func instancesNote(instances []api.InstanceReport) string {
 	var all []string
 	for _, x := range instances {

@@ -70,7 +70,7 @@ func Score(points *float64) string {
 	return fmt.Sprintf("%g", *points)
 }
 
-// testNotes says why a test failed, and how reliable its time is.
+// testNotes explains why a test failed, and how reliable its time is.
 func testNotes(x api.TestReport) []string {
 	var notes []string
 	if n := Note(x); n != "" {
@@ -85,7 +85,7 @@ func testNotes(x api.TestReport) []string {
 	return append(notes, RunNotes(x.Runs, x.Timing)...)
 }
 
-// passesNote lists the passes of a test, and says which one the row shows.
+// passesNote lists the passes of a test, and names the one that the row shows.
 func passesNote(x api.TestReport) string {
 	var passes []string
 	for _, p := range x.Passes {
@@ -94,8 +94,8 @@ func passesNote(x api.TestReport) string {
 	return fmt.Sprintf("pass %d of %d: %s", x.Pass, len(passes), strings.Join(passes, ", "))
 }
 
-// RunNotes says which runs of a test count and why, how much they differ, and
-// what disturbed them. A single run that counts has no notes.
+// RunNotes explains which runs of a test count and why, how much they differ, and what disturbed them. A single run
+// that counts has no notes.
 func RunNotes(runs []api.Run, t *api.Timing) []string {
 	var notes []string
 	if kept := Kept(runs); kept != "" {
@@ -122,7 +122,7 @@ func disturbedLine(tests []api.TestReport) string {
 			}
 		}
 	}
-	if disturbed == 0 || len(tests) == 1 && len(all) > 1 { // RunNotes has said it
+	if disturbed == 0 || len(tests) == 1 && len(all) > 1 { // RunNotes has already reported it
 		return ""
 	}
 	return fmt.Sprintf("%d of %d runs were disturbed: %s (see judged help causes)", disturbed, len(all), Causes(all))
