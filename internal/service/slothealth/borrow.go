@@ -9,14 +9,12 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// quietPatience is how long a run that confirms another waits for a quiet slot
-// or another core, with the slot of its job idle. A job on a neighbouring slot
-// has ended by then, or is a long one.
+// quietPatience is how long a run that confirms another waits for a quiet slot or another core while the slot of its
+// job is idle. A job on a neighbouring slot has ended by then, or takes long.
 const quietPatience = 2 * time.Second
 
-// Borrow finds a slot for one more run of the job that has the lease. Another
-// core that is not fit is given back for the job's own. The lease rests until its
-// Resume, which comes after the Release of the loan.
+// Borrow returns a slot for one more run of the job that has the lease. If another core is not fit, the job's own slot
+// is used. The lease is suspended until its Resume, which comes after the Release of the loan.
 func (m *Monitor) Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (*slots.Lease, error) {
 	loan, err := lease.Borrow(ctx, slots.Wish{Quiet: p.Quiet, OtherCore: p.OtherCore}, quietPatience)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// TestDeviation: a short kernel is compared with its baseline, once it has one.
+// TestDeviation checks that a short kernel is compared with its baseline once it has one.
 func TestDeviation(t *testing.T) {
 	test(t, func(f *fixture) {
 		look := func(factor float64) float64 {
@@ -42,8 +42,8 @@ func TestDeviation(t *testing.T) {
 	})
 }
 
-// TestDeviationOfEachKernel: the first one beyond its guard band counts, and
-// only short kernels are read.
+// TestDeviationOfEachKernel checks that the first kernel beyond its guard band counts, and that only short kernels are
+// read.
 func TestDeviationOfEachKernel(t *testing.T) {
 	test(t, func(f *fixture) {
 		s := f.m.slots[0]
@@ -65,8 +65,8 @@ func TestDeviationOfEachKernel(t *testing.T) {
 	})
 }
 
-// TestQuietPatience: next to a slot that never becomes idle a run that confirms
-// another waits for so long, and then has its own slot all the same.
+// TestQuietPatience checks that next to a slot that never becomes idle, a run that confirms another waits for
+// quietPatience, and then uses its own slot anyway.
 func TestQuietPatience(t *testing.T) {
 	test(t, func(f *fixture) {
 		lease, begin := f.lease(), time.Now()
@@ -81,13 +81,13 @@ func TestQuietPatience(t *testing.T) {
 	})
 }
 
-// TestBorrowOtherCore: a run moves to another core if that is fit, and stays
-// where it is otherwise; the core that was tried is given back.
+// TestBorrowOtherCore checks that a run moves to another core if that is fit, and otherwise stays on its own, and that
+// an unfit core is released.
 func TestBorrowOtherCore(t *testing.T) {
 	for name, tt := range map[string]struct {
 		unfit []string
 		p     stats.Placement
-		want  string // the states of both slots while the run has its place
+		want  string // states of both slots during the run
 	}{
 		"fit":               {nil, stats.Placement{OtherCore: true}, "busy busy"},
 		"unfit":             {[]string{"1"}, stats.Placement{OtherCore: true}, "busy idle"},
@@ -120,7 +120,7 @@ func TestBorrowOtherCore(t *testing.T) {
 	}
 }
 
-// TestBorrowEnds: a job that is cancelled while it waits for a place does not get one.
+// TestBorrowEnds checks that a job that is cancelled while it waits for a slot does not get one.
 func TestBorrowEnds(t *testing.T) {
 	test(t, func(f *fixture) {
 		lease := f.lease()

@@ -1,12 +1,10 @@
 // Package slothealth decides which slots are fit to judge on.
 //
-// A Monitor runs reference kernels (canaries) where no job runs, and receives
-// the runs of every job. What they show is kept for each slot, across restarts.
-// A slot whose canaries have left their baseline, or whose runs are disturbed
-// too often, is quarantined until it has recovered. The spread of the readings
-// of healthy slots makes the guard band that time limits are decided with. Runs
-// that confirm another get a quiet slot, or another core, where there is one.
+// A Monitor runs reference kernels (canaries) on idle slots, and receives the runs of every job. The results are stored
+// for each slot, across restarts. A slot whose canaries have left their baseline, or whose runs are disturbed too
+// often, is quarantined until it has recovered. The spread of the readings of healthy slots determines the guard band
+// around time limits. Runs that confirm another get a quiet slot, or another core, if available.
 //
-// Not here: the states of a slot (host/slots), the statistics (timing), the
-// reference kernels (timing/canary), and which job runs next (dispatch).
+// Not here: the states of a slot (host/slots), the statistics (timing), the reference kernels (timing/canary), and
+// which job runs next (dispatch).
 package slothealth

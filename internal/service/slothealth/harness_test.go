@@ -30,17 +30,17 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
-// interval is that of canaries in all tests that have them.
+// interval is the interval of canaries in all tests that use them.
 const interval = 10 * time.Minute
 
-// fakeEngine is a host that runs nothing.
+// fakeEngine is a host that executes nothing.
 type fakeEngine struct {
 	passes     *atomic.Int64
-	unfit      map[string]bool // by CPUs
+	unfit      map[string]bool // CPUs -> unfit
 	turbo      turbo.Value
 	virtual    bool
-	thresholds evidence.Thresholds // set last
-	guard      stats.Guard         // set last
+	thresholds evidence.Thresholds // last value set
+	guard      stats.Guard         // last value set
 }
 
 func (e *fakeEngine) Name() string                         { return "host" }
@@ -88,14 +88,14 @@ func (s *fakeStore) SetValue(_ context.Context, v any, name ...string) error {
 	return err
 }
 
-// fakeCanary takes readings in no time by default.
+// fakeCanary takes readings that last no time by default.
 type fakeCanary struct {
 	passes  *atomic.Int64
-	factors map[string]float64 // by CPUs: how long all but syscall takes; 1 where nothing is set
-	vary    float64            // readings are up to three times this longer or shorter, in turns
-	lasts   time.Duration      // of a reading, unless it is interrupted
-	fails   map[string]error   // by kernel
-	read    []string           // "cpus kernel" of each reading that was begun
+	factors map[string]float64 // CPUs -> factor of the times of all kernels but syscall; 1 if not set
+	vary    float64            // readings vary by up to three times this, alternately longer and shorter
+	lasts   time.Duration      // duration of a reading, unless it is interrupted
+	fails   map[string]error   // kernel -> error
+	read    []string           // "cpus kernel" of each reading that has started
 }
 
 func (c *fakeCanary) Digest() string { return "fake" }
@@ -104,8 +104,8 @@ func (c *fakeCanary) Kernels(cpuset.Set) []string {
 	return []string{initproc.KernelALU, initproc.KernelSyscall, initproc.KernelL3Short}
 }
 
-// usualDelay is how long every canary waits for its CPU: longer than a run may
-// on a host that nothing is known of.
+// usualDelay is how long every canary waits for its CPU: longer than a run may wait on a host about which nothing is
+// known.
 const usualDelay = 20 * time.Millisecond
 
 func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error) {
@@ -130,17 +130,17 @@ func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (
 		Evidence: api.Evidence{RunDelay: &delay}, Facts: evidence.Facts{CPUTime: t, WallTime: 2 * t, Width: 1}}}, nil
 }
 
-// The slots of every fixture. They are next to each other.
+// The slots of every fixture. They are neighbours.
 var (
 	first  = slots.Slot{CPUs: cpuset.New(0), Node: 1}
 	second = slots.Slot{CPUs: cpuset.New(1), Node: 1}
 )
 
-// fixture is a Monitor over a real pool, with everything else faked, in a
-// bubble of synctest: time passes only while everybody sleeps.
+// fixture is a Monitor with a real pool and fakes for the rest, in a synctest bubble: time passes only while all
+// goroutines are blocked.
 type fixture struct {
 	*testing.T
-	passes atomic.Int64 // orders what a test sets before what the Monitor reads, for the race detector
+	passes atomic.Int64 // orders writes of a test before reads of the Monitor, for the race detector
 	m      *Monitor
 	engine *fakeEngine
 	store  *fakeStore
@@ -149,7 +149,7 @@ type fixture struct {
 	doctor api.DoctorReport
 	log    bytes.Buffer
 
-	deviations map[string]*float64 // by CPUs and kernel: of the last readings
+	deviations map[string]*float64 // by CPUs and kernel: deviation of the last reading
 }
 
 // test runs f in a bubble.
@@ -165,7 +165,7 @@ func test(t *testing.T, f func(f *fixture)) {
 	})
 }
 
-// restart makes another Monitor and another pool, as after a restart.
+// restart creates another Monitor and another pool, as after a restart.
 func (f *fixture) restart() {
 	f.Helper()
 	f.pool = slots.NewPool([]slots.Slot{first, second}, time.Now)
@@ -219,7 +219,7 @@ func (f *fixture) CanaryDone(cpus, kernel string, _ time.Duration, deviation *fl
 	f.deviations[cpus+" "+kernel] = deviation
 }
 
-// lease takes a slot as a job does.
+// lease leases a slot like a job.
 func (f *fixture) lease() *slots.Lease {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
@@ -248,7 +248,7 @@ func (f *fixture) is(s slots.Slot, state string, cause api.HoldCause, reason str
 	}
 }
 
-// logged checks the log since the last call.
+// logged checks the log lines since its last call.
 func (f *fixture) logged(want ...string) {
 	f.Helper()
 	got := strings.Split(strings.TrimSpace(f.log.String()), "\n")
@@ -258,7 +258,7 @@ func (f *fixture) logged(want ...string) {
 	}
 }
 
-// report is a job with n times the same run.
+// report returns the report of a job with n copies of a run.
 func report(n int, r api.Run) *api.Report {
 	var t api.TestReport
 	for range n {
@@ -267,7 +267,7 @@ func report(n int, r api.Run) *api.Report {
 	return &api.Report{Tests: []api.TestReport{t}}
 }
 
-// explainedBy is a run that one cause has lengthened.
+// explainedBy returns a run that one cause has lengthened.
 func explainedBy(cpus string, c api.Cause) api.Run {
 	r := api.Run{CPUs: cpus, Disturbed: []api.Cause{c}}
 	r.Explained.Add(c, time.Millisecond, time.Millisecond)

@@ -8,11 +8,11 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// maxReadings is how many readings, the latest of all slots, the thresholds of
-// evidence and the guard band are learned from.
+// maxReadings is the number of readings, the latest of all slots, from which the thresholds of evidence and the guard
+// band are learned.
 const maxReadings = 400
 
-// learn puts in force what the readings show of this host.
+// learn updates the thresholds and the guard band from the readings.
 func (m *Monitor) learn(ctx context.Context) {
 	defer m.flush(ctx)
 	m.health.Lock()
@@ -37,8 +37,8 @@ func (m *Monitor) setGuard(g stats.Guard) {
 	m.o.Engine.SetGuard(g)
 }
 
-// learnThresholds learns what runs that nothing has lengthened look like here.
-// Which those are is decided by the time of a canary, never by its causes.
+// learnThresholds learns from runs that were not lengthened. The time of a canary decides which those are, never its
+// causes.
 func (m *Monitor) learnThresholds() (evidence.Thresholds, bool) {
 	var clean []evidence.Observation
 	for _, r := range m.readings {
@@ -52,9 +52,8 @@ func (m *Monitor) learnThresholds() (evidence.Thresholds, bool) {
 	return m.o.Engine.Thresholds().Learned(clean).WithNeighbours(m.neighbourCosts()), true
 }
 
-// neighbourCosts is how much longer than usual the kernels in memory took while
-// the neighbours were busy most of the time, as ratios. The kernel of the last
-// level cache is not among them: a neighbour costs it many times what it costs
+// neighbourCosts returns the ratios by which the kernels in memory took longer than usual while the neighbours were
+// busy most of the time. It excludes the kernel of the last-level cache: a neighbour costs it many times what it costs
 // any solution.
 func (m *Monitor) neighbourCosts() []float64 {
 	var costs []float64
@@ -68,9 +67,8 @@ func (m *Monitor) neighbourCosts() []float64 {
 	return costs
 }
 
-// learnGuard learns how much the times of undisturbed programs vary here. Which
-// were undisturbed is decided by their evidence, as for any run: decided by their
-// times, the band would fit them by construction.
+// learnGuard learns how much the times of undisturbed programs vary. Their evidence decides which were undisturbed, as
+// for any run: if their times decided, the band would fit them by construction.
 func (m *Monitor) learnGuard() (stats.Guard, bool) {
 	var relative []float64
 	for _, r := range m.readings {

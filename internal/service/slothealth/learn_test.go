@@ -17,21 +17,20 @@ import (
 // roughly compares ratios of whole nanoseconds.
 var roughly = cmpopts.EquateApprox(1e-9, 0)
 
-// TestGuardIsLearned: from canaries whose times vary more than is believed of
-// a pool.
+// TestGuardIsLearned checks that the guard is learned from canaries whose times vary more than is assumed for a pool.
 func TestGuardIsLearned(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.canary.vary = 0.01
 		f.settled()
-		// Two in the middle of seven, 1 % apart: their MAD is 2 %, a sigma 2.97.
+		// The two in the middle of seven readings are 1 % apart: their MAD is 2 %, a sigma 2.97.
 		if g := f.engine.guard; !g.Learned || g.Ratio < 0.08 || g.Ratio > 0.1 || g.Floor != 5*time.Millisecond {
 			t.Errorf("learned %+v, want about 9 %%", g)
 		}
 	})
 }
 
-// TestThresholdsAreLearned: from canaries that took what they take here, once
-// there are enough.
+// TestThresholdsAreLearned checks that thresholds are learned from canaries with the usual times, once there are
+// enough.
 func TestThresholdsAreLearned(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.settled()
@@ -45,8 +44,8 @@ func TestThresholdsAreLearned(t *testing.T) {
 	})
 }
 
-// TestCleanReadings: thresholds are learned from readings within the guard band
-// of their baseline, whatever has disturbed them, and from enough of them.
+// TestCleanReadings checks that thresholds are learned from readings within the guard band of their baseline,
+// regardless of their causes, and from enough of them.
 func TestCleanReadings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		n        int
@@ -84,7 +83,7 @@ func TestCleanReadings(t *testing.T) {
 	}
 }
 
-// TestFewReadings: what was learned before a restart stays in force until there are enough new readings.
+// TestFewReadings checks that what was learned before a restart stays in effect until there are enough new readings.
 func TestFewReadings(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.canary.vary = 0.01
@@ -102,7 +101,7 @@ func TestFewReadings(t *testing.T) {
 	})
 }
 
-// TestLatestReadings: those of long ago are forgotten.
+// TestLatestReadings checks that old readings are discarded.
 func TestLatestReadings(t *testing.T) {
 	test(t, func(f *fixture) {
 		for i := range 402 {
@@ -116,8 +115,8 @@ func TestLatestReadings(t *testing.T) {
 	})
 }
 
-// TestNoise: by which readings a guard is learned. Each case has enough of
-// them, and all are 5 % longer than the baseline says for one in ten.
+// TestNoise checks from which readings a guard is learned. Each case has enough of them, and one reading in ten is 5 %
+// longer than the baseline.
 func TestNoise(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kernel    string
@@ -162,7 +161,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestNeighbourCosts: which readings say what a busy neighbour costs.
+// TestNeighbourCosts checks which readings determine the cost of a busy neighbour.
 func TestNeighbourCosts(t *testing.T) {
 	test(t, func(f *fixture) {
 		learned := kernelHealth{Health: stats.Health{Baseline: stats.Baseline{Center: 100 * time.Millisecond}}}

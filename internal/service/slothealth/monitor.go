@@ -16,38 +16,38 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Engine is the host that is judged on; *engine.Engine is one.
+// Engine is the host that judges; *engine.Engine implements it.
 type Engine interface {
 	Name() string
 	Virtual() bool
 	Fit(cpus cpuset.Set) error
 	Turbo(cpus cpuset.Set) turbo.State
-	Thresholds() evidence.Thresholds // before anything was learned
+	Thresholds() evidence.Thresholds // the thresholds before anything is learned
 	SetThresholds(th evidence.Thresholds)
 	SetGuard(g stats.Guard)
 }
 
-// Store keeps what was learned across restarts.
+// Store stores what was learned across restarts.
 type Store interface {
 	Value(ctx context.Context, v any, name ...string) (found bool, err error)
 	SetValue(ctx context.Context, v any, name ...string) error
 }
 
-// Observer receives the readings of canaries, for metrics.
+// Observer receives the readings of canaries for metrics.
 type Observer interface {
-	// CanaryDone receives the CPU time of a reading and its deviation from the
-	// slot's baseline as a ratio, nil while there is no baseline.
+	// CanaryDone receives the CPU time of a reading and its deviation from the slot's baseline as a ratio, or nil while
+	// there is no baseline.
 	CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation *float64)
 }
 
 // Canary takes readings of reference kernels.
 type Canary interface {
-	Digest() string                   // of the program; times of two programs do not compare
-	Kernels(cpus cpuset.Set) []string // those that apply to a slot of these CPUs
+	Digest() string                   // of the program; times of different programs are not comparable
+	Kernels(cpus cpuset.Set) []string // kernels that apply to a slot with these CPUs
 	Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error)
 }
 
-// Options are what a Monitor needs.
+// Options configure a Monitor.
 type Options struct {
 	Engine   Engine
 	Pool     *slots.Pool
@@ -64,24 +64,24 @@ type Monitor struct {
 	o    Options
 	host string // its name
 
-	// jobs guards what it counts.
+	// jobs guards the fields that count jobs.
 	jobs    sync.Mutex
 	running int
-	lastJob time.Time // when one last started or ended
+	lastJob time.Time // when a job last started or ended
 
-	saving sync.Mutex // held while the store is written, so that values are stored in their order
+	saving sync.Mutex // held while the store is written, so that values are stored in order
 
-	// health guards the rest, but for the list of slots itself, which Restore makes. The pool is called with it locked, the
-	// store is not: the end of each job waits for it.
+	// health guards the remaining fields, except for the list of slots itself, which Restore creates. The pool is
+	// called with health locked, the store is not: the end of each job waits for it.
 	health     sync.Mutex
 	slots      []*slotHealth
 	readings   []canary.Reading    // the latest, of all slots
-	thresholds evidence.Thresholds // in force, if learned
-	guard      stats.Guard         // in force, if learned
+	thresholds evidence.Thresholds // in effect, if learned
+	guard      stats.Guard         // in effect, if learned
 	unsaved    []unsaved           // for the next flush
 }
 
-// New makes a Monitor. Restore comes before any other call.
+// New returns a Monitor. Call Restore before any other method.
 func New(o Options) *Monitor {
 	return &Monitor{o: o, host: o.Engine.Name()}
 }
@@ -98,8 +98,8 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 }
 
-// Admit counts a job on a slot until leave is called. It fails when the host is
-// not fit, and then takes the slot out of use until it is.
+// Admit counts a job on a slot until leave is called. It fails if the host is not fit, and then takes the slot out of
+// use until the host is fit.
 func (m *Monitor) Admit(slot slots.Slot) (leave func(), err error) {
 	if err := m.o.Engine.Fit(slot.CPUs); err != nil {
 		m.logError(m.o.Pool.Hold(slot.CPUs, slots.Hold{Cause: api.HoldUnfitHost, Reason: err.Error()}))
@@ -116,7 +116,7 @@ func (m *Monitor) Admit(slot slots.Slot) (leave func(), err error) {
 	}, nil
 }
 
-// sinceJob is for how long no job has started, run or ended.
+// sinceJob returns how long ago the last job started or ended; 0 while one is running.
 func (m *Monitor) sinceJob() time.Duration {
 	m.jobs.Lock()
 	defer m.jobs.Unlock()
@@ -126,7 +126,7 @@ func (m *Monitor) sinceJob() time.Duration {
 	return time.Since(m.lastJob)
 }
 
-// Observe learns from the runs of a job, each on the slot where it was.
+// Observe records the runs of a job, each on its slot.
 func (m *Monitor) Observe(r *api.Report) {
 	m.health.Lock()
 	defer m.health.Unlock()
@@ -142,17 +142,16 @@ func (m *Monitor) Observe(r *api.Report) {
 	}
 }
 
-// Snapshot lists all slots as operators see them.
+// Snapshot returns all slots as operators see them.
 func (m *Monitor) Snapshot() []api.SlotStatus { return m.o.Pool.Snapshot() }
 
-// Drain takes a slot out of use until Undrain, whether or not it is quarantined
-// meanwhile.
+// Drain takes a slot out of use until Undrain, whether or not it is quarantined meanwhile.
 func (m *Monitor) Drain(cpus cpuset.Set, reason string) error {
 	return m.o.Pool.Hold(cpus, slots.Hold{Cause: api.HoldOperator, Reason: reason})
 }
 
-// Undrain puts a slot back to use. A quarantined slot learns its baselines
-// again: an operator who overrules its canaries has changed it.
+// Undrain returns a slot to use. A quarantined slot learns its baselines again: an operator who overrules its canaries
+// has changed it.
 func (m *Monitor) Undrain(cpus cpuset.Set) error {
 	defer m.flush(context.Background())
 	m.health.Lock()
@@ -166,7 +165,7 @@ func (m *Monitor) Undrain(cpus cpuset.Set) error {
 	return m.o.Pool.Lift(cpus)
 }
 
-// slot returns what is known of the slot of these CPUs, or nil.
+// slot returns the health of the slot with these CPUs, or nil.
 func (m *Monitor) slot(cpus string) *slotHealth {
 	for _, s := range m.slots {
 		if s.slot.CPUs.String() == cpus {
@@ -176,7 +175,7 @@ func (m *Monitor) slot(cpus string) *slotHealth {
 	return nil
 }
 
-// logError logs what cannot happen: every slot is one of the pool.
+// logError logs errors that cannot occur, because every slot belongs to the pool.
 func (m *Monitor) logError(err error) {
 	if err != nil {
 		m.o.Log.Error("cannot change slot", "error", err)

@@ -9,8 +9,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Restore loads what was learned, before any job runs: a slot that was
-// quarantined stays out of use.
+// Restore loads what was learned, before any job runs: a quarantined slot stays out of use.
 func (m *Monitor) Restore(ctx context.Context) error {
 	if m.o.Interval <= 0 {
 		return nil
@@ -30,7 +29,8 @@ func (m *Monitor) Restore(ctx context.Context) error {
 		m.slots = append(m.slots, s)
 		m.decide(s)
 	}
-	// What is not in the store stays as it is: all of it at first, some of it if an older version has saved it.
+	// Values that are not in the store stay unchanged: at first all of them, and some if an older version has saved
+	// them.
 	th, g := m.o.Engine.Thresholds(), stats.DefaultGuard()
 	if _, err := m.o.Store.Value(ctx, &th, m.key("thresholds")...); err != nil {
 		return fmt.Errorf("load thresholds of evidence: %w", err)
@@ -43,16 +43,16 @@ func (m *Monitor) Restore(ctx context.Context) error {
 	return nil
 }
 
-// key names a value of this host. A new version of the canary starts over.
+// key returns the name of a value of this host. It differs for a new version of the canary, which starts from scratch.
 func (m *Monitor) key(kind string) []string { return []string{kind, m.host, m.o.Canary.Digest()} }
 
 func (m *Monitor) healthKey(s *slotHealth, kernel string) []string {
 	return append(m.key("canary"), s.slot.CPUs.String(), kernel)
 }
 
-// unsaved is a value that is to be stored.
+// unsaved is a value that has to be stored.
 type unsaved struct {
-	what  string // for people
+	what  string // name for log messages
 	value json.RawMessage
 	key   []string
 }
@@ -61,7 +61,7 @@ func (m *Monitor) saveHealth(s *slotHealth, kernel string) {
 	m.save("health of slot "+s.slot.CPUs.String(), s.health[kernel], m.healthKey(s, kernel))
 }
 
-// save has the next flush store a value as it is now. m.health is locked.
+// save makes the next flush store the current value. The caller must hold m.health.
 func (m *Monitor) save(what string, v any, key []string) {
 	value, err := json.Marshal(v)
 	if err != nil {
@@ -71,7 +71,8 @@ func (m *Monitor) save(what string, v any, key []string) {
 	m.unsaved = append(m.unsaved, unsaved{what, value, key})
 }
 
-// flush stores what is to be saved, in the order of the calls of save. m.health is not locked: no job waits for the store.
+// flush stores the saved values in the order of the calls of save. The caller must not hold m.health: no job waits for
+// the store.
 func (m *Monitor) flush(ctx context.Context) {
 	m.saving.Lock()
 	defer m.saving.Unlock()

@@ -16,7 +16,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// TestRestore: what was learned is there after a restart.
+// TestRestore checks that what was learned survives a restart.
 func TestRestore(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.canary.vary = 0.01
@@ -43,7 +43,7 @@ func TestRestore(t *testing.T) {
 		if diff := cmp.Diff(guard, f.engine.guard); diff != "" {
 			t.Errorf("guard (-before +after):\n%s", diff)
 		}
-		// What is in force is not set or saved again.
+		// Values in effect are not set or saved again.
 		f.engine.thresholds, f.engine.guard = evidence.Thresholds{}, stats.Guard{}
 		f.m.readings = before.readings
 		f.m.learn(f.Context())
@@ -53,8 +53,8 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// TestKeys: under which names what was learned is kept. Another name loses what
-// every installation has learned.
+// TestKeys checks the names under which learned values are stored. A different name loses what every installation has
+// learned.
 func TestKeys(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.canary.vary = 0.01
@@ -68,7 +68,7 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestThresholdsOfBefore: those that an older version did not keep stay as they are.
+// TestThresholdsOfBefore checks that thresholds that an older version did not store stay unchanged.
 func TestThresholdsOfBefore(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.store.values["thresholds/host/fake"] = `{}`
@@ -79,8 +79,8 @@ func TestThresholdsOfBefore(t *testing.T) {
 	})
 }
 
-// TestStoreFails: a Monitor that cannot load does not start, since a
-// quarantined slot might be used; one that cannot save continues.
+// TestStoreFails checks that a Monitor that cannot load does not start, since a quarantined slot might be used, and
+// that one that cannot save continues.
 func TestStoreFails(t *testing.T) {
 	for _, key := range []string{"canary/", "thresholds/", "guard/"} {
 		t.Run(key, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// TestNoJobWaitsForTheStore: a job ends while a write of the store hangs.
+// TestNoJobWaitsForTheStore checks that a job can end while a write to the store hangs.
 func TestNoJobWaitsForTheStore(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.settled()()

@@ -13,9 +13,8 @@ import (
 // hostInterval is how often the settings of the host are checked.
 const hostInterval = 10 * time.Second
 
-// checkHost puts slots back to use that were unfit and are fit again. A slot
-// whose settings have changed is read at once: another frequency shows in its
-// times.
+// checkHost returns slots to use that were unfit and are fit again. A slot whose settings have changed is read
+// immediately: another frequency affects its times.
 func (m *Monitor) checkHost() {
 	failed := strings.Join(m.o.Doctor().FailedIDs(), ",")
 	for _, slot := range m.o.Pool.Slots() {
@@ -40,7 +39,7 @@ func (m *Monitor) noteSettings(slot slots.Slot, settings string) {
 	s.settings = settings
 }
 
-// decide quarantines a slot or ends its quarantine. m.health is locked.
+// decide quarantines a slot or ends its quarantine. The caller must hold m.health.
 func (m *Monitor) decide(s *slotHealth) {
 	trouble, cpus := s.trouble(), s.slot.CPUs.String()
 	spared := trouble != "" && s.quarantine == "" && s.shifted() == "" && m.lastInUse(s)

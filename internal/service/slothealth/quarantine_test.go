@@ -15,7 +15,7 @@ import (
 
 const tenPercent = "canary alu is 10.0 % slower than its baseline"
 
-// quarantined has the first slot become slower, until it is quarantined.
+// quarantined makes the first slot slower until it is quarantined.
 func (f *fixture) quarantined() {
 	f.Helper()
 	f.canary.factors["0"] = 1.1
@@ -23,8 +23,8 @@ func (f *fixture) quarantined() {
 	f.is(first, slots.Quarantined, api.HoldQuarantine, tenPercent)
 }
 
-// TestQuarantine: a slot that becomes slower is out of use and its jobs go
-// elsewhere, also after a restart. Once it is as it was it returns.
+// TestQuarantine checks that a slot that becomes slower goes out of use and its jobs run elsewhere, also after a
+// restart, and that it returns once it has recovered.
 func TestQuarantine(t *testing.T) {
 	test(t, func(f *fixture) {
 		end := f.watch()
@@ -46,7 +46,7 @@ func TestQuarantine(t *testing.T) {
 		f.is(first, slots.Quarantined, api.HoldQuarantine, tenPercent)
 		f.log.Reset()
 
-		f.watch() // reads it at once
+		f.watch() // reads it immediately
 		f.canary.factors["0"] = 1
 		readings := time.Duration(stats.DefaultChart().Recover)
 		f.pass((readings - 1) * time.Minute) // a tenth of the interval
@@ -57,15 +57,15 @@ func TestQuarantine(t *testing.T) {
 	})
 }
 
-// TestUndrainLearnsAgain: an operator who overrules a quarantine makes what the
-// slot is now the baseline.
+// TestUndrainLearnsAgain checks that after an operator overrules a quarantine, the current times of the slot become the
+// baseline.
 func TestUndrainLearnsAgain(t *testing.T) {
 	test(t, func(f *fixture) {
 		end := f.watch()
 		f.quarantined()
 		other := f.store.values["canary/host/fake/1/alu"]
 		f.must(f.m.Undrain(first.CPUs))
-		f.must(f.m.Undrain(second.CPUs)) // was in use: nothing to learn again
+		f.must(f.m.Undrain(second.CPUs)) // in use: nothing to learn again
 		f.is(first, slots.Idle, "", "")
 		end()
 		if f.store.values["canary/host/fake/1/alu"] != other {
@@ -80,8 +80,7 @@ func TestUndrainLearnsAgain(t *testing.T) {
 	})
 }
 
-// TestUndrainReadsAtOnce: what is to be learned again is not put off until the
-// slot is due.
+// TestUndrainReadsAtOnce checks that a slot that has to learn again is read before it is due.
 func TestUndrainReadsAtOnce(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.watch()
@@ -94,7 +93,7 @@ func TestUndrainReadsAtOnce(t *testing.T) {
 	})
 }
 
-// TestWhatOutlastsAQuarantine: its end lifts no hold of anybody else.
+// TestWhatOutlastsAQuarantine checks that the end of a quarantine lifts no other hold.
 func TestWhatOutlastsAQuarantine(t *testing.T) {
 	drain := func(f *fixture) { f.must(f.m.Drain(first.CPUs, "new fan")) }
 	undrain := func(f *fixture) { f.must(f.m.Undrain(first.CPUs)) }
@@ -140,7 +139,7 @@ func TestWhatOutlastsAQuarantine(t *testing.T) {
 	}
 }
 
-// TestObserve: which runs take which slot out of use.
+// TestObserve checks which runs take which slot out of use.
 func TestObserve(t *testing.T) {
 	const eleven = "11 of its last 11 runs were disturbed"
 	foreign := explainedBy("0", api.CauseForeign)
@@ -185,8 +184,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestLastSlotShifted: a slot that is slower than it was is out of use even if
-// it is the last one: no slot is better than false verdicts.
+// TestLastSlotShifted checks that a slot that has become slower goes out of use even if it is the last one: no slot is
+// better than wrong verdicts.
 func TestLastSlotShifted(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.watch()
@@ -195,8 +194,8 @@ func TestLastSlotShifted(t *testing.T) {
 	})
 }
 
-// TestLastSlotDisturbed: the log says once that it is spared, and again when it
-// happens again.
+// TestLastSlotDisturbed checks that the log has one line when the last slot is spared, and another when it happens
+// again.
 func TestLastSlotDisturbed(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.must(f.m.Drain(second.CPUs, "one slot is enough"))
@@ -217,8 +216,8 @@ func TestLastSlotDisturbed(t *testing.T) {
 	})
 }
 
-// TestNoProgramQuarantines: whatever a program does to its own runs, and
-// whatever works on other CPUs, the slot stays in use.
+// TestNoProgramQuarantines checks that the slot stays in use, whatever a program does to its own runs and whatever runs
+// on other CPUs.
 func TestNoProgramQuarantines(t *testing.T) {
 	test(t, func(f *fixture) {
 		for _, e := range api.Catalogue() {
@@ -228,8 +227,8 @@ func TestNoProgramQuarantines(t *testing.T) {
 	})
 }
 
-// TestUnfitHost: a slot of an unfit host gets no job until the host is fit, and
-// nothing else puts it back to use, or comes back with it.
+// TestUnfitHost checks that a slot of an unfit host gets no job until the host is fit, that nothing else returns it to
+// use, and that its return lifts no other hold.
 func TestUnfitHost(t *testing.T) {
 	test(t, func(f *fixture) {
 		// without canaries
@@ -242,7 +241,7 @@ func TestUnfitHost(t *testing.T) {
 				t.Errorf("admitted on slot %s: %v", s.CPUs, err)
 			}
 		}
-		f.must(f.m.Drain(second.CPUs, unfitReason)) // in the words of the other cause
+		f.must(f.m.Drain(second.CPUs, unfitReason)) // with the text of the other cause
 		f.watch()
 		f.pass(hostInterval)
 		f.is(first, slots.Drained, api.HoldUnfitHost, unfitReason)
@@ -259,8 +258,8 @@ func TestUnfitHost(t *testing.T) {
 	})
 }
 
-// TestSettingsChange: a slot is read at once when the settings of the host have
-// changed, and not because they are checked.
+// TestSettingsChange checks that a slot is read immediately after the settings of the host have changed, but not
+// because they are checked.
 func TestSettingsChange(t *testing.T) {
 	failed := api.DoctorReport{Checks: []api.DoctorCheck{{ID: "turbo-off", Status: api.DoctorFail}}}
 	for name, change := range map[string]func(f *fixture){
@@ -284,7 +283,7 @@ func TestSettingsChange(t *testing.T) {
 					want = []string{"0 alu", "0 syscall", "0 l3-short", "1 alu", "1 syscall", "1 l3-short"}
 				}
 				f.pass(hostInterval)
-				clear(f.engine.unfit) // nothing is read while a host is unfit
+				clear(f.engine.unfit) // nothing is read while the host is unfit
 				f.pass(hostInterval)
 				if diff := cmp.Diff(want, f.canary.read); diff != "" {
 					t.Errorf("read (-want +got):\n%s", diff)

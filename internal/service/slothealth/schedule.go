@@ -11,24 +11,23 @@ import (
 )
 
 const (
-	// leaseTimeout is how long a canary waits for a slot before it gives way.
+	// leaseTimeout is how long a canary waits for a slot before it gives up.
 	leaseTimeout = 100 * time.Millisecond
-	// retryInterval is when it tries again.
+	// retryInterval is the time until it tries again.
 	retryInterval = time.Second
-	// quietTime is how long no job may have come or gone before canaries are
-	// read. Between two jobs in a row the slot is idle for a moment, and a canary
-	// that took it then would make each job of a queue wait for one kernel.
+	// quietTime is how long no job may have started or ended before canaries are read. Between two consecutive jobs the
+	// slot is idle for a moment; a canary that used it would delay each job of a queue by one kernel.
 	quietTime = time.Second
 )
 
-// givesWay reports whether a canary waits for a quieter time: jobs come and go,
-// and it is not yet late by an interval.
+// givesWay reports whether a canary waits for a quieter time: jobs start and end, and it is late by less than an
+// interval.
 func givesWay(sinceJob, late, interval time.Duration) bool {
 	return sinceJob < quietTime && late < interval
 }
 
-// visit reads a set of kernels on a slot if one is due, and returns when the
-// next is. A set that is interrupted by a job is resumed later.
+// visit reads a set of kernels on a slot if one is due, and returns when the next one is due. A set that is interrupted
+// by a job is resumed later.
 func (m *Monitor) visit(ctx context.Context, s *slotHealth) time.Time {
 	kernels, due := m.nextSet(s)
 	if time.Now().Before(due) {
@@ -58,7 +57,7 @@ func (m *Monitor) visit(ctx context.Context, s *slotHealth) time.Time {
 	return m.endSet(s, 0)
 }
 
-// nextSet returns what is to be read on a slot, and when.
+// nextSet returns the kernels to read on a slot, and when they are due.
 func (m *Monitor) nextSet(s *slotHealth) ([]string, time.Time) {
 	m.health.Lock()
 	defer m.health.Unlock()
@@ -81,8 +80,8 @@ func (m *Monitor) endSet(s *slotHealth, delay time.Duration) time.Time {
 	return s.due
 }
 
-// unreadable reports whether somebody has taken the slot out of use, which
-// canaries respect, or the host is not fit, which must not become its baseline.
+// unreadable reports whether the slot was taken out of use, which canaries respect, or the host is not fit, which must
+// not become its baseline.
 func (m *Monitor) unreadable(s *slotHealth) bool {
 	for _, o := range m.o.Pool.Snapshot() {
 		if o.CPUs == s.slot.CPUs.String() && (o.State == slots.Drained || o.State == slots.Draining) {
@@ -92,8 +91,7 @@ func (m *Monitor) unreadable(s *slotHealth) bool {
 	return m.o.Engine.Fit(s.slot.CPUs) != nil
 }
 
-// read takes the slot for one kernel, or until a job wants it: a reading that is
-// cut short says nothing.
+// read uses the slot for one kernel, or until a job needs it: an interrupted reading has no value.
 func (m *Monitor) read(ctx context.Context, s *slotHealth, kernel string) (r canary.Reading, err error) {
 	err = m.o.Pool.Examine(ctx, s.slot.CPUs, leaseTimeout, func(ctx context.Context) error {
 		r, err = m.o.Canary.Read(ctx, s.slot, kernel)
@@ -102,7 +100,7 @@ func (m *Monitor) read(ctx context.Context, s *slotHealth, kernel string) (r can
 	return r, err
 }
 
-// record learns from a reading, saves what was learned and acts on it.
+// record adds a reading, saves what was learned and acts on it.
 func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
 	defer m.flush(ctx)
 	m.health.Lock()

@@ -15,7 +15,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// settled watches until every baseline is learned.
+// settled runs the Monitor until every baseline is learned.
 func (f *fixture) settled() (end func()) {
 	f.Helper()
 	end = f.watch()
@@ -28,8 +28,8 @@ func (f *fixture) settled() (end func()) {
 	return end
 }
 
-// TestReadingsAreSpaced: baselines are learned at once, and then each slot is
-// read once in an interval.
+// TestReadingsAreSpaced checks that baselines are learned immediately, and that then each slot is read once per
+// interval.
 func TestReadingsAreSpaced(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.settled()
@@ -45,14 +45,13 @@ func TestReadingsAreSpaced(t *testing.T) {
 	})
 }
 
-// TestCanariesGiveWay: while jobs come and go canaries wait, but no longer than
-// another interval.
+// TestCanariesGiveWay checks that canaries wait while jobs start and end, but no longer than another interval.
 func TestCanariesGiveWay(t *testing.T) {
 	for name, tt := range map[string]struct {
-		jobs time.Duration // for which a job is running, from the interval's end on
-		want time.Duration // after the interval's end
+		jobs time.Duration // time for which a job runs, starting at the end of the interval
+		want time.Duration // time after the end of the interval
 	}{
-		"a short job": {3500 * time.Millisecond, 5 * time.Second}, // looked again each second, and quiet for one
+		"a short job": {3500 * time.Millisecond, 5 * time.Second}, // checked each second, and quiet for one
 		"a long job":  {3 * interval, interval},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +75,7 @@ func TestCanariesGiveWay(t *testing.T) {
 	}
 }
 
-// TestSeveralJobs: canaries wait until the last one has left.
+// TestSeveralJobs checks that canaries wait until the last job has left.
 func TestSeveralJobs(t *testing.T) {
 	test(t, func(f *fixture) {
 		var leave [2]func()
@@ -98,9 +97,8 @@ func TestSeveralJobs(t *testing.T) {
 	})
 }
 
-// TestJobInterrupts: a job that comes while a reference kernel runs has the
-// slot at once; nothing is learned from that kernel, and the set is resumed with
-// it later.
+// TestJobInterrupts checks that a job that arrives while a reference kernel runs gets the slot immediately, that the
+// interrupted reading is discarded, and that the set is resumed with that kernel later.
 func TestJobInterrupts(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.settled()
@@ -129,8 +127,7 @@ func TestJobInterrupts(t *testing.T) {
 	})
 }
 
-// TestUnreadable: canaries are read on slots that are in use or quarantined, of
-// a host that is fit.
+// TestUnreadable checks that canaries are read only on slots that are in use or quarantined, of a fit host.
 func TestUnreadable(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(f *fixture)
@@ -167,8 +164,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestReadingFails: it is logged, and tried again after an interval even where
-// a baseline is to be learned.
+// TestReadingFails checks that a failed reading is logged and repeated after an interval, even if a baseline has to be
+// learned.
 func TestReadingFails(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.must(f.m.Drain(second.CPUs, "one slot is enough"))
@@ -187,7 +184,7 @@ func TestReadingFails(t *testing.T) {
 	})
 }
 
-// TestOneKernelFails: it does not keep the others from being read.
+// TestOneKernelFails checks that a failing kernel does not prevent others from being read.
 func TestOneKernelFails(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.settled()
@@ -200,7 +197,7 @@ func TestOneKernelFails(t *testing.T) {
 	})
 }
 
-// TestEndsWhileRead: the end of the Monitor interrupts a reading, which is not logged as a failure.
+// TestEndsWhileRead checks that the end of the Monitor interrupts a reading, which is not logged as a failure.
 func TestEndsWhileRead(t *testing.T) {
 	test(t, func(f *fixture) {
 		end := f.settled()
@@ -215,7 +212,7 @@ func TestEndsWhileRead(t *testing.T) {
 	})
 }
 
-// TestResetWhileRead: an undrain in the middle of a set starts a new one.
+// TestResetWhileRead checks that an undrain in the middle of a set starts a new one.
 func TestResetWhileRead(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.settled()
@@ -233,8 +230,7 @@ func TestResetWhileRead(t *testing.T) {
 	})
 }
 
-// TestShiftWithoutConsequence: a canary that leaves its baseline on a slot that
-// stays in use is logged once.
+// TestShiftWithoutConsequence checks that a canary that leaves its baseline on a slot that stays in use is logged once.
 func TestShiftWithoutConsequence(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.engine.virtual = true
@@ -252,7 +248,7 @@ func TestShiftWithoutConsequence(t *testing.T) {
 	})
 }
 
-// TestObserverSeesReadings: with a deviation once there is a baseline.
+// TestObserverSeesReadings checks that the observer receives readings, with a deviation once there is a baseline.
 func TestObserverSeesReadings(t *testing.T) {
 	test(t, func(f *fixture) {
 		s := f.m.slots[0]

@@ -13,9 +13,8 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// slotHealth is what is known of one slot: from each reference kernel, and from
-// the last runs of any program. It says whether the slot may be used, and when
-// its canaries are read next.
+// slotHealth is the health of one slot: the state of each reference kernel, and the last runs of any program. It
+// decides whether the slot may be used, and when its canaries are read next.
 type slotHealth struct {
 	slot    slots.Slot
 	kernels []string
@@ -23,32 +22,31 @@ type slotHealth struct {
 	runs    history
 	virtual bool // the host is a virtual machine
 
-	due      time.Time // of the next set of readings
-	pending  []string  // what is left of the set that is being read
-	streak   int       // sets read back to back
+	due      time.Time // time of the next set of readings
+	pending  []string  // rest of the set that is being read
+	streak   int       // number of sets read back to back
 	settings string    // of the host, when they were last checked
 
-	quarantine string // why the slot is quarantined, or ""
-	warned     bool   // that it is in use only because it is the last one
+	quarantine string // reason why the slot is quarantined, or ""
+	warned     bool   // whether a warning was logged that it is in use only because it is the last one
 }
 
-// kernelHealth is what is known from one kernel on one slot. It is kept as JSON.
+// kernelHealth is the state of one kernel on one slot. It is stored as JSON.
 type kernelHealth struct {
 	stats.Health
 	Deviation float64 `json:"deviation_ratio"` // of the last reading
 }
 
-// maxStreak bounds how many sets are read back to back: twice what a baseline
-// takes, since disturbed readings do not count. What is unsettled then is read at
-// the ordinary pace.
+// maxStreak returns how many sets are read back to back: twice the number that a baseline needs, since disturbed
+// readings do not count. After that, unsettled kernels are read at the normal pace.
 func maxStreak() int { return 2 * stats.DefaultChart().Learn }
 
-// quarantinePace is how many times as often a quarantined slot is read: it
-// comes back after 20 good readings of the kernel that has shifted.
+// quarantinePace is how many times as often a quarantined slot is read: it returns to use after 20 good readings of the
+// kernel that has shifted.
 const quarantinePace = 10
 
-// add learns from a reading, and returns what was known of its kernel before
-// and what is known now. A disturbed reading says nothing of the slot itself.
+// add adds a reading, and returns the state of its kernel before and after. A disturbed reading does not change the
+// state of the slot itself.
 func (s *slotHealth) add(r canary.Reading) (before, after kernelHealth) {
 	before = s.health[r.Kernel]
 	after = before
@@ -72,28 +70,27 @@ func disturbedReading(r canary.Reading) bool {
 	})
 }
 
-// disturbedRun reports whether a run of a contestant's program was disturbed by
-// a cause that no program can produce: no other may take a slot out of use.
-// Neighbours are not the slot's fault.
+// disturbedRun reports whether a run of a contestant's program was disturbed by a cause that no program can produce: no
+// other cause may take a slot out of use. Neighbours are not caused by the slot.
 func disturbedRun(r api.Run) bool {
 	return len(r.Explained.Except(api.CauseNeighbours, api.CauseCanary).Causes) > 0
 }
 
-// reset forgets everything, so that baselines are learned again.
+// reset discards the state, so that baselines are learned again.
 func (s *slotHealth) reset() {
 	s.health = map[string]kernelHealth{}
 	s.release()
 	s.readNow()
 }
 
-// release ends a quarantine. The runs that led to it count no longer.
+// release ends a quarantine. The runs that led to it no longer count.
 func (s *slotHealth) release() { s.quarantine, s.runs = "", history{} }
 
 // readNow makes the next set due, with the full number of sets back to back.
 func (s *slotHealth) readNow() { s.due, s.streak = time.Now(), 0 }
 
-// nextSet lists the kernels of the next set. Suspect kernels come first and
-// alone: they are to be confirmed or cleared at once.
+// nextSet returns the kernels of the next set. Suspect kernels come first and alone, so that they are confirmed or
+// cleared immediately.
 func (s *slotHealth) nextSet() []string {
 	for _, state := range []stats.State{stats.Suspect, stats.Learning} {
 		if some := s.in(state); len(some) > 0 {
@@ -103,7 +100,7 @@ func (s *slotHealth) nextSet() []string {
 	return slices.Clone(s.kernels)
 }
 
-// in lists the kernels in a state.
+// in returns the kernels in a state.
 func (s *slotHealth) in(state stats.State) []string {
 	var some []string
 	for _, k := range s.kernels {
@@ -114,7 +111,7 @@ func (s *slotHealth) in(state stats.State) []string {
 	return some
 }
 
-// schedule sets when the next set is due after one that ended now.
+// schedule sets when the next set is due, after a set that ended at now.
 func (s *slotHealth) schedule(now time.Time, interval time.Duration) {
 	unsettled := len(s.in(stats.Suspect))+len(s.in(stats.Learning)) > 0
 	if !unsettled {
@@ -131,14 +128,13 @@ func (s *slotHealth) schedule(now time.Time, interval time.Duration) {
 	}
 }
 
-// trouble says why the slot must not be used, or "".
+// trouble returns the reason why the slot must not be used, or "".
 func (s *slotHealth) trouble() string {
 	return cmp.Or(s.shifted(), s.runs.trouble(s.quarantine != ""))
 }
 
-// shifted says which canary has left its baseline, or "". Slower is damage.
-// Faster is turbo for plain arithmetic only; any other kernel may have lost a
-// neighbour.
+// shifted returns which canary has left its baseline, or "". A slower kernel always counts. A faster one means turbo
+// for plain arithmetic only; any other kernel may have lost a neighbour.
 func (s *slotHealth) shifted() string {
 	for _, k := range s.kernels {
 		h := s.health[k]
@@ -153,16 +149,14 @@ func (s *slotHealth) shifted() string {
 	return ""
 }
 
-// ignored reports whether a kernel says nothing against a slot: the short ones
-// serve single runs, and on a virtual machine those in caches and memory measure
-// what others do there.
+// ignored reports whether a kernel does not count against a slot: the short kernels serve single runs, and on a virtual
+// machine those in caches and memory measure what others do there.
 func (s *slotHealth) ignored(kernel string) bool {
 	return slices.Contains(initproc.ShortKernels(), kernel) || s.virtual && slices.Contains(canary.Shared(), kernel)
 }
 
-// typical reports whether a kernel's readings vary as the times of a solution
-// do. Those of a slot that has shifted do not: it is out of use, or has a new
-// neighbour.
+// typical reports whether a kernel's readings vary like the times of a solution. Those of a shifted slot do not: it is
+// out of use, or has a new neighbour.
 func (s *slotHealth) typical(kernel string) bool {
 	return slices.Contains(canary.Noise(s.virtual), kernel) && s.health[kernel].State != stats.Shifted
 }
@@ -170,7 +164,7 @@ func (s *slotHealth) typical(kernel string) bool {
 // learned reports whether there is a baseline.
 func (h kernelHealth) learned() bool { return h.Baseline.Center > 0 }
 
-// deviation is that of the last reading, nil without a baseline.
+// deviation returns the deviation of the last reading, or nil without a baseline.
 func (h kernelHealth) deviation() *float64 {
 	if !h.learned() {
 		return nil
@@ -178,13 +172,13 @@ func (h kernelHealth) deviation() *float64 {
 	return &h.Deviation
 }
 
-// history is which of the last runs on a slot were disturbed, the latest last.
+// history records which of the last runs on a slot were disturbed, the latest last.
 type history struct{ disturbed []bool }
 
 const (
 	historyRuns  = 50
-	maxDisturbed = historyRuns / 5 // of them, before the slot is quarantined
-	recoveryRuns = 20              // undisturbed runs in a row that end a quarantine
+	maxDisturbed = historyRuns / 5 // number of disturbed runs that is still accepted
+	recoveryRuns = 20              // consecutive undisturbed runs that end a quarantine
 )
 
 func (h *history) add(disturbed bool) {
@@ -192,8 +186,8 @@ func (h *history) add(disturbed bool) {
 	h.disturbed = h.disturbed[max(0, len(h.disturbed)-historyRuns):]
 }
 
-// trouble says that too many runs were disturbed, or "". A slot that is
-// quarantined stays so until enough runs in a row were undisturbed.
+// trouble returns a message if too many runs were disturbed, or "". A quarantined slot stays quarantined until enough
+// consecutive runs were undisturbed.
 func (h history) trouble(quarantined bool) string {
 	n := 0
 	for _, d := range h.disturbed {

@@ -17,8 +17,7 @@ func newSlot(virtual bool) *slotHealth {
 		health: map[string]kernelHealth{}, virtual: virtual}
 }
 
-// newHealth takes n readings of every kernel; those of one take factor times as
-// long.
+// newHealth adds n readings of every kernel; those of one kernel take factor times as long.
 func newHealth(s *slotHealth, n int, kernel string, factor float64, disturbed ...api.Cause) {
 	for range n {
 		for _, k := range s.kernels {
@@ -31,8 +30,7 @@ func newHealth(s *slotHealth, n int, kernel string, factor float64, disturbed ..
 	}
 }
 
-// TestAdd: what one reading changes. A disturbed one changes no more than the
-// deviation that operators see.
+// TestAdd checks what a reading changes. A disturbed reading changes only the deviation that operators see.
 func TestAdd(t *testing.T) {
 	s := newSlot(false)
 	newHealth(s, stats.DefaultChart().Learn, "", 0)
@@ -107,11 +105,11 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestHistory: 11 of 50 runs are too many; what is out of use comes back after
-// 20 in a row that were left alone.
+// TestHistory checks that 11 disturbed runs of 50 are too many, and that a slot returns to use after 20 consecutive
+// undisturbed ones.
 func TestHistory(t *testing.T) {
 	for name, tt := range map[string]struct {
-		runs string // x is disturbed
+		runs string // x means disturbed
 		held bool
 		want string
 	}{
@@ -135,8 +133,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestSchedule: at once while something is to be learned or is suspected, but
-// not for ever; often while out of use; else at the interval.
+// TestSchedule checks that a slot is read immediately while it has something to learn or to confirm, but not for ever,
+// frequently while it is out of use, and otherwise at the interval.
 func TestSchedule(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	due := func(s *slotHealth) time.Duration { s.schedule(now, interval); return s.due.Sub(now) }

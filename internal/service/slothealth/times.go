@@ -12,9 +12,9 @@ import (
 	"judged/internal/timing/canary"
 )
 
-// Times are how long this host needs for the kernels that no neighbour reaches: the median over the baselines of its
-// slots, but for those that somebody has taken out of use. They have no kernels until all baselines are learned, which
-// takes about a minute for each slot, without jobs. They are nil if no canaries are read.
+// Times returns how long this host needs for the kernels that neighbours do not affect: the median over the baselines
+// of its slots, except for slots that were taken out of use. It has no kernels until all baselines are learned, which
+// takes about a minute for each slot, without jobs. It is nil if no canaries are read.
 func (m *Monitor) Times() *api.KernelTimes {
 	if m.o.Interval <= 0 {
 		return nil

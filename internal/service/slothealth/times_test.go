@@ -11,7 +11,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// TestTimes: times are those of all slots in use, once they are learned.
+// TestTimes checks that the times are those of all slots in use, once they are learned.
 func TestTimes(t *testing.T) {
 	test(t, func(f *fixture) {
 		times := func(name string, want *api.KernelTimes) {
@@ -38,7 +38,7 @@ func TestTimes(t *testing.T) {
 		f.pass(20 * interval)
 		times("the first slot has shifted, its baseline has not", measured(75*time.Millisecond))
 		end()
-		f.must(f.m.Undrain(first.CPUs)) // quarantined: it learns again
+		f.must(f.m.Undrain(first.CPUs)) // quarantined: learns again
 		times("one slot learns again", &api.KernelTimes{Program: "fake"})
 		f.m.o.Interval = 0
 		times("no canaries", nil)
