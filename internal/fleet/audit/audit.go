@@ -14,7 +14,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// Store is where jobs and audits are; *jobs.Store is one.
+// Store stores jobs and audits; *jobs.Store implements it.
 type Store interface {
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	PutAudit(ctx context.Context, a jobs.Audit, j api.Job) (created bool, err error)
@@ -32,7 +32,7 @@ type Store interface {
 	SetValue(ctx context.Context, v any, name ...string) error
 }
 
-// Nodes are the judge nodes; *front.Registry has them.
+// Nodes are the judge nodes; *front.Registry implements it.
 type Nodes interface {
 	Nodes(ctx context.Context) ([]api.Node, error)
 	SetDrained(ctx context.Context, name string, drained bool) error
@@ -46,7 +46,7 @@ type Observer interface {
 	NodeRetired(pool, node string)
 }
 
-// Screen says which jobs are judged again for a screening pool; *screen.Screen is one.
+// Screen decides which jobs are judged again for a screening pool; *screen.Screen implements it.
 type Screen interface {
 	Tend(ctx context.Context) error
 	Concerns(pool string) bool
@@ -62,7 +62,7 @@ type Options struct {
 	Observer Observer
 	Screen   Screen
 	Holder   string                    // name of this process among those that share the database
-	Share    func(pool string) float64 // of its jobs, 0 to 1
+	Share    func(pool string) float64 // share of the jobs of a pool, 0 to 1
 	Interval time.Duration             // between two runs of the detector
 	Shadow   time.Duration             // how long a new pool only raises alarms
 	Now      func() time.Time
@@ -72,23 +72,23 @@ type Options struct {
 // Auditor audits the jobs of all pools.
 type Auditor struct{ o Options }
 
-// New makes an auditor.
+// New returns an Auditor.
 func New(o Options) *Auditor { return &Auditor{o} }
 
 const (
-	// scans is how often finished jobs are looked at between two runs of the detector.
+	// scans is how often finished jobs are scanned between two runs of the detector.
 	scans = 60
-	// page is how many finished jobs are read at once.
+	// page is the number of finished jobs that are read at once.
 	page = 500
-	// history is how old audits may be.
+	// history is the maximum age of audits.
 	history = 30 * 24 * time.Hour
-	// Names of values.
+	// Names of stored values.
 	positionValue = "audit-position"
 	saltValue     = "audit-salt"
 	poolValue     = "audit-pool"
 )
 
-// Run audits until ctx is done. Another process takes over within three scans.
+// Run audits until ctx is done. If this process stops, another one takes over within three scans.
 func (a *Auditor) Run(ctx context.Context) {
 	every := max(a.o.Interval/scans, 100*time.Millisecond)
 	tick := time.NewTicker(every)
@@ -109,7 +109,7 @@ func (a *Auditor) Run(ctx context.Context) {
 	}
 }
 
-// Step looks at the jobs that have ended since the last step, and runs the detector of each pool when it is time.
+// Step scans the jobs that have ended since the last step, and runs the detector of each pool when it is due.
 func (a *Auditor) Step(ctx context.Context) error {
 	nodes, err := a.o.Nodes.Nodes(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (a *Auditor) Step(ctx context.Context) error {
 	return nil
 }
 
-// clean cancels audits that no node has judged in time, such as those for a node that is down, and closes those that
+// clean cancels audits that no node has judged in time, such as those for a node that is down, and closes audits that
 // were cancelled or deleted.
 func (a *Auditor) clean(ctx context.Context) error {
 	ids, err := a.o.Store.StaleAudits(ctx, a.o.Now().Add(-confirmFor))
@@ -152,10 +152,10 @@ func (a *Auditor) clean(ctx context.Context) error {
 	return nil
 }
 
-// pool is the nodes of a pool now.
+// pool is the current state of a pool's nodes.
 type pool struct {
 	name    string
-	up      []string // and not drained
+	up      []string // up and not drained
 	drained map[string]bool
 }
 
@@ -214,7 +214,7 @@ func (a *Auditor) scan(ctx context.Context, pools map[string]pool) error {
 	}
 }
 
-// salt is a secret of the database.
+// salt returns a secret that is stored in the database.
 func (a *Auditor) salt(ctx context.Context) (salt string, err error) {
 	found, err := a.o.Store.Value(ctx, &salt, saltValue)
 	if err != nil || found {
@@ -224,7 +224,7 @@ func (a *Auditor) salt(ctx context.Context) (salt string, err error) {
 	return salt, a.o.Store.SetValue(ctx, salt, saltValue)
 }
 
-// sample queues a job once more, where that is wanted.
+// sample queues an audit of a job if one is wanted.
 func (a *Auditor) sample(ctx context.Context, e jobs.Ended, salt string, pools map[string]pool) error {
 	routine := len(pools[e.Pool].up) > 1 && chosen(salt, e.ID, a.o.Share(e.Pool))
 	if !routine && !a.o.Screen.Concerns(e.Pool) {
@@ -246,7 +246,7 @@ func (a *Auditor) sample(ctx context.Context, e jobs.Ended, salt string, pools m
 	return a.put(ctx, rec, audit, "screen")
 }
 
-// put queues an audit. Its ID is derived, so that repeating the step after a crash queues nothing twice.
+// put queues an audit. Its ID is derived from the job, so repeating the step after a crash does not queue it twice.
 func (a *Auditor) put(ctx context.Context, rec jobs.Record, audit jobs.Audit, derivedFrom ...string) error {
 	audit.ID = jobs.OwnID("audit", fmt.Sprintf("%q", append(derivedFrom, rec.ID, audit.Target)))
 	audit.Original, audit.Origin = rec.ID, rec.Report.Host.Node
@@ -254,7 +254,7 @@ func (a *Auditor) put(ctx context.Context, rec jobs.Record, audit jobs.Audit, de
 	return err
 }
 
-// compare stores the ratio of an audit that was judged.
+// compare stores the ratio of a judged audit.
 func (a *Auditor) compare(ctx context.Context, e jobs.Ended) error {
 	audit, found, err := a.o.Store.AuditOf(ctx, e.ID)
 	if err != nil || !found {

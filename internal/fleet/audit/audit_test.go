@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
-// cluster is a real store with simulated nodes: their times are drawn.
+// cluster is a real store with simulated nodes, whose times are random.
 type cluster struct {
 	t        *testing.T
 	store    *jobs.Store
@@ -32,20 +32,20 @@ type cluster struct {
 	auditor  *Auditor
 	r        *rand.Rand
 	ahead    time.Duration
-	slow     map[string]float64 // by node: 0.03 is 3 % slower
+	slow     map[string]float64 // node -> slowdown; 0.03 means 3 % slower
 	names    []string
 	jobs     int
-	usable   int // audits
+	usable   int // number of usable audits
 	judged   []judged
 	retired  []string
 }
 
-// judged is a job of a user as the oracle knows it.
+// judged is what the oracle knows about a user's job.
 type judged struct {
 	id, node string
 	at       time.Time
 	off      float64 // time / limit - 1
-	flipped  bool    // the verdict is another one because the node is slow
+	flipped  bool    // the verdict differs because the node is slow
 }
 
 func newCluster(t *testing.T, nodes int, with func(*Options)) *cluster {
@@ -104,7 +104,7 @@ func (c *cluster) step() {
 	}
 }
 
-// submit queues a job, and judge has it judged.
+// submit queues a job.
 func (c *cluster) submit() {
 	c.t.Helper()
 	c.jobs++
@@ -115,7 +115,7 @@ func (c *cluster) submit() {
 	}
 }
 
-// judge lets a node judge what it may take next. It returns false if there is nothing.
+// judge lets a node judge the next job that it may take. It returns false if it may take none.
 func (c *cluster) judge(node string) bool {
 	c.t.Helper()
 	if drained, err := c.registry.Drained(c.t.Context(), node); err != nil || drained {
@@ -124,7 +124,7 @@ func (c *cluster) judge(node string) bool {
 	return c.finish(node)
 }
 
-// finish is judge for a node that may be drained.
+// finish is like judge, also for a drained node.
 func (c *cluster) finish(node string) bool {
 	c.t.Helper()
 	w, err := c.store.Take(&once{Context: c.t.Context()}, api.Want{Host: "node/" + node, Node: node})
@@ -154,7 +154,7 @@ func (c *cluster) finish(node string) bool {
 	return true
 }
 
-// once is a context that ends when it is looked at for the second time: Take queries the database once.
+// once is a context that is done when it is checked for the second time, so that Take queries the database once.
 type once struct {
 	context.Context
 	done, err int
@@ -176,7 +176,7 @@ func (o *once) Err() error {
 	return context.Canceled
 }
 
-// hour is an hour of the cluster: so many jobs are judged, audited and compared.
+// hour simulates an hour of the cluster, in which n jobs are judged, audited and compared.
 func (c *cluster) hour(n int) {
 	c.t.Helper()
 	for range n {
@@ -185,14 +185,14 @@ func (c *cluster) hour(n int) {
 	c.idle()
 	c.ahead += time.Minute
 	c.register()
-	c.step() // queues audits, and those of a confirmation
+	c.step() // queues audits, including those of a confirmation
 	c.idle()
 	c.ahead += time.Hour
 	c.register()
 	c.step()
 }
 
-// idle lets all nodes judge, in any order, until nothing is left for them.
+// idle lets all nodes judge, in random order, until nothing is left to judge.
 func (c *cluster) idle() {
 	c.t.Helper()
 	for busy := true; busy; {
@@ -212,7 +212,8 @@ func (c *cluster) state() State {
 	return s
 }
 
-// TestRetirement slows a node down. It is compared with others, and drained; its jobs from that time on are known.
+// TestRetirement slows a node down. It checks that the node is compared with others and drained, and that its jobs
+// since then are listed.
 func TestRetirement(t *testing.T) {
 	c := newCluster(t, 4, nil)
 	for range 6 {
@@ -255,14 +256,14 @@ func TestRetirement(t *testing.T) {
 		}
 	}
 	c.checkRejudgingSet(slowed)
-	// What it had begun before it was drained belongs to the set, too.
+	// Jobs that it had started before it was drained belong to the set too.
 	for range 40 {
 		c.submit()
 		c.finish("n1")
 	}
 	c.hour(0)
 	c.checkRejudgingSet(slowed)
-	// After a repair the old audits say nothing about it.
+	// After a repair, the old audits no longer count.
 	c.slow["n1"] = 0
 	if err := c.registry.SetDrained(t.Context(), "n1", false); err != nil {
 		t.Fatal(err)
@@ -276,8 +277,8 @@ func TestRetirement(t *testing.T) {
 	}
 }
 
-// checkRejudgingSet compares the set of n1 with what an oracle knows: every verdict that the slow node changed is in it,
-// and it is exactly what the rule selects from the times of all jobs.
+// checkRejudgingSet compares the set of n1 with the oracle: it contains every verdict that the slow node changed, and
+// equals the set that the rule selects from the times of all jobs.
 func (c *cluster) checkRejudgingSet(slowed time.Time) {
 	c.t.Helper()
 	set, err := c.registry.RejudgingSet(c.t.Context(), "n1")
@@ -320,8 +321,8 @@ func (c *cluster) checkRejudgingSet(slowed time.Time) {
 	}
 }
 
-// TestUnconfirmed has a node whose jobs are slow because they are others: its audits say that it is slow, and direct
-// comparison does not.
+// TestUnconfirmed checks a node whose jobs are slow because they differ: its audits suggest that it is slow, and the
+// direct comparison does not confirm it.
 func TestUnconfirmed(t *testing.T) {
 	c := newCluster(t, 4, nil)
 	c.slow["n1"] = 0.04
@@ -340,7 +341,7 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
-// TestShadow: in the first month a node that deviates is not drained.
+// TestShadow checks that a deviating node is not drained in the first month.
 func TestShadow(t *testing.T) {
 	c := newCluster(t, 4, func(o *Options) { o.Shadow = 720 * time.Hour })
 	c.slow["n1"] = 0.04
@@ -355,7 +356,7 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// TestNoAudits: without a second node nothing is judged twice, and with a share of 0 nothing at all.
+// TestNoAudits checks that no job is judged twice without a second node, or with a share of 0.
 func TestNoAudits(t *testing.T) {
 	for name, c := range map[string]*cluster{
 		"one node": newCluster(t, 1, nil), "share 0": newCluster(t, 3, func(o *Options) {
@@ -370,7 +371,7 @@ func TestNoAudits(t *testing.T) {
 	}
 }
 
-// TestStale cancels audits for a node that does not come.
+// TestStale checks that audits for a node that does not return are cancelled.
 func TestStale(t *testing.T) {
 	c := newCluster(t, 2, nil)
 	c.submit()
@@ -397,5 +398,5 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// whole has all jobs of all pools audited.
+// whole returns a share of 1, so that all jobs are audited.
 func whole(string) float64 { return 1 }

@@ -10,18 +10,18 @@ import (
 	"judged/internal/api"
 )
 
-// leastTime is the shortest time that is compared. What a run costs in addition to the program, such as its start,
-// varies by a few tenths of a millisecond.
+// leastTime is the shortest time that is compared. The overhead of a run, such as its start, varies by a few tenths of
+// a millisecond.
 const leastTime = 50 * time.Millisecond
 
-// chosen reports whether the job with an ID is in a share of all jobs. Nobody who does not know the salt can tell.
+// chosen reports whether the job with an ID is in a share of all jobs. The result is unpredictable without the salt.
 func chosen(salt, id string, share float64) bool {
 	sum := sha256.Sum256([]byte(salt + "\x00" + id))
 	return float64(binary.BigEndian.Uint64(sum[:]))/math.Exp2(64) < share
 }
 
-// cleanTime is the median CPU time of the runs of a test that nothing disturbed. A test that was ended by a limit has
-// none: its time says when it was ended.
+// cleanTime returns the median CPU time of the undisturbed runs of a test. It returns false for a test that a limit
+// ended, because its time only shows when it was ended.
 func cleanTime(t api.TestReport) (time.Duration, bool) {
 	switch t.Verdict {
 	case api.Accepted, api.Partial, api.WrongAnswer, api.PresentationError:
@@ -40,14 +40,14 @@ func cleanTime(t api.TestReport) (time.Duration, bool) {
 	return median(times), true
 }
 
-// median sorts times or ratios, of which there is at least one.
+// median returns the median of at least one time or ratio. It sorts all.
 func median[T time.Duration | float64](all []T) T {
 	slices.Sort(all)
 	n := len(all)
 	return (all[(n-1)/2] + all[n/2]) / 2
 }
 
-// comparable reports whether an audit of a report can say something about times.
+// comparable reports whether times in an audit of a report can be compared.
 func comparable(r api.Report) bool {
 	return r.Host != nil && r.Host.Node != "" && slices.ContainsFunc(r.Tests, func(t api.TestReport) bool {
 		clean, ok := cleanTime(t)
@@ -55,8 +55,8 @@ func comparable(r api.Report) bool {
 	})
 }
 
-// logRatio is the logarithm of how much longer a job took in its second report: the median over the tests. The mean of
-// both times decides which tests count, so that the choice favours no host.
+// logRatio returns the logarithm of the ratio by which a job took longer in its second report: the median over the
+// tests. The mean of both times decides which tests count, so that the choice favours no host.
 func logRatio(original, again api.Report) (float64, bool) {
 	if len(original.Tests) != len(again.Tests) {
 		return 0, false
@@ -65,7 +65,7 @@ func logRatio(original, again api.Report) (float64, bool) {
 	for i, t := range original.Tests {
 		a, okA := cleanTime(t)
 		b, okB := cleanTime(again.Tests[i])
-		// A time of 0 is a broken counter.
+		// A time of 0 means a broken counter.
 		if okA && okB && a > 0 && b > 0 && t.Verdict == again.Tests[i].Verdict && (a+b)/2 >= leastTime {
 			ratios = append(ratios, math.Log(float64(b)/float64(a)))
 		}

@@ -9,7 +9,7 @@ import (
 	"judged/internal/api"
 )
 
-// test is a test whose runs took so many milliseconds. Negative ones were disturbed.
+// test returns a test whose runs took the given milliseconds. Negative ones were disturbed.
 func test(v api.Verdict, runs ...int) api.TestReport {
 	t := api.TestReport{Verdict: v}
 	for _, ms := range runs {
@@ -30,7 +30,7 @@ func TestLogRatio(t *testing.T) {
 	tests := []struct {
 		name            string
 		original, again api.Report
-		want            float64 // ratio; 0 where there is no ratio
+		want            float64 // ratio; 0 if there is no ratio
 	}{
 		{"one test", report(test(api.Accepted, 100)), report(test(api.Accepted, 110)), 1.1},
 		{"disturbed runs", report(test(api.Accepted, -500, 100)), report(test(api.Accepted, 110, -900)), 1.1},

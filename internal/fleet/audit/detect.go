@@ -13,7 +13,7 @@ import (
 	"judged/internal/timing/deviation"
 )
 
-// judgePool runs the detector, when it is time, and ends a confirmation.
+// judgePool runs the detector when it is due, and completes a confirmation.
 func (a *Auditor) judgePool(ctx context.Context, p pool) error {
 	now := a.o.Now().UTC()
 	s := State{Pool: p.name, Since: now, Restored: map[string]time.Time{}}
@@ -56,7 +56,7 @@ func (a *Auditor) judgePool(ctx context.Context, p pool) error {
 	return a.publish(ctx, &s)
 }
 
-// suspect begins the confirmation: a suspect and other nodes judge the same jobs, in turns.
+// suspect starts the confirmation: a suspect and other nodes judge the same jobs, alternately.
 func (a *Auditor) suspect(ctx context.Context, p pool, s *State, node string, audits []jobs.Audit) error {
 	c := &Suspicion{Node: node, Started: s.Result.At, Others: references(node, p.up, s.Result.Deviating)}
 	if len(c.Others) < 2 {
@@ -87,7 +87,7 @@ func (a *Auditor) suspect(ctx context.Context, p pool, s *State, node string, au
 	return nil
 }
 
-// confirm drains the suspect if it deviates in direct comparison, too.
+// confirm drains the suspect if it deviates in the direct comparison too.
 func (a *Auditor) confirm(ctx context.Context, p pool, s *State, now time.Time) (done bool, err error) {
 	c := s.Confirming
 	audits, err := a.o.Store.Audits(ctx, p.name, jobs.Confirmation, c.Started)
@@ -119,7 +119,7 @@ func (a *Auditor) confirm(ctx context.Context, p pool, s *State, now time.Time) 
 	return done, nil
 }
 
-// publish stores the state, and in the registry the deviation of each node.
+// publish stores the state, and the deviation of each node in the registry.
 func (a *Auditor) publish(ctx context.Context, s *State) error {
 	for _, h := range s.Result.Fit.Hosts {
 		d := api.Deviation{At: s.Result.At, Ratio: ratio(h.Effect), Low: ratio(h.Effect - normal95*h.StandardError),

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// rejudgeFactor is how much wider than the deviation the window around the limit is: the deviation is an estimate,
-	// and runs vary.
+	// rejudgeFactor is the width of the window around the limit relative to the deviation: the deviation is an
+	// estimate, and runs vary.
 	rejudgeFactor = 2
-	// mostRejudged bounds a rejudging set.
+	// mostRejudged limits the size of a rejudging set.
 	mostRejudged = 10_000
 )
 
-// rejudgingSet finds the jobs of a retired node with a test near its limit, on either side.
+// rejudgingSet returns the jobs of a retired node with a test near its limit, on either side.
 func (a *Auditor) rejudgingSet(ctx context.Context, r Retirement) (api.RejudgingSet, error) {
 	s := api.RejudgingSet{Node: r.Node, Since: r.Since, Until: r.At, Deviation: ratio(r.Effect),
 		Window: rejudgeFactor * math.Abs(ratio(r.Effect)), Jobs: []api.RejudgedJob{}}
@@ -46,8 +46,8 @@ func (a *Auditor) storeRejudgingSet(ctx context.Context, r Retirement) (api.Reju
 	return set, err
 }
 
-// completeSets finds the jobs of retired nodes once more, after two intervals: a drained node finishes what it has begun.
-// A node that is back in use keeps the set that it has.
+// completeSets determines the rejudging sets of retired nodes again, after two intervals: a drained node finishes its
+// running jobs. A node that is back in use keeps its set.
 func (a *Auditor) completeSets(ctx context.Context, p pool, s *State, now time.Time) error {
 	for i := range s.Retired {
 		r := &s.Retired[i]
@@ -64,7 +64,8 @@ func (a *Auditor) completeSets(ctx context.Context, p pool, s *State, now time.T
 	return nil
 }
 
-// nearest returns the test whose time is nearest to its limit, and whether that is within a window, a part of the limit.
+// nearest returns the test whose time is nearest to its limit, and whether the distance is within window, a fraction of
+// the limit.
 func nearest(tests []api.TestReport, window float64) (found api.TestReport, near bool) {
 	best := math.Inf(1)
 	for _, t := range tests {

@@ -11,22 +11,22 @@ import (
 	"judged/internal/timing/deviation"
 )
 
-// State is what is known about a pool.
+// State is the state of a pool.
 type State struct {
 	Pool   string           `json:"pool"`
-	Since  time.Time        `json:"since"` // the first audit, see Options.Shadow
+	Since  time.Time        `json:"since"` // time of the first audit, see Options.Shadow
 	Result deviation.Result `json:"result"`
-	// Changes are when nodes became slower or faster than they were.
+	// Changes are the times at which nodes became slower or faster.
 	Changes    map[string]deviation.Change `json:"changes"`
 	Confirming *Suspicion                  `json:"confirming,omitempty"`
-	Rejected   *Suspicion                  `json:"rejected,omitempty"` // the last one that was not confirmed
-	Retired    []Retirement                `json:"retired"`            // the newest last
-	Alarm      string                      `json:"alarm,omitempty"`    // what an operator has to look at
-	// Restored is when a drained node got jobs again. Audits before that say nothing about it.
+	Rejected   *Suspicion                  `json:"rejected,omitempty"` // last one that was not confirmed
+	Retired    []Retirement                `json:"retired"`            // newest last
+	Alarm      string                      `json:"alarm,omitempty"`    // message for an operator
+	// Restored is when a drained node got jobs again. Audits before that no longer count for it.
 	Restored map[string]time.Time `json:"restored"`
 }
 
-// Suspicion is a node that deviates, and is being compared with others.
+// Suspicion is a node that deviates and is being compared with others.
 type Suspicion struct {
 	Node    string    `json:"node"`
 	Others  []string  `json:"others"`
@@ -38,23 +38,23 @@ type Retirement struct {
 	Node   string    `json:"node"`
 	At     time.Time `json:"at"`
 	Effect float64   `json:"effect_log"`
-	// Since is the start of the time in which it deviated, as far as is known.
+	// Since is when the deviation started, as far as is known.
 	Since time.Time `json:"since"`
-	// Complete says that its rejudging set has the jobs, too, that it finished after it was drained.
+	// Complete means that its rejudging set includes the jobs that it finished after it was drained.
 	Complete bool `json:"complete"`
 }
 
 const (
-	// retireEvery is the shortest time between two nodes that are drained without an operator.
+	// retireEvery is the minimum time between two automatic retirements.
 	retireEvery = 24 * time.Hour
-	// confirmFor is how long a confirmation may take.
+	// confirmFor limits the duration of a confirmation.
 	confirmFor = 6 * time.Hour
-	// keptRetirements bounds the state.
+	// keptRetirements limits the size of the state.
 	keptRetirements = 100
 )
 
-// pairs converts audits, oldest first. Nodes that are out of use and audits from before a node was repaired are left
-// out.
+// pairs converts audits to pairs, oldest first. It skips nodes that are out of use, and audits from before a node was
+// repaired.
 func (s *State) pairs(audits []jobs.Audit, drained func(node string) bool) []deviation.Pair {
 	var all []deviation.Pair
 	for _, a := range audits {
@@ -66,7 +66,7 @@ func (s *State) pairs(audits []jobs.Audit, drained func(node string) bool) []dev
 	return all
 }
 
-// detect runs the detector. It returns the node that is to be compared with others, "" for none.
+// detect runs the detector. It returns the node to compare with others, or "".
 func (s *State) detect(now time.Time, pairs []deviation.Pair, shadow time.Duration) (suspect string) {
 	s.Result = deviation.Detect(now, pairs, s.Result)
 	s.Changes = map[string]deviation.Change{}
@@ -95,7 +95,7 @@ func (s *State) detect(now time.Time, pairs []deviation.Pair, shadow time.Durati
 	return ""
 }
 
-// references are the nodes that a suspect is compared with.
+// references returns the nodes that a suspect is compared with.
 func references(suspect string, up, deviating []string) []string {
 	var all []string
 	for _, n := range up {
@@ -106,7 +106,8 @@ func references(suspect string, up, deviating []string) []string {
 	return all
 }
 
-// confirmed decides about the suspect by the audits of the confirmation. done is false while more are to come.
+// confirmed decides about the suspect from the audits of the confirmation. done is false while more audits are
+// expected.
 func (s *State) confirmed(now time.Time, audits []jobs.Audit, open int) (drain, done bool) {
 	c := s.Confirming
 	if open > 0 && now.Sub(c.Started) < confirmFor {
@@ -127,7 +128,7 @@ func (s *State) confirmed(now time.Time, audits []jobs.Audit, open int) (drain, 
 	return true, true
 }
 
-// interleaved are the pairs of a suspect with each other node that has judged the same job.
+// interleaved returns the pairs of a suspect with each other node that has judged the same job.
 func interleaved(suspect string, audits []jobs.Audit) []deviation.Pair {
 	own := map[string]float64{}
 	for _, a := range audits {
@@ -144,8 +145,8 @@ func interleaved(suspect string, audits []jobs.Audit) []deviation.Pair {
 	return all
 }
 
-// normal95 is the half width of a 95 % interval in standard errors.
+// normal95 is half the width of a 95 % interval in standard errors.
 const normal95 = 1.96
 
-// ratio is by what part a time is longer.
+// ratio converts a logarithm of a ratio of times to the relative difference.
 func ratio(log float64) float64 { return math.Expm1(log) }

@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// ring are pairs of six nodes with their effects.
+// ring returns pairs of six nodes with the given effects.
 func ring(effects ...float64) []deviation.Pair {
 	var all []deviation.Pair
 	for i := range 60 {
@@ -98,7 +98,7 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// TestConfirmationTakesTime waits for open audits, but not for ever.
+// TestConfirmationTakesTime checks that a confirmation waits for open audits, but not for ever.
 func TestConfirmationTakesTime(t *testing.T) {
 	for _, tt := range []struct {
 		after time.Duration
