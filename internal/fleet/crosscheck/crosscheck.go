@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// near is how far from its limit the time of a test may be, as a part of the limit: the widest guard band of the rule
-	// for times near the limit, see stats.Guard. Hosts that differ by more are found by audits.
+	// near is the maximum distance of a test's time from its limit, as a fraction of the limit, for a cross-check: the
+	// widest guard band of the rule for times near the limit, see stats.Guard. Audits find hosts that differ by more.
 	near = 0.10
 	// patience is how long a job waits for another host.
 	patience = 2 * time.Minute
-	// most is how many hosts judge a job.
+	// most is the maximum number of hosts that judge a job.
 	most = 3
 )
 
-// Store is where jobs are; *jobs.Store is one.
+// Store stores jobs; *jobs.Store implements it.
 type Store interface {
 	Head(ctx context.Context, id string) (api.Report, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
@@ -44,15 +44,15 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Verifier has jobs judged on further hosts.
+// Verifier has jobs judged on additional hosts.
 type Verifier struct{ o Options }
 
 // New returns a Verifier.
 func New(o Options) *Verifier { return &Verifier{o} }
 
-// Finish ends a job with a report, or queues it for another host. Its errors are those of dispatch.Queue.
+// Finish ends a job with a report, or queues it for another host. It returns the errors of dispatch.Queue.
 func (c *Verifier) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
-	// Only a later attempt can be one of a further host: most jobs need no look at what is stored.
+	// Only a later attempt can be one of an additional host, so most jobs need no query.
 	if rep.Host == nil || rep.Host.Node == "" || l.Attempt == 1 && !isNear(rep) {
 		return c.o.Finish(ctx, l, rep)
 	}
@@ -67,7 +67,7 @@ func (c *Verifier) Finish(ctx context.Context, l api.Lease, rep api.Report) erro
 	if err != nil {
 		return err
 	}
-	if rec.Lease != l || c.o.Screened(rec.Pool) { // of another lease the store says why
+	if rec.Lease != l || c.o.Screened(rec.Pool) { // for another lease, the store returns the reason
 		return c.o.Finish(ctx, l, rep)
 	}
 	check := api.CrossCheck{}
@@ -99,7 +99,7 @@ func (c *Verifier) Finish(ctx context.Context, l api.Lease, rep api.Report) erro
 func (c *Verifier) end(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, winner int) error {
 	if kept := check.Hosts[winner].Job; kept != "" {
 		first, err := c.o.Store.Get(ctx, kept)
-		if err != nil && !errors.Is(err, api.ErrNotFound) { // it may have been deleted as old
+		if err != nil && !errors.Is(err, api.ErrNotFound) { // it may have been deleted because of its age
 			return err
 		}
 		if err == nil {
@@ -118,18 +118,21 @@ func (c *Verifier) end(ctx context.Context, rec jobs.Record, rep api.Report, che
 	return err
 }
 
-// checked are the priorities whose verdicts may decide prizes. A rejudging replaces reports of a contest.
+// checked reports whether jobs of a priority are cross-checked: those whose verdicts may decide prizes. A rejudging
+// replaces reports of a contest.
 func checked(p api.Priority) bool { return p == api.Contest || p == api.Rejudge }
 
-// isNear reports whether a test has a time near its limit. Where judged failed there is nothing to compare.
+// isNear reports whether a test has a time near its limit. It returns false if judged failed, because then there is
+// nothing to compare.
 func isNear(rep api.Report) bool {
 	return rep.Verdict.Decided() && slices.ContainsFunc(rep.Tests, func(t api.TestReport) bool {
 		return t.CPUTime != nil && t.Timing != nil && t.Timing.Limit > 0 && math.Abs(t.Timing.MarginRatio) <= near
 	})
 }
 
-// decide returns what the hosts found and whose report stands; the decision is empty while another host has to judge. A
-// host of which judged could not get a verdict, and one that judges a second time because no other came, say nothing.
+// decide returns the result of comparing the hosts, and the index of the host whose report counts. The decision is
+// empty while another host has to judge. Hosts that produced no verdict, or that judged a second time because no other
+// host was available, do not count.
 func decide(hosts []api.CrossCheckedHost) (decision string, winner int) {
 	last := len(hosts) - 1
 	again := slices.ContainsFunc(hosts[:last], func(h api.CrossCheckedHost) bool { return h.Node == hosts[last].Node })
@@ -154,7 +157,7 @@ func same(a, b api.CrossCheckedHost) bool {
 	return a.Verdict == b.Verdict && (a.Score == nil) == (b.Score == nil) && (a.Score == nil || *a.Score == *b.Score)
 }
 
-// hasOther reports whether a node that has not judged the job can do so.
+// hasOther reports whether there is a node that can judge the job and has not done so.
 func (c *Verifier) hasOther(ctx context.Context, rec jobs.Record, hosts []api.CrossCheckedHost) (bool, error) {
 	nodes, err := c.o.Nodes(ctx)
 	return slices.ContainsFunc(nodes, func(n api.Node) bool {

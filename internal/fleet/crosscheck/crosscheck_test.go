@@ -13,7 +13,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// oneJob is a store with one job, and what is kept of it.
+// oneJob is a store with one job and its stored reports.
 type oneJob struct {
 	rec   jobs.Record
 	kept  map[string]api.Report
@@ -42,7 +42,7 @@ func (s *oneJob) Recheck(_ context.Context, rec jobs.Record, rep api.Report, che
 	return nil
 }
 
-// by is a report of a node with a time of a limit of 1 s.
+// by returns a report of a node with a time, for a limit of 1 s.
 func by(node string, ms int, v api.Verdict) api.Report {
 	cpu := time.Duration(ms) * time.Millisecond
 	return api.Report{Verdict: v, CPUTime: &cpu, Host: &api.HostReport{Node: node}, Tests: []api.TestReport{{Name: "1",
@@ -67,8 +67,8 @@ func TestFinish(t *testing.T) {
 		pool     string
 		nodes    []api.Node
 		reports  []api.Report // of one host after the other
-		node     string       // whose report stands
-		decision string       // "" is one that was not checked
+		node     string       // node whose report counts
+		decision string       // "" means not checked
 	}{
 		{"far from the limit", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 890, ac)}, "a", ""},
 		{"far over the limit", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 1300, tle)}, "a", ""},
@@ -186,7 +186,7 @@ func TestCanJudge(t *testing.T) {
 	}
 }
 
-// TestFinishErrors: another lease changes nothing, and the errors of the store are those of Finish.
+// TestFinishErrors checks that another lease changes nothing, and that Finish returns the errors of the store.
 func TestFinishErrors(t *testing.T) {
 	s := &oneJob{kept: map[string]api.Report{}, rec: jobs.Record{ID: "1", Pool: "p", Lease: api.Lease{ID: "1",
 		Attempt: 2},
