@@ -15,15 +15,15 @@ import (
 	"judged/internal/jobs"
 )
 
-// The names of the values of admissions, which are by node.
+// The names of the values for admissions. Each name includes a node.
 const (
-	hardwareValue = "node-hardware" // what the node last said of itself
-	kernelsValue  = "node-kernels"  // the last times of reference kernels that it has sent
-	keptOutValue  = "node-kept-out" // how it differs from its pool
-	admittedValue = "node-admitted" // by an operator: the fingerprint that was admitted
+	hardwareValue = "node-hardware" // hardware that the node last sent
+	kernelsValue  = "node-kernels"  // times of reference kernels that the node last sent
+	keptOutValue  = "node-kept-out" // differences from its pool
+	admittedValue = "node-admitted" // fingerprint that an operator has admitted
 )
 
-// keptOut is why a node with differences gets no jobs.
+// keptOut returns the reason why a node with differences gets no jobs.
 func keptOut(pool string, all []api.NodeDifference) string {
 	switch {
 	case len(all) == 0:
@@ -40,12 +40,13 @@ func keptOut(pool string, all []api.NodeDifference) string {
 		all[0], more)
 }
 
-// measuring is the difference of a node that is to be compared by times that it does not have yet.
+// measuring is the difference of a node that has to be compared by times that it does not have yet.
 func measuring() []api.NodeDifference {
 	return []api.NodeDifference{{Member: "reference kernels", Node: "being measured", Pool: "measured"}}
 }
 
-// apart compares the times of a node with the medians of others. Those of another program count no more than missing ones.
+// apart compares the times of a node with the medians of others. Times of another version of the kernels count as
+// missing.
 func apart(node *api.KernelTimes, others []*api.KernelTimes, virtual bool) []api.NodeDifference {
 	if node == nil {
 		return nil
@@ -70,8 +71,8 @@ func differencesOf(found []hosts.Difference) []api.NodeDifference {
 	return all
 }
 
-// Admit has a node judge in its pool although it differs. Its reports say so. The admission ends when the node has
-// another fingerprint.
+// Admit lets a node judge in its pool although it differs. Its reports say so. The admission ends when the fingerprint
+// of the node changes.
 func (r *Registry) Admit(ctx context.Context, name string) error {
 	n, err := r.node(ctx, name)
 	if err != nil {
@@ -91,7 +92,7 @@ func (r *Registry) Admit(ctx context.Context, name string) error {
 }
 
 // Admitted reports whether a node with a fingerprint judges because an operator has admitted it. While the store is
-// away, it is what was known before.
+// unavailable, it returns the last known state.
 func (r *Registry) Admitted(ctx context.Context, name, sum string) (bool, error) {
 	states, err := r.nodeStates(ctx)
 	if err != nil {
@@ -103,7 +104,7 @@ func (r *Registry) Admitted(ctx context.Context, name, sum string) (bool, error)
 	return sum != "" && states.admitted[name] == sum, nil
 }
 
-// node finds a node that is listed.
+// node returns a listed node.
 func (r *Registry) node(ctx context.Context, name string) (api.Node, error) {
 	nodes, err := r.Nodes(ctx)
 	if err != nil {
@@ -116,23 +117,23 @@ func (r *Registry) node(ctx context.Context, name string) (api.Node, error) {
 	return nodes[i], nil
 }
 
-// nodeStates are what keeps nodes from judging, and what lets them.
+// nodeStates are the states that prevent nodes from judging, or allow it.
 type nodeStates struct {
 	drained  map[string]bool
-	keptOut  map[string][]api.NodeDifference // none are empty
-	admitted map[string]string               // fingerprints
+	keptOut  map[string][]api.NodeDifference // without empty entries
+	admitted map[string]string               // node -> fingerprint
 
-	decided *sync.Map // decision by node, of this front
-	read    int64     // number of the read that they are of
+	decided *sync.Map // node -> decision, of this front
+	read    int64     // number of the read that produced these states
 }
 
-// decision is how a node differs from its pool, as this front has decided.
+// decision is how a node differs from its pool, as decided by this front.
 type decision struct {
 	differs []api.NodeDifference
-	reads   int64 // of states that had begun
+	reads   int64 // number of reads of states that had started
 }
 
-// differs is how a node differs from its pool. A read that began before a decision may not have it.
+// differs returns how a node differs from its pool. A read that started before a decision may not include it.
 func (s *nodeStates) differs(node string) []api.NodeDifference {
 	if found, ok := s.decided.Load(node); ok {
 		if d, ok := found.(decision); ok && s.read <= d.reads {
@@ -142,7 +143,7 @@ func (s *nodeStates) differs(node string) []api.NodeDifference {
 	return s.keptOut[node]
 }
 
-// nodeStates reads them. Another front's change is noticed within drainedFor.
+// nodeStates returns the states. It notices a change by another front within drainedFor.
 func (r *Registry) nodeStates(ctx context.Context) (*nodeStates, error) {
 	return r.states.Get(ctx, r.now, drainedFor, r.readStates)
 }

@@ -13,7 +13,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// TestAdmission has nodes that register one after the other, through two fronts in turns.
+// TestAdmission checks nodes that register one after the other, alternately through two fronts.
 func TestAdmission(t *testing.T) {
 	type hardware = map[string]string
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
@@ -27,10 +27,10 @@ func TestAdmission(t *testing.T) {
 	for i, tt := range []struct {
 		name, node, pool, sum string
 		hardware              hardware
-		after                 time.Duration // since the registration before
+		after                 time.Duration // since the previous registration
 		differs               []api.NodeDifference
 		admitted              bool
-		admit                 bool // by an operator, after it has registered
+		admit                 bool // by an operator after the registration
 	}{
 		{name: "the first", node: "a", hardware: old},
 		{name: "its hardware is known", node: "a"},
@@ -83,7 +83,7 @@ func TestAdmission(t *testing.T) {
 		})
 	}
 	again := api.Registration{Caller: api.Caller{Node: "x"}, Pool: "p", Hardware: hardware{"kernel": "7"}, Time: now}
-	for range 2 { // the second time the value is there, and is stored again so that it is not deleted as old
+	for range 2 { // the second time the value exists, and is stored again so that it is not deleted because of its age
 		_, err := fronts[0].Seen(t.Context(), again)
 		if value := string(values.all[keptOutValue+" x"]); err != nil || value == "" || strings.HasSuffix(value, " ") {
 			t.Errorf("a node that is kept out sends its hardware: %q, %v", value, err)
@@ -98,7 +98,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestEquivalence has nodes that send times of reference kernels.
+// TestEquivalence checks nodes that send times of reference kernels.
 func TestEquivalence(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	values := &shared{all: map[string][]byte{}}
@@ -115,7 +115,7 @@ func TestEquivalence(t *testing.T) {
 		hardware         map[string]string
 		kernels          *api.KernelTimes
 		differs          []api.NodeDifference
-		admit            bool // by an operator, after it has registered
+		admit            bool // by an operator after the registration
 	}{
 		{name: "the first of a pool", node: "a", pool: "p", hardware: metal, kernels: unmeasured},
 		{name: "new, too", node: "b", pool: "p", hardware: metal, kernels: unmeasured},

@@ -1,7 +1,8 @@
-// Package front is a front's side of a fleet: it knows the judge nodes and pools that have registered, which of them get
-// jobs, and what they are to fetch. A front has the database and answers over HTTP; see package judge for the other side.
+// Package front is a front's side of a fleet: it tracks which judge nodes and pools have registered, which of them get
+// jobs, and which blobs they should fetch. A front has the database and serves HTTP; see package judge for the other
+// side.
 //
-// Belongs here: what is stored about nodes and pools, and what follows from it.
+// It has the stored state of nodes and pools, and the decisions that follow from it.
 //
-// Does not belong here: HTTP (httpapi), and jobs (package jobs).
+// Not here: HTTP (httpapi), and jobs (package jobs).
 package front

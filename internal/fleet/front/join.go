@@ -14,22 +14,22 @@ import (
 	"judged/internal/jobs"
 )
 
-// membersValue are, by pool, the names of nodes that new ones are compared with: at most mostAlike of each hardware. So
-// joining costs the same in a pool of any size.
+// membersValue is the name of the list of the nodes of a pool that new ones are compared with: at most mostAlike for
+// each kind of hardware. So the cost of joining does not depend on the size of the pool.
 const membersValue = "pool-members"
 
-// mostAlike is how many nodes of the same hardware a node is compared with. The median of their times is as good as that
-// of all.
+// mostAlike is the number of nodes with the same hardware that a node is compared with. The median of their times is as
+// good as that of all.
 const mostAlike = 9
 
-// storedNode is what the values say about a node.
+// storedNode is the stored state of a node.
 type storedNode struct {
 	name     string
-	node     *api.Node // nil before it has registered
+	node     *api.Node // nil if it has not registered
 	hardware map[string]string
 	kernels  *api.KernelTimes
 	differs  []api.NodeDifference
-	admitted *string // by an operator: its fingerprint then
+	admitted *string // fingerprint at its admission by an operator
 }
 
 // valuesOf is the number of values of a node that joining reads.
@@ -44,7 +44,7 @@ func (s *storedNode) fields() [valuesOf]any {
 	return [...]any{&s.node, &s.hardware, &s.kernels, &s.differs, &s.admitted}
 }
 
-// readNodes reads nodes, and another value if it has a name.
+// readNodes reads nodes, and another value if name is not empty.
 func readNodes(ctx context.Context, tx jobs.ValuesTx, nodes []string, other any, name ...string) ([]storedNode, error) {
 	all := make([]storedNode, len(nodes))
 	var names [][]string
@@ -66,17 +66,17 @@ func readNodes(ctx context.Context, tx jobs.ValuesTx, nodes []string, other any,
 	return all, err
 }
 
-// member reports whether it is a node of a pool, by itself or because an operator has admitted it.
+// member reports whether the node belongs to a pool, by itself or because an operator has admitted it.
 func (r *Registry) member(s storedNode, pool string) bool {
 	return s.node != nil && s.node.Pool == pool && len(s.differs) == 0 && r.now().Sub(s.node.SeenAt) < forgetAfter
 }
 
-// example reports whether new nodes of a pool are compared with it.
+// example reports whether new nodes of a pool are compared with the node.
 func (r *Registry) example(s storedNode, pool string) bool {
 	return r.member(s, pool) && len(s.hardware) > 0 && !s.byHand(s.node.Fingerprint)
 }
 
-// byHand reports whether an operator has admitted it with a fingerprint.
+// byHand reports whether an operator has admitted the node with a fingerprint.
 func (s storedNode) byHand(sum string) bool {
 	return s.admitted != nil && sum != "" && *s.admitted == sum
 }
@@ -85,21 +85,22 @@ func alike(a, b storedNode) bool {
 	return len(hosts.Differences(a.hardware, b.hardware, hosts.OfJudged())) == 0
 }
 
-// join decides whether a node is in its pool, and reports whether it has stored it: it has the hardware of a node that is
-// and needs the same time for reference kernels, or an operator has admitted it, or there is no other to compare it
-// with. It is called with every registration, and has something to decide when a node sends what it is compared by, or
-// was kept out before. What is sent again is stored again, because the store forgets values that are not set for long.
-// A node that is in the pool stays, whatever changes: a new kernel goes from host to host. The first times that it
-// ever sends are an exception: where all nodes of a pool are new, they come after it has joined.
+// join decides whether a node belongs to its pool, and reports whether it has stored the node. A node belongs to its
+// pool if it has the hardware of a member and needs the same time for reference kernels, if an operator has admitted
+// it, or if there is no other node to compare it with. join is called with every registration. It decides only if the
+// node sends data to compare, or was kept out before. Repeated data is stored again, because the store deletes values
+// that are not set for long. A member stays in the pool, whatever changes: a new kernel is rolled out host by host. The
+// first times that a member sends are an exception: if all nodes of a pool are new, they send them after they have
+// joined.
 //
-// It reads and writes in one transaction under a lock of the pool, so that of nodes that join together each one is
-// compared with those before it.
+// join reads and writes in one transaction under a lock of the pool, so that nodes that join concurrently are compared
+// one after the other.
 func (r *Registry) join(ctx context.Context, g api.Registration, n api.Node) (stored bool, err error) {
 	states, err := r.nodeStates(ctx)
 	if err != nil || g.Hardware == nil && g.Kernels == nil && len(states.differs(g.Node)) == 0 {
 		return false, err
 	}
-	// One at a time, so that those that wait for the lock do not use up the connections of this front.
+	// One at a time, so that nodes that wait for the lock do not use up the connections of this front.
 	select {
 	case r.joining <- struct{}{}:
 		defer func() { <-r.joining }()
@@ -143,7 +144,7 @@ func (r *Registry) joinTx(ctx context.Context, tx jobs.ValuesTx, g api.Registrat
 	if (firstTimes || !member) && (before.admitted == nil || *before.admitted != g.Fingerprint) {
 		self.differs = differences(self, examples, member)
 	}
-	// One that is kept out sets the value again whenever it sends its hardware, so that it is not forgotten.
+	// A node that is kept out sets the value again when it sends its hardware, so that it is not deleted.
 	if !slices.Equal(before.differs, self.differs) || len(self.differs) > 0 && g.Hardware != nil {
 		if err := tx.Set(ctx, self.differs, keptOutValue, g.Node); err != nil {
 			return nil, err
@@ -157,8 +158,8 @@ func (r *Registry) joinTx(ctx context.Context, tx jobs.ValuesTx, g api.Registrat
 	return self.differs, tx.Set(ctx, n, nodeValue, n.Name)
 }
 
-// keep stores what a node has sent to be compared by, and returns what is known of it then. firstTimes is true for the
-// first times of reference kernels that it sends. While it measures them again, those of before stay.
+// keep stores the data that a node has sent for comparison, and returns its resulting state. firstTimes is true for its
+// first times of reference kernels. While it measures them again, the previous ones stay.
 func keep(ctx context.Context, tx jobs.ValuesTx, g api.Registration, before storedNode) (
 	now storedNode, firstTimes bool, err error) {
 	now = before
@@ -175,11 +176,11 @@ func keep(ctx context.Context, tx jobs.ValuesTx, g api.Registration, before stor
 	return now, now.measured() && !before.measured(), tx.Set(ctx, g.Kernels, kernelsValue, g.Node)
 }
 
-// measured reports whether it has times of reference kernels.
+// measured reports whether the node has times of reference kernels.
 func (s storedNode) measured() bool { return s.kernels != nil && len(s.kernels.CPUTime) > 0 }
 
-// examples returns the nodes that self is compared with. Where the last one of some hardware is gone, it looks for
-// others among all nodes.
+// examples returns the nodes that self is compared with. If the last example of some hardware is gone, it searches all
+// nodes for others.
 func (r *Registry) examples(ctx context.Context, tx jobs.ValuesTx, before, self storedNode, names []string) (
 	[]storedNode, error) {
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == self.name })
@@ -232,7 +233,7 @@ func (r *Registry) allExamples(ctx context.Context, self storedNode) (examples [
 	return examples, nil
 }
 
-// add adds an example unless there are enough of its hardware; one with times replaces one without.
+// add adds an example unless there are enough with its hardware. An example with times replaces one without.
 func add(examples []storedNode, s storedNode) []storedNode {
 	same, untimed := 0, -1
 	for i, e := range examples {
@@ -252,7 +253,7 @@ func add(examples []storedNode, s storedNode) []storedNode {
 	return examples
 }
 
-// choose returns the names of the examples from now on.
+// choose returns the names of the new examples.
 func (r *Registry) choose(examples []storedNode, self storedNode) (names []string) {
 	examples = slices.Clone(examples)
 	if r.example(self, self.node.Pool) {
@@ -265,8 +266,8 @@ func (r *Registry) choose(examples []storedNode, self storedNode) (names []strin
 	return names
 }
 
-// differences compares a node with the example whose hardware is most alike. Where others have the same hardware, it
-// compares it by times with them, and that is all that it compares a member by.
+// differences compares a node with the example whose hardware is most similar. If other nodes have the same hardware,
+// it also compares the times with theirs; for a member, it compares nothing else.
 func differences(self storedNode, examples []storedNode, member bool) []api.NodeDifference {
 	var closest []api.NodeDifference
 	var timed []*api.KernelTimes // of nodes with equal hardware

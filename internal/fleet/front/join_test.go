@@ -15,12 +15,13 @@ import (
 	"judged/internal/testkit/postgres"
 )
 
-// TestJoinTogether has nodes of two kinds of hardware join an empty pool at the same time, through four fronts.
+// TestJoinTogether checks that nodes with two kinds of hardware can join an empty pool at the same time, through four
+// fronts.
 func TestJoinTogether(t *testing.T) {
 	for name, fresh := range storeOptions(t) {
 		t.Run(name, func(t *testing.T) {
 			fronts := fronts(t, fresh)
-			const nodes, pools = 8, 10 // a race is not won in each pool
+			const nodes, pools = 8, 10 // a race does not occur in each pool
 			for pool := range pools {
 				start := make(chan struct{})
 				var joining sync.WaitGroup
@@ -66,7 +67,8 @@ func TestJoinTogether(t *testing.T) {
 	}
 }
 
-// A pool has few examples of each kind of hardware, whatever its size, and others when these are gone.
+// TestExamples checks that a pool has few examples of each kind of hardware, whatever its size, and gets others when
+// these are gone.
 func TestExamples(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	values := &counted{shared: shared{all: map[string][]byte{}}}
@@ -91,7 +93,7 @@ func TestExamples(t *testing.T) {
 	if values.most > (mostAlike+1)*valuesOf+1 || values.whole > 1 {
 		t.Errorf("joining read up to %d values, and all nodes %d times", values.most, values.whole)
 	}
-	// All examples change their hardware one after the other; the others of the pool still decide.
+	// All examples change their hardware one after the other; the remaining nodes of the pool still decide.
 	for i := range mostAlike {
 		seen(i, 2)
 	}
@@ -106,7 +108,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// counted counts what a call of Read reads at most, and how often all nodes are read.
+// counted counts the maximum number of values that a call of Read reads, and how often all nodes are read.
 type counted struct {
 	shared
 	most, whole int
@@ -151,7 +153,7 @@ func fronts(t *testing.T, o jobs.Options) (all []*Registry) {
 	return all
 }
 
-// storeOptions are those of both databases, where this machine has both.
+// storeOptions returns options of both databases, if this machine has both.
 func storeOptions(t *testing.T) map[string]jobs.Options {
 	all := map[string]jobs.Options{"sqlite": {File: filepath.Join(t.TempDir(), "judged.db")}}
 	if !testing.Short() && testkit.Has(testkit.Postgres) {
@@ -160,11 +162,11 @@ func storeOptions(t *testing.T) map[string]jobs.Options {
 	return all
 }
 
-// A node that registers with a front whose clock is wrong is up for the others.
+// TestClocksOfFronts checks that a node that registers with a front whose clock is wrong is up for the other fronts.
 func TestClocksOfFronts(t *testing.T) {
 	for name, o := range storeOptions(t) {
 		if o.URL == "" {
-			continue // has one process
+			continue // SQLite has one process
 		}
 		t.Run(name, func(t *testing.T) {
 			var all []*Registry

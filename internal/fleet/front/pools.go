@@ -11,10 +11,10 @@ import (
 	"judged/internal/jobs"
 )
 
-// ErrUnknownPool means that a pool is not configured, and that no node of it has registered.
+// ErrUnknownPool means that a pool is not configured and has no registered node.
 var ErrUnknownPool = errors.New("no such pool")
 
-// Pools lists by name the pools that are configured, that nodes have registered with, and that jobs wait for.
+// Pools returns by name the pools that are configured, that nodes have registered with, and that jobs wait for.
 func (r *Registry) Pools(ctx context.Context, waiting jobs.Depths) ([]api.Pool, error) {
 	nodes, err := r.Nodes(ctx)
 	if err != nil {

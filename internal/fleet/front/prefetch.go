@@ -11,13 +11,13 @@ import (
 
 const (
 	prefetchValue = "prefetch"
-	// prefetchFor is how old the copy of the requests may be.
+	// prefetchFor is the maximum age of the copy of the requests.
 	prefetchFor = api.RegisterEvery
 )
 
-// SetPrefetch has the nodes of a pool fetch blobs. Without blobs it ends the request before.
+// SetPrefetch makes the nodes of a pool fetch blobs. Without blobs it ends the previous request.
 func (r *Registry) SetPrefetch(ctx context.Context, pool string, blobs []api.Blob) error {
-	r.prefetches.Forget() // another front may have stored a request since they were read
+	r.prefetches.Forget() // another front may have stored a request since then
 	last, err := r.PrefetchStatus(ctx, pool)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (r *Registry) SetPrefetch(ctx context.Context, pool string, blobs []api.Blo
 	return r.values.SetValue(ctx, p, prefetchValue, pool)
 }
 
-// PrefetchStatus returns how far the nodes of a pool are.
+// PrefetchStatus returns the progress of the nodes of a pool.
 func (r *Registry) PrefetchStatus(ctx context.Context, pool string) (api.PrefetchStatus, error) {
 	nodes, err := r.Nodes(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *Registry) PrefetchStatus(ctx context.Context, pool string) (api.Prefetc
 	return status, nil
 }
 
-// pendingPrefetch returns the request of a pool that a node does not know yet, or nil.
+// pendingPrefetch returns the request of a pool that a node has not received yet, or nil.
 func (r *Registry) pendingPrefetch(ctx context.Context, g api.Registration) (*api.Prefetch, error) {
 	p, err := r.prefetch(ctx, g.Pool)
 	if err != nil || p.ID == "" || g.Prefetch != nil && g.Prefetch.ID == p.ID {

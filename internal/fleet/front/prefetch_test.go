@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPrefetchRegistry: a request reaches each node of its pool once, through any front.
+// TestPrefetchRegistry checks that a request reaches each node of its pool once, through any front.
 func TestPrefetchRegistry(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	values := &shared{all: map[string][]byte{}}
@@ -71,7 +71,7 @@ func TestPrefetchRegistry(t *testing.T) {
 	if diff := cmp.Diff(want, status()); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if err := one.SetPrefetch(t.Context(), "p", []api.Blob{}); err != nil { // ends it
+	if err := one.SetPrefetch(t.Context(), "p", []api.Blob{}); err != nil { // ends the request
 		t.Fatal(err)
 	}
 	want = api.PrefetchStatus{Pool: "p", At: now,
@@ -81,7 +81,7 @@ func TestPrefetchRegistry(t *testing.T) {
 	}
 }
 
-// TestPrefetchBehind: a request through a front whose clock is behind is later than the one before.
+// TestPrefetchBehind checks that a request through a front whose clock is behind is later than the previous one.
 func TestPrefetchBehind(t *testing.T) {
 	ahead := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	values := &shared{all: map[string][]byte{}}
@@ -95,7 +95,7 @@ func TestPrefetchBehind(t *testing.T) {
 		}
 		return c.Prefetch
 	}
-	see(two) // which keeps what it has read for a while
+	see(two) // keeps what it has read for a while
 	var last time.Time
 	for i, front := range []*Registry{one, two, one} {
 		if err := front.SetPrefetch(t.Context(), "p", []api.Blob{{SHA256: "x", Size: int64(i)}}); err != nil {

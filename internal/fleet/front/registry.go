@@ -18,7 +18,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// Values is where nodes are stored; *jobs.Store is one. All fronts share it.
+// Values stores the state of nodes; *jobs.Store implements it. All fronts share it.
 type Values interface {
 	ChangeValues(ctx context.Context, lock string, f func(context.Context, jobs.ValuesTx) error) error
 	Value(ctx context.Context, v any, name ...string) (found bool, err error)
@@ -26,7 +26,7 @@ type Values interface {
 	Values(ctx context.Context, f func(name string, value []byte) error, prefix ...string) error
 }
 
-// The names of the values: one of a node's own state, one of what operators want.
+// The names of the values: one for a node's own state, one for operators' settings.
 const (
 	nodeValue  = "node"
 	drainValue = "node-drained"
@@ -38,44 +38,44 @@ const (
 	// writeEvery is how often the state of a node that does not change is stored.
 	// A thousand nodes cost 33 writes a second.
 	writeEvery = 30 * time.Second
-	// downAfter is how long a node may be silent.
+	// downAfter is how long a node may be silent before it counts as down.
 	downAfter = writeEvery + 3*api.RegisterEvery
-	// forgetAfter is when a silent node is no longer listed.
+	// forgetAfter is the time after which a silent node is no longer listed.
 	forgetAfter = 24 * time.Hour
-	// Of a deviation that changes slowly these show a month.
+	// For a slowly changing deviation, this covers a month.
 	historyEvery = 6 * time.Hour
 	historyFor   = 30 * 24 * time.Hour
-	// drainedFor is how old the copy of what operators want may be.
+	// drainedFor is the maximum age of the copy of operators' settings.
 	drainedFor = time.Second
-	// deviationFor is the same for deviations, which change every hour.
+	// deviationFor is the maximum age of the copy of deviations, which change every hour.
 	deviationFor = 10 * time.Second
 )
 
 // ErrUnknownNode means that no node of this name has registered.
 var ErrUnknownNode = errors.New("no such node")
 
-// Registry knows the nodes of a fleet. It is safe for concurrent use.
+// Registry tracks the nodes of a fleet. It is safe for concurrent use.
 type Registry struct {
 	values Values
 	now    func() time.Time
-	pools  []string // that are configured
-	// By pool, the part of its slots that judge jobs of contests only.
+	pools  []string // configured pools
+	// pool -> percentage of its slots that judge only contest jobs
 	contestPercent map[string]int
 	joining        chan struct{} // holds a token while a node joins
 
-	states     poll.Value[*nodeStates]               // what operators want and what admissions have decided
-	known      poll.Value[map[string]*api.Deviation] // what audits say about nodes
-	reserved   poll.Value[map[slotName]bool]         // slots for contests only
-	prefetches poll.Value[map[string]api.Prefetch]   // what pools are to have
+	states     poll.Value[*nodeStates]               // operators' settings and the results of admissions
+	known      poll.Value[map[string]*api.Deviation] // results of audits by node
+	reserved   poll.Value[map[slotName]bool]         // slots for contest jobs only
+	prefetches poll.Value[map[string]api.Prefetch]   // requests by pool
 	view       poll.Value[*nodesView]
-	decided    sync.Map     // decision by node
-	reads      atomic.Int64 // of states
+	decided    sync.Map     // node -> decision
+	reads      atomic.Int64 // number of reads of states
 
 	mu     sync.Mutex // guards stored
 	stored map[string]api.Node
 }
 
-// NewRegistry returns a Registry over the shared store, whose clock all fronts have in common. There are the pools of the
+// NewRegistry returns a Registry for the shared store, whose clock all fronts use. Its pools are those of the
 // configuration and those of nodes.
 func NewRegistry(v Values, now func() time.Time, pools ...string) *Registry {
 	return &Registry{values: v, now: now, pools: pools, stored: map[string]api.Node{}, joining: make(chan struct{}, 1)}
@@ -116,14 +116,14 @@ func (r *Registry) Seen(ctx context.Context, g api.Registration) (api.NodeComman
 		HardwareKnown: true, KernelsKnown: true, Prefetch: prefetch}, err
 }
 
-// languagesOf are those that a node had when it was stored last, by any front.
+// languagesOf returns the languages that a node had when any front last stored it.
 func (r *Registry) languagesOf(ctx context.Context, name string) ([]api.LanguageStatus, error) {
 	var old api.Node
 	_, err := r.values.Value(ctx, &old, nodeValue, name)
 	return old.Languages, err
 }
 
-// remember notes that a node was stored.
+// remember records that a node was stored.
 func (r *Registry) remember(n api.Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +134,7 @@ func (r *Registry) remember(n api.Node) {
 	}
 }
 
-// changed reports whether a node is to be stored.
+// changed reports whether a node has to be stored.
 func (r *Registry) changed(n api.Node) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,8 +149,8 @@ func sameLanguage(a, b api.LanguageStatus) bool {
 	return a.ID == b.ID && a.Available == b.Available && a.Version == b.Version
 }
 
-// ListLanguages lists the languages of all nodes. One is available if a node has it;
-// the version is that of the first such node.
+// ListLanguages returns the languages of all nodes. A language is available if a node has it; its version is that of
+// the first such node.
 func (r *Registry) ListLanguages(ctx context.Context) ([]api.LanguageStatus, error) {
 	nodes, err := r.Nodes(ctx)
 	byID := map[string]api.LanguageStatus{}
@@ -168,13 +168,13 @@ func (r *Registry) ListLanguages(ctx context.Context) ([]api.LanguageStatus, err
 	return list, err
 }
 
-// Drained reports whether a node gets no jobs: an operator has drained it, or it differs from its pool.
+// Drained reports whether a node gets no jobs, because an operator has drained it or because it differs from its pool.
 func (r *Registry) Drained(ctx context.Context, name string) (bool, error) {
 	states, err := r.nodeStates(ctx)
 	return err == nil && (states.drained[name] || len(states.differs(name)) > 0), err
 }
 
-// SetDrained takes a node out of use or back. Jobs that run there end first.
+// SetDrained takes a node out of use or returns it to use. Running jobs end first.
 func (r *Registry) SetDrained(ctx context.Context, name string, drained bool) error {
 	if _, err := r.node(ctx, name); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (r *Registry) SetDrained(ctx context.Context, name string, drained bool) er
 	return nil
 }
 
-// Nodes lists the nodes by pool and name.
+// Nodes returns the nodes, sorted by pool and name.
 func (r *Registry) Nodes(ctx context.Context) ([]api.Node, error) {
 	states, err := r.nodeStates(ctx)
 	if err != nil {
@@ -218,8 +218,8 @@ func (r *Registry) Nodes(ctx context.Context) ([]api.Node, error) {
 	return nodes, err
 }
 
-// FingerprintOf returns the fingerprint that a node has registered, "" of an unknown node. If it is the claimed one the
-// store is not read.
+// FingerprintOf returns the fingerprint that a node has registered, or "" for an unknown node. If it equals the claimed
+// one, the store is not read.
 func (r *Registry) FingerprintOf(ctx context.Context, name, claimed string) (string, error) {
 	r.mu.Lock()
 	known, found := r.stored[name]
@@ -232,7 +232,7 @@ func (r *Registry) FingerprintOf(ctx context.Context, name, claimed string) (str
 	return n.Fingerprint, err
 }
 
-// Ready returns why no node judges, or nil.
+// Ready returns the reason why no node judges, or nil.
 func (r *Registry) Ready(ctx context.Context) error {
 	nodes, err := r.Nodes(ctx)
 	if err != nil {
@@ -254,7 +254,7 @@ func (r *Registry) deviations(ctx context.Context) (map[string]*api.Deviation, e
 	})
 }
 
-// SetDeviation stores what audits say about a node. The history is that of the stored values.
+// SetDeviation stores the result of audits for a node, and extends the stored history.
 func (r *Registry) SetDeviation(ctx context.Context, name string, d api.Deviation) error {
 	all, err := r.deviations(ctx)
 	if err != nil {

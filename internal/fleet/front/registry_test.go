@@ -16,7 +16,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// shared is a store of two registries.
+// shared is a store that two registries share.
 type shared struct {
 	writes int
 	all    map[string][]byte
@@ -72,7 +72,7 @@ func (s *shared) Values(_ context.Context, f func(string, []byte) error, prefix 
 	return nil
 }
 
-// A front knows the languages of its nodes, by pool.
+// TestRegistryLanguages checks that a front reports the languages of its nodes by pool.
 func TestRegistryLanguages(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
@@ -106,7 +106,8 @@ func TestRegistryLanguages(t *testing.T) {
 	}
 }
 
-// A node that starts again registers before it has listed its languages: any front keeps those of before.
+// TestRegistryKeepsLanguages checks that any front keeps the previous languages of a restarted node, which registers
+// before it has listed its languages.
 func TestRegistryKeepsLanguages(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -170,7 +171,7 @@ func TestRegistry(t *testing.T) {
 	}
 	see(one, "a", "p", true)
 	see(two, "b", "p", false)
-	for range 2 { // nothing has changed: one write each
+	for range 2 { // no changes: one write each
 		now = now.Add(api.RegisterEvery)
 		see(one, "a", "p", true)
 		see(two, "b", "p", false)
@@ -212,7 +213,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestDeviations: the history has a few estimates a day, of a month.
+// TestDeviations checks that the history has a few estimates a day for a month.
 func TestDeviations(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	start := now

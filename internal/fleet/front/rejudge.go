@@ -15,7 +15,7 @@ func (r *Registry) SetRejudgingSet(ctx context.Context, s api.RejudgingSet) erro
 	return r.values.SetValue(ctx, s, rejudgeValue, s.Node)
 }
 
-// RejudgingSet returns the set of the last time that a node was drained for its times.
+// RejudgingSet returns the set of the last time that a node was drained because of its times.
 func (r *Registry) RejudgingSet(ctx context.Context, node string) (s api.RejudgingSet, err error) {
 	found := false
 	err = r.values.Values(ctx, func(name string, value []byte) error {

@@ -10,17 +10,17 @@ import (
 // slotName names a slot of a fleet.
 type slotName struct{ pool, node, cpus string }
 
-// reservedFor is how old the choice of slots for contests may be.
+// reservedFor is the maximum age of the choice of slots for contests.
 const reservedFor = 5 * time.Second
 
-// ReserveForContests sets by pool which part of its slots judges jobs of contests only, in percent. Call it before the
-// registry is used.
+// ReserveForContests sets the percentage of each pool's slots that judge only contest jobs. Call it before using the
+// registry.
 func (r *Registry) ReserveForContests(percent map[string]int) { r.contestPercent = percent }
 
-// Reserves reports whether a pool has slots for contests only.
+// Reserves reports whether a pool has slots for contest jobs only.
 func (r *Registry) Reserves(pool string) bool { return r.contestPercent[pool] > 0 }
 
-// Reserved reports whether a slot judges jobs of contests only.
+// Reserved reports whether a slot judges only contest jobs.
 func (r *Registry) Reserved(ctx context.Context, pool, node, cpus string) (bool, error) {
 	if !r.Reserves(pool) {
 		return false, nil
@@ -32,8 +32,8 @@ func (r *Registry) Reserved(ctx context.Context, pool, node, cpus string) (bool,
 	return reserved[slotName{pool, node, cpus}], err
 }
 
-// reserve chooses the slots for contests: of each pool the first ones, in the order of nodes and of their slots, so that
-// all fronts choose the same. The part is rounded up, and below 100 % one slot is left for other jobs.
+// reserve chooses the slots for contests: the first ones of each pool, ordered by node and slot, so that all fronts
+// choose the same. The number is rounded up, and below 100 % one slot is left for other jobs.
 func (r *Registry) reserve(nodes []api.Node) map[slotName]bool {
 	inUse := map[string][]slotName{}
 	for _, n := range nodes {

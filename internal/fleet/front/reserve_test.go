@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReserve has the first slots of the judging nodes of a pool judge jobs of contests only.
+// TestReserve checks that the first slots of the judging nodes of a pool judge only contest jobs.
 func TestReserve(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		percent int
-		nodes   string // slots of each: i idle, b busy, d drained, q quarantined; a capital N before them: not ready
+		nodes   string // slots of each node: i idle, b busy, d drained, q quarantined; a leading N means not ready
 		want    []string
 	}{
 		{"not configured", 0, "ii bb", nil},
@@ -44,7 +44,7 @@ func TestReserve(t *testing.T) {
 				for k, state := range text {
 					slots = append(slots, api.NodeSlot{CPUs: string(rune('0' + k)), State: states[state]})
 				}
-				for _, pool := range []string{"q", "p"} { // the other pool has none reserved
+				for _, pool := range []string{"q", "p"} { // the other pool has no reserved slots
 					if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: pool + node}, Pool: pool,
 						Ready: !unfit, Slots: slots, Time: now}); err != nil {
 						t.Fatal(err)
@@ -57,7 +57,7 @@ func TestReserve(t *testing.T) {
 			var got []string
 			for _, slot := range slices.Sorted(maps.Keys(all)) {
 				node, cpus, _ := strings.Cut(slot, "/")
-				now = now.Add(time.Millisecond) // also from what was read before
+				now = now.Add(time.Millisecond) // also from the cached copy
 				reserved, err := r.Reserved(t.Context(), node[:1], node, cpus)
 				if err != nil {
 					t.Fatal(err)
@@ -77,13 +77,13 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// A slot that leaves is replaced, once the choice is old enough.
+// TestReserveAgain checks that a slot that leaves is replaced once the choice is old enough.
 func TestReserveAgain(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
 	r.ReserveForContests(map[string]int{"p": 50})
 	for i, tt := range []struct {
-		ready bool // of the node a
+		ready bool // whether node a is ready
 		want  string
 	}{{true, "ab"}, {false, "b"}} {
 		for _, node := range []string{"a", "b", "c"} {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// viewFor is how old the view of the nodes may be by which a job is accepted.
+	// viewFor is the maximum age of the view of the nodes that accepts a job.
 	viewFor = 10 * time.Second
-	// refusedFor is the same where a job would be refused: a node may have registered since.
+	// refusedFor is the maximum age of the view that refuses a job: a node may have registered since.
 	refusedFor = time.Second
 )
 
-// nodesView is what is asked of the nodes for each job, so that a job does not cost a look at all of them.
+// nodesView holds what is needed about the nodes for each job, so that a job does not require reading all of them.
 type nodesView struct {
 	nodes     []api.Node
-	languages map[string]map[string]bool // IDs that a node of the pool has, by pools that nodes have registered with
+	languages map[string]map[string]bool // IDs of languages by pool, for pools that nodes have registered with
 	unlisted  map[string]bool            // pools with a new node that has not listed its languages yet
 }
 
@@ -45,7 +45,7 @@ func (r *Registry) look(ctx context.Context, age time.Duration) (*nodesView, err
 	})
 }
 
-// RecentNodes is Nodes as they were at most viewFor ago. The caller does not change the list.
+// RecentNodes returns the nodes as of at most viewFor ago. The caller must not change the list.
 func (r *Registry) RecentNodes(ctx context.Context) ([]api.Node, error) {
 	v, err := r.look(ctx, viewFor)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Registry) RecentNodes(ctx context.Context) ([]api.Node, error) {
 	return v.nodes, nil
 }
 
-// find looks for what accepts a job, first in a view that may be older.
+// find looks for a view that accepts a job, first in one that may be older.
 func (r *Registry) find(ctx context.Context, accepts func(*nodesView) bool) (v *nodesView, found bool, err error) {
 	for _, age := range []time.Duration{viewFor, refusedFor} {
 		if v, err = r.look(ctx, age); err != nil || accepts(v) {
@@ -64,7 +64,7 @@ func (r *Registry) find(ctx context.Context, accepts func(*nodesView) bool) (v *
 	return v, false, nil
 }
 
-// CheckPool returns ErrUnknownPool for a pool that jobs cannot be sent to. One without nodes accepts jobs: they wait.
+// CheckPool returns ErrUnknownPool for a pool that does not accept jobs. A pool without nodes accepts jobs; they wait.
 func (r *Registry) CheckPool(ctx context.Context, name string) error {
 	if slices.Contains(r.pools, name) {
 		return nil
@@ -77,8 +77,8 @@ func (r *Registry) CheckPool(ctx context.Context, name string) error {
 	return fmt.Errorf("%w; send one of %s", ErrUnknownPool, strings.Join(names, ", "))
 }
 
-// CheckLanguage returns why no node of a pool compiles a language, or nil. A pool
-// whose nodes have never registered, or not listed their languages, may have any.
+// CheckLanguage returns the reason why no node of a pool compiles a language, or nil. A pool whose nodes have never
+// registered or not listed their languages may have any.
 func (r *Registry) CheckLanguage(ctx context.Context, pool, id string) error {
 	v, found, err := r.find(ctx, func(v *nodesView) bool { return v.languages[pool][id] || v.unlisted[pool] })
 	if err != nil || found || v.languages[pool] == nil {

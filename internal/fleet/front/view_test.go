@@ -31,7 +31,7 @@ func (c *countedReads) Values(ctx context.Context, f func(string, []byte) error,
 	return c.shared.Values(ctx, f, prefix...)
 }
 
-// TestViewOfNodes holds that a job is accepted without a look at all nodes, and refused by a recent one.
+// TestViewOfNodes checks that a job is accepted without reading all nodes, and refused only after a recent read.
 func TestViewOfNodes(t *testing.T) {
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	values := &countedReads{shared: &shared{all: map[string][]byte{}}}
@@ -57,7 +57,7 @@ func TestViewOfNodes(t *testing.T) {
 	}
 	check("a", "c", false, true)
 	seen(front, "n1", "a", "c")
-	check("a", "c", true, true) // at once where it has registered
+	check("a", "c", true, true) // immediately if it has registered
 	check("a", "java", true, false)
 	before := values.nodes.Load()
 	for range 100 {
@@ -70,7 +70,7 @@ func TestViewOfNodes(t *testing.T) {
 	}
 	seen(other, "n2", "b", "java")
 	now = now.Add(refusedFor)
-	check("b", "java", true, true) // soon where another front knows it
+	check("b", "java", true, true) // soon if another front knows it
 	now = now.Add(viewFor - time.Nanosecond)
 	before = values.nodes.Load()
 	check("b", "java", true, true)
@@ -79,7 +79,7 @@ func TestViewOfNodes(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForAQuery holds that a caller whose time is over does not wait for a read of another one.
+// TestNobodyWaitsForAQuery checks that a caller whose deadline has passed does not wait for the read of another one.
 func TestNobodyWaitsForAQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		values := &countedReads{shared: &shared{all: map[string][]byte{}}, slow: make(chan struct{})}
@@ -111,7 +111,7 @@ func TestNobodyWaitsForAQuery(t *testing.T) {
 	})
 }
 
-// BenchmarkChecks is what the pool and the language of a job cost, by the number of nodes.
+// BenchmarkChecks measures the cost of checking the pool and the language of a job, by the number of nodes.
 func BenchmarkChecks(b *testing.B) {
 	for _, n := range []int{20, 300} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -143,7 +143,7 @@ func BenchmarkChecks(b *testing.B) {
 	}
 }
 
-// TestFingerprintOf holds that a report costs no look at all nodes, whatever the node claims.
+// TestFingerprintOf checks that a report does not require reading all nodes, whatever the node claims.
 func TestFingerprintOf(t *testing.T) {
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	values := &countedReads{shared: &shared{all: map[string][]byte{}}}
