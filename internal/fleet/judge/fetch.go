@@ -11,8 +11,8 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// Verify has the front read a blob that reached this node damaged. The error is
-// blobs.ErrNotFound when it was damaged there, too.
+// Verify makes the front verify a blob that reached this node damaged. It returns blobs.ErrNotFound if the blob was
+// damaged there too.
 func (s *Source) Verify(ctx context.Context, digest string) error {
 	answer, err := post[api.VerifyAnswer](ctx, s, "verify", &api.VerifyRequest{Blob: digest}, 0)
 	if err == nil && !answer.Stored {
@@ -21,7 +21,7 @@ func (s *Source) Verify(ctx context.Context, digest string) error {
 	return err
 }
 
-// Fetch reads a blob of a front, for the cache of a judge node.
+// Fetch returns a function that reads a blob from a front, for the cache of a judge node.
 func Fetch(front client.Client) func(ctx context.Context, digest string) (io.ReadCloser, error) {
 	return func(ctx context.Context, digest string) (io.ReadCloser, error) {
 		body, err := front.GetBlob(ctx, digest)

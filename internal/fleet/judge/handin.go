@@ -11,9 +11,8 @@ import (
 	"judged/internal/client"
 )
 
-// Finish implements dispatch.Queue. A report that no front receives is written to
-// the spool, from where Run hands it in, also after a restart. One that no front takes
-// is replaced by a smaller one, in the end by IE with the reason.
+// Finish implements dispatch.Queue. A report that no front receives is written to the spool, from which Run sends it,
+// also after a restart. A report that no front accepts is replaced by a smaller one, and finally by IE with the reason.
 func (s *Source) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	q := api.FinishRequest{Hold: hold(l), Report: rep}
 	err := s.send(ctx, q)
@@ -23,9 +22,9 @@ func (s *Source) Finish(ctx context.Context, l api.Lease, rep api.Report) error 
 	return errors.Join(err, s.settled(q.Hold))
 }
 
-// HandIn sends the spooled reports. A report whose attempt has lost its job is
-// dropped: another attempt has judged it. One that does not get through does not keep
-// the others. The error is api.ErrUnavailable while no front answers.
+// HandIn sends the spooled reports. A report whose attempt has lost its job is dropped: another attempt has judged it.
+// A report that cannot be delivered does not block the others. HandIn returns api.ErrUnavailable while no front
+// responds.
 func (s *Source) HandIn(ctx context.Context) error {
 	names, err := s.spool.names()
 	if err != nil {
@@ -47,7 +46,7 @@ func (s *Source) HandIn(ctx context.Context) error {
 	return nil
 }
 
-// setAside keeps a file for operators that can never be handed in. Its job is judged again.
+// setAside renames a file that can never be sent, so that operators can inspect it. Its job is judged again.
 func (s *Source) setAside(name string, reason error) {
 	path, err := s.spool.setAside(name)
 	if err != nil {
@@ -57,12 +56,12 @@ func (s *Source) setAside(name string, reason error) {
 	s.o.Log.Error("cannot use a spooled report; its job is judged again, delete the file", "file", path, "error", reason)
 }
 
-// handInOne returns an error if no front answers.
+// handInOne sends one report. It returns an error if no front responds.
 func (s *Source) handInOne(ctx context.Context, q api.FinishRequest) error {
 	err := s.send(ctx, q)
 	if errors.Is(err, api.ErrUnavailable) && ctx.Err() == nil {
-		// A small request about the same job says whether it is the front or this report, and whether the report is
-		// still wanted.
+		// A small request about the same job shows whether the front or this report is the cause, and whether the
+		// report is still wanted.
 		_, held := s.Extend(ctx, q.Lease())
 		if held == nil {
 			s.o.Log.Warn("a spooled report does not get through to a front that answers; retrying", "job", q.ID, "error",
@@ -85,7 +84,7 @@ func (s *Source) handInOne(ctx context.Context, q api.FinishRequest) error {
 	return nil
 }
 
-// send hands in a report, in the largest form that a front takes. All forms have the fence of the attempt: one is stored.
+// send sends a report in the largest form that a front accepts. All forms name the attempt, so only one is stored.
 func (s *Source) send(ctx context.Context, q api.FinishRequest) error {
 	whole := q.Report
 	var refused error
@@ -107,22 +106,23 @@ func (s *Source) send(ctx context.Context, q api.FinishRequest) error {
 	return refused
 }
 
-// isHopeless reports whether a report that failed with err need not be sent again as it is.
+// isHopeless reports whether resending a report that failed with err is pointless.
 func (s *Source) isHopeless(l api.Lease, err error) bool {
 	return errors.Is(err, api.ErrRefused) || errors.Is(err, api.ErrUnavailable) && s.isStuck(l)
 }
 
-// trouble is a report that does not get through.
+// trouble is a report that could not be delivered.
 type trouble struct {
 	times    int
-	answered int64 // Source.answered at the last time
+	answered int64 // value of Source.answered at the last time
 }
 
-// maxTrouble is how often a report may fail to get through to fronts that answer other requests in between. Then smaller
-// ones are tried: a proxy that hangs up, and a front that fails for what the report holds, never say that it is refused.
+// maxTrouble is how often a report may fail while fronts respond to other requests in between. After that, smaller
+// forms are tried: a proxy that closes the connection, and a front that fails because of the content of the report,
+// never return a refusal.
 const maxTrouble = 30
 
-// isStuck counts a failure that may be that of the report, and reports whether it has failed too often.
+// isStuck counts a failure that the report may have caused, and reports whether there have been too many.
 func (s *Source) isStuck(l api.Lease) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,10 +142,10 @@ func (s *Source) settled(h api.Hold) error {
 	return s.spool.drop(h)
 }
 
-// forms are what may be handed in for an attempt, the best first.
+// forms are the forms in which a report can be sent, the best first.
 var forms = []struct {
 	name    string
-	smaller bool // is of use only where the one before is too large, or does not get through
+	smaller bool // useful only if the previous form is too large or cannot be delivered
 	of      func(whole api.Report, node string, refused error) api.Report
 }{
 	{"whole", false, func(r api.Report, _ string, _ error) api.Report { return r }},
@@ -154,15 +154,15 @@ var forms = []struct {
 	{"IE", false, replaced},
 }
 
-// keptText is how much of each text withoutHeads keeps, in bytes.
+// keptText is how many bytes of each text withoutHeads keeps.
 const keptText = 1 << 10
 
-// cutNote is the message of a report that was cut, unless it has one.
+// cutNote is the message of a shortened report, unless it has one.
 const cutNote = "the report was too large for the front: what programs wrote is left out, or cut"
 
 func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), keptText)], "") }
 
-// withoutHeads leaves out what programs wrote, which is most of a large report.
+// withoutHeads removes the output of programs, which is most of a large report.
 func withoutHeads(rep api.Report) api.Report {
 	rep.Message = clip(rep.Message)
 	if rep.Message == "" {
@@ -186,7 +186,7 @@ func withoutHeads(rep api.Report) api.Report {
 	return rep
 }
 
-// withoutRuns leaves out the runs and their evidence.
+// withoutRuns removes the runs and their evidence.
 func withoutRuns(rep api.Report) api.Report {
 	rep.Tests = mapTests(rep.Tests, func(t *api.TestReport) { *t = t.WithoutRuns() })
 	return rep
@@ -201,7 +201,7 @@ func mapTests(tests []api.TestReport, f func(*api.TestReport)) []api.TestReport 
 	return changed
 }
 
-// replaced is the report of a job that ends because no other report of it is taken.
+// replaced returns the report of a job that ends because no other report is accepted.
 func replaced(whole api.Report, node string, refused error) api.Report {
 	r := api.Report{Host: whole.Host, Problem: whole.Problem}
 	r.Fail(api.JudgedFault, clip(fmt.Sprintf("the front refused the report of judge node %q: %s", node, refused)))

@@ -23,17 +23,17 @@ import (
 	"judged/internal/client"
 )
 
-// strict is a front that refuses some requests for what they hold. It stores the first report of each job, as
-// jobs.Store does.
+// strict is a front that refuses some requests because of their content. It stores the first report of each job, like
+// jobs.Store.
 type strict struct {
 	*testing.T
 	server *httptest.Server
-	// refuse answers a request, unless it returns 0.
+	// refuse returns the response to a request; status 0 means that the request is accepted.
 	refuse func(verb string, size int, q api.FinishRequest) (status int, kind string)
 
 	mu     sync.Mutex // guards the rest
 	stored map[string]api.Report
-	asked  map[string]int // by verb and job
+	asked  map[string]int // number of requests by verb and job
 }
 
 func newStrict(t *testing.T, refuse func(verb string, size int, q api.FinishRequest) (status int, kind string)) *strict {
@@ -75,8 +75,8 @@ func (f *strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	hangUp = -1            // closes the connection instead of answering
-	proxy  = "about:blank" // the type of an answer that is not judged's
+	hangUp = -1            // closes the connection without a response
+	proxy  = "about:blank" // type of a response that does not come from judged
 )
 
 func (f *strict) source(spool string) *Source {
@@ -88,7 +88,7 @@ func (f *strict) source(spool string) *Source {
 	return s
 }
 
-// bulky is a report most of which is what the program wrote, and then its runs.
+// bulky returns a report that consists mostly of the program's output, and then of its runs.
 func bulky(id string) api.FinishRequest {
 	head := strings.Repeat("\x01", 4000)
 	rep := api.Report{Verdict: api.Accepted, Message: strings.Repeat("é", 3000), Host: &api.HostReport{Name: "h"},
@@ -102,8 +102,9 @@ func bulky(id string) api.FinishRequest {
 	return api.FinishRequest{Hold: api.Hold{ID: id, Attempt: 1}, Report: rep}
 }
 
-// TestReportOfEveryJobEnds: whatever a front does to a report, the job ends once, with as much of it as the front takes;
-// and other jobs of the node end, too. The report is sent at once, or handed in from the spool after a restart.
+// TestReportOfEveryJobEnds checks that, however a front treats a report, the job ends once with as much of the report
+// as the front accepts, and that other jobs of the node end too. The report is sent immediately, or from the spool
+// after a restart.
 func TestReportOfEveryJobEnds(t *testing.T) {
 	within := func(limit int) func(string, int, api.FinishRequest) (int, string) {
 		return func(_ string, size int, _ api.FinishRequest) (int, string) {
@@ -212,7 +213,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 	}
 }
 
-// TestReportWithoutJSON: a report that cannot be encoded will never be.
+// TestReportWithoutJSON checks that a report that cannot be encoded is not retried.
 func TestReportWithoutJSON(t *testing.T) {
 	f := newStrict(t, func(string, int, api.FinishRequest) (int, string) { return 0, "" })
 	s := f.source(filepath.Join(t.TempDir(), "spool"))
@@ -223,7 +224,7 @@ func TestReportWithoutJSON(t *testing.T) {
 	}
 }
 
-// TestFrontAway: while no front answers anything, nothing is given up, and not every report is tried.
+// TestFrontAway checks that while no front responds, no report is given up, and not every report is tried.
 func TestFrontAway(t *testing.T) {
 	for _, status := range []int{hangUp, http.StatusServiceUnavailable, http.StatusUnauthorized, http.StatusForbidden,
 		http.StatusInternalServerError, http.StatusTooManyRequests} {
@@ -257,7 +258,7 @@ func TestFrontAway(t *testing.T) {
 	}
 }
 
-// TestStuckReportIsNotWanted: a report that does not get through is dropped as soon as its job is lost.
+// TestStuckReportIsNotWanted checks that a report that cannot be delivered is dropped as soon as its job is lost.
 func TestStuckReportIsNotWanted(t *testing.T) {
 	for _, kind := range []string{"stale", "final"} {
 		f := newStrict(t, func(verb string, _ int, _ api.FinishRequest) (int, string) {
@@ -276,8 +277,8 @@ func TestStuckReportIsNotWanted(t *testing.T) {
 	}
 }
 
-// TestUnusableSpool: a file that can never be handed in is set aside, and does not keep the others, nor is one that
-// judged has not finished writing.
+// TestUnusableSpool checks that a file that can never be sent is set aside and does not block the others, and that
+// neither does a partially written file.
 func TestUnusableSpool(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -302,7 +303,7 @@ func TestUnusableSpool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s = f.source(dir) // what begins like an unfinished file is kept
+	s = f.source(dir) // a file whose name starts like that of an unfinished one is kept
 	for range 2 {
 		if err := s.HandIn(t.Context()); err != nil {
 			t.Fatal(err)
@@ -318,7 +319,8 @@ func TestUnusableSpool(t *testing.T) {
 	}
 }
 
-// TestTestsDoNotWait: tests are sent while a report is being handed in, and an event that is refused is sent once.
+// TestTestsDoNotWait checks that tests are sent while a report is being sent, and that a refused event is sent only
+// once.
 func TestTestsDoNotWait(t *testing.T) {
 	sent, release := make(chan string, 10), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

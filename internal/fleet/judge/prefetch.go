@@ -11,8 +11,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// Prefetcher fetches on a node what its pool is to have. One blob is fetched at a time,
-// besides those that jobs wait for.
+// Prefetcher fetches the blobs that a pool's prefetch requests, one at a time in addition to those that jobs wait for.
 type Prefetcher struct {
 	fetch  func(digest string) (path string, err error)
 	fits   func(total, next units.Bytes) error
@@ -21,25 +20,25 @@ type Prefetcher struct {
 
 	mu       sync.Mutex // guards the rest
 	progress *api.PrefetchProgress
-	at       time.Time // of the request
+	at       time.Time // time of the request
 }
 
-// NewPrefetcher returns a Prefetcher over a cache. fits returns why a blob, of requested
-// ones with a total size, is not to be fetched, or nil.
+// NewPrefetcher returns a Prefetcher for a cache. fits returns the reason why a blob should not be fetched, given the
+// total size of the requested blobs, or nil.
 func NewPrefetcher(fetch func(digest string) (path string, err error), fits func(total, next units.Bytes) error,
 	log *slog.Logger) *Prefetcher {
 	return &Prefetcher{fetch: fetch, fits: fits, log: log, wanted: make(chan api.Prefetch, 1)}
 }
 
-// Progress is what the node reports to its front; nil before the first request.
+// Progress returns what the node reports to its front, or nil before the first request.
 func (p *Prefetcher) Progress() *api.PrefetchProgress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.progress
 }
 
-// Want replaces what is to be fetched; nil changes nothing, nor does a request from
-// before the last one, which a front may still have in its copy of the requests.
+// Want replaces the request. nil changes nothing, nor does a request that is older than the last one: a front may still
+// have it in its cached copy.
 func (p *Prefetcher) Want(w *api.Prefetch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,13 +47,13 @@ func (p *Prefetcher) Want(w *api.Prefetch) {
 	}
 	p.progress, p.at = &api.PrefetchProgress{ID: w.ID}, w.At
 	select {
-	case <-p.wanted: // replaced before Run has seen it
+	case <-p.wanted: // replaced before Run has received it
 	default:
 	}
-	p.wanted <- *w // has room: only Want sends, with the lock
+	p.wanted <- *w // has room: only Want sends, with mu held
 }
 
-// Run fetches until ctx is done. What has failed is repeated every api.RegisterEvery.
+// Run fetches until ctx is done. Failed fetches are repeated every api.RegisterEvery.
 func (p *Prefetcher) Run(ctx context.Context) {
 	var now api.Prefetch
 	var again <-chan time.Time
@@ -72,7 +71,7 @@ func (p *Prefetcher) Run(ctx context.Context) {
 	}
 }
 
-// fetchAll reports whether the node has all blobs, or is to fetch others.
+// fetchAll reports whether the node has all blobs, or a new request has replaced this one.
 func (p *Prefetcher) fetchAll(ctx context.Context, w api.Prefetch) bool {
 	state := api.PrefetchProgress{ID: w.ID}
 	var failed error
@@ -85,7 +84,7 @@ func (p *Prefetcher) fetchAll(ctx context.Context, w api.Prefetch) bool {
 		} else {
 			state.Blobs++
 		}
-		// Errors are reported at the end: until then others are fetched.
+		// Errors are reported at the end, after the others have been fetched.
 		p.report(state)
 	}
 	if failed == nil {
@@ -99,7 +98,7 @@ func (p *Prefetcher) fetchAll(ctx context.Context, w api.Prefetch) bool {
 	return false
 }
 
-// report drops the progress of a request that was replaced.
+// report stores the progress, unless its request was replaced.
 func (p *Prefetcher) report(state api.PrefetchProgress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +107,7 @@ func (p *Prefetcher) report(state api.PrefetchProgress) {
 	}
 }
 
-// fetchOne does not wait for a fetch beyond ctx. The fetch ends with the cache.
+// fetchOne fetches a blob. It does not wait longer than ctx; the fetch itself ends with the cache.
 func (p *Prefetcher) fetchOne(ctx context.Context, w api.Prefetch, b api.Blob) error {
 	if err := p.fits(units.Bytes(w.Size()), units.Bytes(b.Size)); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestPrefetcher: what fails does not keep the rest from being fetched, a new request
-// replaces the one before, and an old one changes nothing.
+// TestPrefetcher checks that a failed fetch does not block the others, that a new request replaces the previous one,
+// and that an old one changes nothing.
 func TestPrefetcher(t *testing.T) {
 	var mu sync.Mutex
 	var fetched []string

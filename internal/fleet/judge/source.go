@@ -17,37 +17,36 @@ import (
 // Options describe a judge node.
 type Options struct {
 	Front client.Client
-	Node  string // name; with tokens that of the token
-	// Unnamed means that Node is only a default, see Caller.
+	Node  string // name; with tokens, the name of the token
+	// Unnamed means that Node is only a default, see api.Caller.
 	Unnamed bool
 	Spool   string // folder of the reports that no front has received yet
 	Log     *slog.Logger
-	// Protocols are those that the node speaks; the zero value is api.FleetProtocols().
+	// Protocols are the versions that the node supports; the zero value means api.FleetProtocols().
 	Protocols api.Protocols
 }
 
-// Source takes jobs from a front and hands in their reports. Its methods return
-// api.ErrUnavailable while no front answers, and api.ErrRefused for what no front ever
-// takes.
+// Source takes jobs from a front and sends their reports. Its methods return api.ErrUnavailable while no front
+// responds, and api.ErrRefused for requests that no front ever accepts.
 type Source struct {
 	o     Options
 	spool spool
 	emits chan api.EmitRequest
-	// spoken is the version that a front has accepted last.
+	// spoken is the version that a front accepted last.
 	spoken atomic.Int64
 
-	// answered counts the requests that a front has answered.
+	// answered is the number of requests to which a front has responded.
 	answered atomic.Int64
 
 	mu      sync.Mutex // guards the rest
 	takes   map[string]string
-	trouble map[api.Lease]trouble // reports that did not get through
+	trouble map[api.Lease]trouble // reports that could not be delivered
 }
 
-// maxEmits is how many tests may wait to be sent. The report has all of them.
+// maxEmits is the number of tests that may wait to be sent. The report has all of them.
 const maxEmits = 1024
 
-// NewSource prepares the spool. Run sends what Emit is given.
+// NewSource prepares the spool. Run sends what Emit receives.
 func NewSource(o Options) (*Source, error) {
 	s, err := openSpool(o.Spool)
 	if err != nil {
@@ -62,7 +61,7 @@ func NewSource(o Options) (*Source, error) {
 	return source, nil
 }
 
-// Run sends tests and spooled reports until ctx is done. Neither waits for the other.
+// Run sends tests and spooled reports until ctx is done, independently of each other.
 func (s *Source) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -70,7 +69,7 @@ func (s *Source) Run(ctx context.Context) {
 	tick := time.NewTicker(api.RegisterEvery)
 	defer tick.Stop()
 	for {
-		_ = s.HandIn(ctx) // again at the next tick
+		_ = s.HandIn(ctx) // repeated at the next tick
 		select {
 		case <-ctx.Done():
 			return
@@ -93,7 +92,7 @@ func (s *Source) sendTests(ctx context.Context) {
 	}
 }
 
-// Register sends the state of the node, in the newest version that the front speaks.
+// Register sends the state of the node, in the newest version that the front supports.
 func (s *Source) Register(ctx context.Context, r api.Registration) (api.NodeCommands, error) {
 	s.spoken.Store(int64(s.o.Protocols.Newest))
 	return post[api.NodeCommands](ctx, s, "register", &r, 0)
@@ -117,8 +116,8 @@ func (s *Source) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	}
 }
 
-// takeKey returns the key of the take of a slot, and whether it was used before: the
-// answer to an earlier request may have been lost, and with it a job.
+// takeKey returns the key for taking a job for a slot, and whether it was used before: the response to an earlier
+// request may have been lost, and with it a job.
 func (s *Source) takeKey(cpus string) (key string, repeated bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +128,7 @@ func (s *Source) takeKey(cpus string) (key string, repeated bool) {
 	return key, repeated
 }
 
-// taken ends the take of a slot.
+// taken discards the key of a slot.
 func (s *Source) taken(cpus string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,12 +169,11 @@ func (s *Source) Return(ctx context.Context, l api.Lease, back api.Returned) err
 	return err
 }
 
-// hold is completed by post.
+// hold returns a Hold; post fills in the rest.
 func hold(l api.Lease) api.Hold { return api.Hold{ID: l.ID, Attempt: l.Attempt} }
 
-// post sends a request and translates the errors of the front. One whose version the
-// front does not speak is repeated in an older one: during an update, fronts behind one
-// address differ.
+// post sends a request and translates the errors of the front. If the front does not support the version, post retries
+// with an older one: during an upgrade, fronts behind one address differ.
 func post[T any](ctx context.Context, s *Source, verb string, body interface{ From() *api.Caller },
 	wait time.Duration) (T,
 	error) {
@@ -189,7 +187,7 @@ func post[T any](ctx context.Context, s *Source, verb string, body interface{ Fr
 			return answer, nil
 		case refusesVersion(err) && s.o.Protocols.Has(version-1):
 			continue
-		case refusesVersion(err): // the next request tries all again
+		case refusesVersion(err): // the next request tries all versions again
 			s.spoken.Store(int64(s.o.Protocols.Newest))
 		}
 		return answer, fmt.Errorf("%s: %w", verb, translate(ctx, err))
@@ -198,7 +196,7 @@ func post[T any](ctx context.Context, s *Source, verb string, body interface{ Fr
 
 func refusesVersion(err error) bool { return problemKind(err) == "protocol" }
 
-// problemKind is the kind of an answer of a front, "" of other errors.
+// problemKind returns the kind of a front's problem, or "" for other errors.
 func problemKind(err error) string {
 	p, ok := errors.AsType[*client.Problem](err)
 	if !ok {
@@ -207,8 +205,8 @@ func problemKind(err error) string {
 	return p.Kind()
 }
 
-// translate maps the errors of requests to those of package api. Where the node is not let in, such as with a token that
-// was revoked, it keeps what it has until an operator has acted.
+// translate maps the errors of requests to those of package api. If the node is denied access, for example because its
+// token was revoked, it keeps its reports until an operator has acted.
 func translate(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

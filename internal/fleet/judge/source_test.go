@@ -24,13 +24,13 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// answer is what a front says to every request.
+// answer is the response of a front to every request.
 type answer struct {
 	status int
-	kind   string // of problem details
+	kind   string // kind of problem details
 }
 
-// frontOf answers all requests in the same way and returns a source that asks it.
+// frontOf starts a front that gives all requests the same response, and returns a source for it.
 func frontOf(t *testing.T, a answer) (*Source, *atomic.Int64) {
 	t.Helper()
 	var asked atomic.Int64
@@ -66,7 +66,7 @@ func spooledFiles(t *testing.T, s *Source) []string {
 	return names
 }
 
-// The error of each answer of a front, and whether the report stays in the spool.
+// TestFinish checks the error for each response of a front, and whether the report stays in the spool.
 func TestFinish(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -103,7 +103,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// A spooled report is sent once, and stays while no front answers.
+// TestHandIn checks that a spooled report is sent once, and stays while no front responds.
 func TestHandIn(t *testing.T) {
 	away, _ := frontOf(t, answer{http.StatusServiceUnavailable, "not-ready"})
 	for attempt := range 3 {
@@ -131,7 +131,7 @@ func TestHandIn(t *testing.T) {
 	}
 }
 
-// Many jobs that want a blob cause one download, and another content is refused.
+// TestCache checks that many jobs that want a blob cause one download, and that wrong content is refused.
 func TestCache(t *testing.T) {
 	content := bytes.Repeat([]byte("judged"), 1<<16)
 	sum := sha256.Sum256(content)
@@ -187,8 +187,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// A node falls back to the version of the front that it reaches, and tries its newest
-// again when it registers.
+// TestProtocols checks that a node falls back to the version of the front that it reaches, and tries its newest again
+// when it registers.
 func TestProtocols(t *testing.T) {
 	for _, tt := range []struct {
 		name        string

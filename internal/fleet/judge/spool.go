@@ -18,8 +18,8 @@ type spool struct{ dir string }
 
 const (
 	spooled  = ".json"
-	unusable = ".unusable" // was spooled, and cannot be read
-	// unfinished begins the names of files that are being written.
+	unusable = ".unusable" // was spooled, but cannot be read
+	// unfinished is the prefix of the names of files that are being written.
 	unfinished = "new-"
 )
 
@@ -34,8 +34,8 @@ func openSpool(dir string) (spool, error) {
 	return s, nil
 }
 
-// clean deletes files that a process which was killed has not finished writing. The name of a report has a dot, and may
-// begin in the same way.
+// clean deletes files that a killed process has not finished writing. The name of a report may have the same prefix,
+// but it contains a dot.
 func (s spool) clean() error {
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {
@@ -46,7 +46,7 @@ func (s spool) clean() error {
 	return err
 }
 
-// path is the file of an attempt. The front has checked the ID: jobs.ValidID.
+// path returns the file of an attempt. The front has validated the ID with jobs.ValidID.
 func (s spool) path(h api.Hold) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s.%d%s", h.ID, h.Attempt, spooled))
 }
@@ -73,7 +73,7 @@ func (s spool) write(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // nothing is left to remove after the rename
+	defer os.Remove(f.Name()) // nothing to remove after the rename
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (s spool) write(path string, data []byte) error {
 	return linux.SyncDir(s.dir)
 }
 
-// drop deletes a report that was handed in.
+// drop deletes a report that was sent.
 func (s spool) drop(h api.Hold) error {
 	if err := os.Remove(s.path(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete a spooled report: %w", err)
@@ -92,7 +92,7 @@ func (s spool) drop(h api.Hold) error {
 	return nil
 }
 
-// names lists the spooled reports.
+// names returns the names of the spooled reports.
 func (s spool) names() (names []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {
@@ -115,7 +115,7 @@ func (s spool) read(name string, known api.Protocols) (q api.FinishRequest, err 
 	case q.Protocol > known.Newest:
 		return q, fmt.Errorf("decode spooled report %q: version %d of the node protocol, known is %d", name, q.Protocol,
 			known.Newest)
-	case filepath.Base(s.path(q.Hold)) != name: // what is deleted later is the file of its attempt
+	case filepath.Base(s.path(q.Hold)) != name: // the file of its attempt is deleted later
 		return q, fmt.Errorf("decode spooled report %q: it is that of attempt %d at job %q", name, q.Attempt, q.ID)
 	}
 	return q, nil
