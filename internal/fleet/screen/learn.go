@@ -14,7 +14,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// newest is how many checks of a class are compared with what was learned.
+// newest is the number of checks of a class that are compared with what was learned.
 const newest = 1000
 
 // Screens reports whether another pool decides for a pool.
@@ -28,7 +28,7 @@ func (s *Screen) Concerns(pool string) bool {
 	return s.Screens(pool) || slices.Contains(slices.Collect(maps.Values(s.deciders)), pool)
 }
 
-// Sample returns the audit that a job of a user is to have after it has ended. salt is a secret.
+// Sample returns the audit for a user's job that has ended. salt is a secret.
 func (s *Screen) Sample(ctx context.Context, salt string, rec jobs.Record) (audit jobs.Audit, wanted bool, err error) {
 	decider, screened := s.deciders[rec.Job.Pool]
 	rep := rec.Report
@@ -50,26 +50,26 @@ func (s *Screen) Sample(ctx context.Context, salt string, rec jobs.Record) (audi
 	return audit, false, nil
 }
 
-// measured reports whether a report has a time that can be compared.
+// measured reports whether a report has a comparable time.
 func measured(rep api.Report) bool {
 	return slices.ContainsFunc(rep.Tests,
 		func(t api.TestReport) bool { return t.CPUTime != nil && *t.CPUTime >= leastTime })
 }
 
-// lacks reports whether a host of a screening pool that judges has too few pairs with one of the deciding pool.
+// lacks reports whether a judging host of a screening pool has too few pairs with a host of the deciding pool.
 func (v *view) lacks(pool, language, deciding string) bool {
 	return slices.ContainsFunc(v.fingerprints(pool), func(host string) bool {
 		return v.pools[pool].learned[class{pool, language, host, deciding}].pairs < enoughForContests
 	})
 }
 
-// chosen reports whether a job is in a share of all, by a salted hash that is not that of the audits.
+// chosen reports whether a job is in a share of all jobs, by a salted hash that differs from that of audits.
 func chosen(salt, id string, share float64) bool {
 	sum := sha256.Sum256([]byte(salt + "\x00check\x00" + id))
 	return float64(binary.BigEndian.Uint64(sum[:]))/math.Exp2(64) < share
 }
 
-// Compare says what an audit of Sample has shown.
+// Compare returns the result of an audit from Sample.
 func (s *Screen) Compare(a jobs.Audit, original jobs.Record, again api.Report) jobs.AuditResult {
 	screening, deciding := again, original.Report
 	if a.Stage == jobs.Check {
@@ -89,7 +89,7 @@ func (s *Screen) Compare(a jobs.Audit, original jobs.Record, again api.Report) j
 	return r
 }
 
-// Compared looks at a check once it is stored, and closes the pool where it must.
+// Compared evaluates a stored check, and closes the pool if necessary.
 func (s *Screen) Compared(ctx context.Context, a jobs.Audit, original jobs.Record, r jobs.AuditResult) error {
 	if a.Stage != jobs.Check {
 		return nil
@@ -133,7 +133,7 @@ func (s *Screen) shut(ctx context.Context, name, reason string) error {
 	return s.setGate(ctx, name, gate{Closed: true, At: s.o.Now().UTC(), Reason: reason})
 }
 
-// Status returns what is known about a pool, nil if it decides itself.
+// Status returns the state of a pool, or nil if it decides itself.
 func (s *Screen) Status(ctx context.Context, name string) (*api.Screen, error) {
 	decider, screened := s.deciders[name]
 	if !screened {

@@ -10,17 +10,18 @@ import (
 )
 
 const (
-	// enough is how many submissions both pools must have judged. The smallest of 299 ratios is, with a confidence of 95 %,
-	// below all but 1 % of the ratios, whatever their distribution is (Wilks); of 2995, below all but 0.1 %.
+	// enough is the number of submissions that both pools must have judged. The smallest of 299 ratios is, with a
+	// confidence of 95 %, below all but 1 % of the ratios for any distribution (Wilks); that of 2995, below all but 0.1
+	// %.
 	enough = 299
 	// enoughForContests is the same for jobs of the priority contest.
 	enoughForContests = 2995
-	// leastTime is the shortest time that is compared: of shorter ones, a start takes a part that varies. A shorter one
-	// counts as this long.
+	// leastTime is the shortest time that is compared: in shorter ones, the start takes a share that varies. A shorter
+	// time counts as this long.
 	leastTime = 50 * time.Millisecond
 )
 
-// needed is how many submissions must have taught the ratio for a job.
+// needed returns the number of submissions from which the ratio for a job must have been learned.
 func needed(p api.Priority) int {
 	if p == api.Contest {
 		return enoughForContests
@@ -28,13 +29,13 @@ func needed(p api.Priority) int {
 	return enough
 }
 
-// Rule is what a report of the screening pool is held against.
+// Rule decides about a report of the screening pool.
 type Rule struct {
 	Limits   api.Limits // of tests that do not have their own
-	Smallest float64    // ratio of a time in the screening pool and in the deciding one; 0 is not known
+	Smallest float64    // ratio of a time in the screening pool to one in the deciding pool; 0 if unknown
 }
 
-// Doubt returns why a report of the screening pool does not decide, "" if it does.
+// Doubt returns the reason why a report of the screening pool does not decide, or "" if it does.
 func (r Rule) Doubt(rep api.Report) string {
 	switch {
 	case rep.Verdict == api.NotExecutable, rep.Verdict == api.CompileError && api.CompilerRejected(rep.Message):
@@ -62,7 +63,7 @@ func (r Rule) Doubt(rep api.Report) string {
 }
 
 func (r Rule) doubtTest(t api.TestReport) string {
-	for _, p := range t.Passes { // the times of the test are those of one of them
+	for _, p := range t.Passes { // the times of the test are those of one of its passes
 		if doubt := r.doubtTest(api.TestReport{Limits: t.Limits, Verdict: p.Verdict, CPUTime: p.CPUTime,
 			WallTime: p.WallTime}); doubt != "" {
 			return doubt
@@ -86,7 +87,7 @@ func (r Rule) doubtTest(t api.TestReport) string {
 	return ""
 }
 
-// atMost is the longest that a time of the screening pool may be in the deciding pool.
+// atMost returns the maximum time in the deciding pool for a time in the screening pool.
 func (r Rule) atMost(t time.Duration) time.Duration {
 	return time.Duration(math.Ceil(float64(t) / r.Smallest))
 }
@@ -95,8 +96,8 @@ func overTime(v api.Verdict) bool {
 	return v == api.TimeLimit || v == api.WallTimeLimit || v == api.IdlenessLimit
 }
 
-// LogRatio is the logarithm of the smallest ratio, over the tests of a submission, of a time in the screening pool and in
-// the deciding one. Tests that take less than leastTime in the deciding pool say nothing.
+// LogRatio returns the logarithm of the smallest ratio, over the tests of a submission, of the time in the screening
+// pool to that in the deciding pool. Tests that take less than leastTime in the deciding pool are ignored.
 func LogRatio(screening, deciding api.Report) (smallest float64, ok bool) {
 	times := map[string]api.TestReport{}
 	for _, t := range screening.Tests {
@@ -113,19 +114,19 @@ func LogRatio(screening, deciding api.Report) (smallest float64, ok bool) {
 	return smallest, !math.IsInf(smallest, 1)
 }
 
-// comparable reports whether both times of a test are those of the same work. A run that the deciding pool ended at its
-// limit would have been longer, so its ratio is an upper bound, which must count: it is one of the smallest.
+// comparable reports whether both times of a test are for the same work. A run that the deciding pool ended at its
+// limit would have taken longer, so its ratio is an upper bound. It must count: it is one of the smallest.
 func comparable(screening, deciding api.Verdict) bool {
 	whole := []api.Verdict{api.Accepted, api.Partial, api.WrongAnswer, api.PresentationError, api.RuntimeError}
 	return slices.Contains(whole, screening) && (deciding == screening || deciding == api.TimeLimit)
 }
 
-// maxChance is how rarely a screen is closed although the ratios are what they were.
+// maxChance is the probability that a screen is closed although the ratios have not changed.
 const maxChance = 1e-4
 
-// drifted reports whether ratios have become smaller than those that were learned. Of learned and newer ratios from one
-// distribution, each order is equally likely: that k of m newer ones are below all n learned ones has a chance of
-// m!/(m-k)! (m+n-k)!/(m+n)!, whatever the distribution is.
+// drifted reports whether ratios have become smaller than the learned ones. If learned and newer ratios have the same
+// distribution, each order is equally likely: the probability that k of m newer ratios are below all n learned ones is
+// m!/(m-k)! (m+n-k)!/(m+n)! for any distribution.
 func drifted(learned int, smallest float64, newer []float64) bool {
 	chance, m := 1.0, len(newer)
 	for _, ratio := range newer {

@@ -10,7 +10,7 @@ import (
 
 const ms = time.Millisecond
 
-// one is a test with its times.
+// one returns a test with its times.
 func one(name string, v api.Verdict, cpu, wall time.Duration) api.TestReport {
 	return api.TestReport{Name: name, Verdict: v, CPUTime: &cpu, WallTime: &wall}
 }
@@ -19,7 +19,7 @@ func report(v api.Verdict, tests ...api.TestReport) api.Report {
 	return api.Report{Verdict: v, Tests: tests}
 }
 
-// TestDoubt has a limit of 1 s of CPU time and 2 s of wall time, and the smallest ratio 0.8.
+// TestDoubt uses limits of 1 s CPU time and 2 s wall time, and the smallest ratio 0.8.
 func TestDoubt(t *testing.T) {
 	no, yes := false, true
 	fast := one("1", api.Accepted, 800*ms, 900*ms)
@@ -100,7 +100,7 @@ func TestLogRatio(t *testing.T) {
 	ac := func(name string, cpu time.Duration) api.TestReport { return one(name, api.Accepted, cpu, cpu) }
 	for name, test := range map[string]struct {
 		screening, deciding []api.TestReport
-		want                float64 // 0 is no ratio
+		want                float64 // 0 means no ratio
 	}{
 		"the smallest": {[]api.TestReport{ac("1", 180*ms), ac("2", 300*ms)},
 			[]api.TestReport{ac("1", 200*ms), ac("2", 200*ms)}, 0.9},

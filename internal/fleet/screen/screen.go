@@ -13,7 +13,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// Store is where jobs and ratios are; *jobs.Store is one.
+// Store stores jobs and ratios; *jobs.Store implements it.
 type Store interface {
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	Finish(ctx context.Context, l api.Lease, rep api.Report) error
@@ -26,12 +26,12 @@ type Store interface {
 	SetValue(ctx context.Context, v any, name ...string) error
 }
 
-// Nodes are the judge nodes; *front.Registry has them.
+// Nodes are the judge nodes; *front.Registry implements it.
 type Nodes interface {
 	Nodes(ctx context.Context) ([]api.Node, error)
 }
 
-// Observer counts what a screening pool has decided or not, and its checks.
+// Observer counts jobs that a screening pool has decided or forwarded, and its checks.
 type Observer interface {
 	Screened(pool string, decided bool)
 	ScreenChecked(pool string, r jobs.AuditResult)
@@ -47,10 +47,10 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Screen knows the screening pools. It is safe for concurrent use.
+// Screen manages the screening pools. It is safe for concurrent use.
 type Screen struct {
 	o        Options
-	deciders map[string]string // by screening pool
+	deciders map[string]string // screening pool -> deciding pool
 	checks   map[string]float64
 
 	seen poll.Value[*view]
@@ -59,7 +59,7 @@ type Screen struct {
 // gateValue is the name of the value with the gate of a pool.
 const gateValue = "screen"
 
-// New makes a Screen.
+// New returns a Screen.
 func New(o Options) *Screen {
 	s := &Screen{o: o, deciders: map[string]string{}, checks: map[string]float64{}}
 	for _, p := range o.Pools {
@@ -88,7 +88,7 @@ func (s *Screen) Route(ctx context.Context, j api.Job) (string, error) {
 	return decider, nil
 }
 
-// Finish ends a job with a report, or forwards it to the deciding pool. Its errors are those of dispatch.Queue.
+// Finish ends a job with a report, or forwards it to the deciding pool. It returns the errors of dispatch.Queue.
 func (s *Screen) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	if len(s.deciders) == 0 {
 		return s.o.Store.Finish(ctx, l, rep)
@@ -102,7 +102,7 @@ func (s *Screen) Finish(ctx context.Context, l api.Lease, rep api.Report) error 
 	case !screened || rec.Report.Priority == api.Audit:
 		rep.Screening = rec.Report.Screening
 		return s.o.Store.Finish(ctx, l, rep)
-	case rec.Lease != l: // the store says why
+	case rec.Lease != l: // the store returns the reason
 		return s.o.Store.Finish(ctx, l, rep)
 	}
 	v, err := s.look(ctx)
@@ -127,7 +127,7 @@ func (s *Screen) Finish(ctx context.Context, l api.Lease, rep api.Report) error 
 	return err
 }
 
-// Tend forwards jobs that wait for a screening pool that is closed or in which no node judges.
+// Tend forwards jobs that wait for a screening pool that is closed or has no judging node.
 func (s *Screen) Tend(ctx context.Context) error {
 	if len(s.deciders) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (s *Screen) Tend(ctx context.Context) error {
 	return nil
 }
 
-// Open opens a closed pool. Its ratios are learned again.
+// Open opens a closed pool, which learns its ratios again.
 func (s *Screen) Open(ctx context.Context, pool string) error {
 	if _, found := s.deciders[pool]; !found {
 		return fmt.Errorf("screening pool %q: %w", pool, front.ErrUnknownPool)

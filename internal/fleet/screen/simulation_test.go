@@ -9,29 +9,29 @@ import (
 	"judged/internal/api"
 )
 
-// world draws submissions: their time in the deciding pool, and the ratio to it of that in the screening pool, which is
-// slower in the mean and differs by program.
+// world generates random submissions: their time in the deciding pool, and the ratio of the time in the screening pool
+// to it. The screening pool is slower on average, and the ratio differs by program.
 type world struct {
 	r      *rand.Rand
 	spread float64 // of the logarithm of the ratio
-	shift  float64 // by how much the mean of the logarithm has changed
+	shift  float64 // change of the mean of the logarithm
 }
 
 const (
 	simulatedLimit = time.Second
 	slower         = 1.15
-	// Times are from a fiftieth of the limit to eight limits, each factor as likely as any.
+	// Times range from a fiftieth of the limit to eight limits, log-uniformly.
 	shortest, longest = 1.0 / 50, 8.0
 )
 
-// submission draws one with a time between two parts of the limit.
+// submission returns a submission with a time between two fractions of the limit.
 func (w *world) submission(from, to float64) (screening, deciding api.Report) {
 	metal := from * math.Pow(to/from, w.r.Float64())
 	cloud := metal * slower * math.Exp(w.shift+w.spread*w.r.NormFloat64())
 	return w.judged(cloud), w.judged(metal)
 }
 
-// judged is the report about a time. A run ends at the limit and a fifth.
+// judged returns the report for a time. A run ends at 1.2 times the limit.
 func (w *world) judged(part float64) api.Report {
 	v := api.Accepted
 	if part > 1 {
@@ -57,8 +57,8 @@ func rule(smallest float64) Rule {
 	return Rule{api.Limits{CPUTimeMS: simulatedLimit.Milliseconds(), WallTimeMS: 10_000}, math.Exp(smallest)}
 }
 
-// refuted is the part of all accepted submissions that the deciding pool would end at the limit. Only times just above
-// the limit can be, so most are drawn there and weighted.
+// refuted returns the fraction of all accepted submissions that the deciding pool would end at the limit. Only times
+// just above the limit can be, so most are drawn there and weighted.
 func (w *world) refuted(smallest float64, n int) float64 {
 	count := func(from, to float64) (accepted, refuted float64) {
 		decide := rule(smallest)
@@ -79,7 +79,7 @@ func (w *world) refuted(smallest float64, n int) float64 {
 	return refuted / accepted
 }
 
-// TestRefutedAccepts learns ratios as often as contests need, and decides with them.
+// TestRefutedAccepts learns from as many ratios as contests need, and decides with them.
 func TestRefutedAccepts(t *testing.T) {
 	const repetitions, draws = 60, 30_000
 	for _, spread := range []float64{0.03, 0.05} {
@@ -96,8 +96,8 @@ func TestRefutedAccepts(t *testing.T) {
 	}
 }
 
-// closes has so many checks of a pool, and returns after how many it is closed, 0 for never. drift is what the mean ratio
-// changes by in each check.
+// closes simulates checks of a pool, and returns the number after which it is closed, or 0 for never. drift is the
+// change of the mean ratio per check.
 func (w *world) closes(learned int, checks int, drift float64) (n int, refuted bool) {
 	smallest := w.learn(learned)
 	now := smallest
@@ -125,7 +125,8 @@ func (w *world) closes(learned int, checks int, drift float64) (n int, refuted b
 	return 0, false
 }
 
-// TestDriftCloses has the screening pool become faster by a tenth, slowly. Without drift nothing is closed.
+// TestDriftCloses checks that the screen closes when the screening pool slowly becomes faster by a tenth, and that
+// without drift it stays open.
 func TestDriftCloses(t *testing.T) {
 	const spread = 0.05
 	for _, learned := range []int{enough, enoughForContests} {
@@ -146,7 +147,7 @@ func TestDriftCloses(t *testing.T) {
 		if wrongly > 0 {
 			t.Errorf("%d pairs: %d of 15 closed without drift", learned, wrongly)
 		}
-		// A drift of 20 % would be 2000 draws of which half are checks.
+		// A drift of 20 % would take 2000 draws, half of which are checks.
 		if latest > 1500 {
 			t.Errorf("%d pairs: closed after %d checks", learned, latest)
 		}

@@ -11,10 +11,10 @@ import (
 	"judged/internal/jobs"
 )
 
-// viewFor is how old what a front knows may be.
+// viewFor is the maximum age of a front's view.
 const viewFor = 5 * time.Second
 
-// view is what the database says about all screening pools.
+// view is the stored state of all screening pools.
 type view struct {
 	nodes []api.Node
 	pools map[string]*pool
@@ -26,14 +26,14 @@ type pool struct {
 	learned map[class]ratios
 }
 
-// gate is what closes a pool, and when an operator opened it.
+// gate records whether a pool is closed, since when, and the reason.
 type gate struct {
 	Closed bool      `json:"closed"`
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// since is from when on ratios count.
+// since returns the time from which ratios count.
 func (g gate) since() time.Time {
 	if g.Closed {
 		return time.Time{}
@@ -41,13 +41,13 @@ func (g gate) since() time.Time {
 	return g.At
 }
 
-// class is what a ratio of times is of.
+// class identifies what a ratio of times applies to.
 type class struct {
 	pool, language      string
 	screening, deciding string // fingerprints
 }
 
-// classOf returns the class of two reports, false if a host has no fingerprint.
+// classOf returns the class of two reports, or false if a host has no fingerprint.
 func classOf(pool, language string, screening, deciding api.Report) (class, bool) {
 	if screening.Host == nil || deciding.Host == nil {
 		return class{}, false
@@ -75,14 +75,14 @@ func orDash(language string) string {
 	return language
 }
 
-// ratios are those of a class.
+// ratios summarizes the ratios of a class.
 type ratios struct {
 	pairs    int
-	learned  float64 // the smallest of the pairs, a logarithm
-	smallest float64 // of the pairs and the checks, a logarithm
+	learned  float64 // smallest of the pairs, as a logarithm
+	smallest float64 // smallest of the pairs and the checks, as a logarithm
 }
 
-// look returns what the database says, at most viewFor ago.
+// look returns the stored state, at most viewFor old.
 func (s *Screen) look(ctx context.Context) (*view, error) {
 	return s.seen.Get(ctx, s.o.Now, viewFor, func(ctx context.Context) (*view, error) {
 		nodes, err := s.o.Nodes.Nodes(ctx)
@@ -127,7 +127,7 @@ func (s *Screen) readPool(ctx context.Context, name, decider string) (*pool, err
 	return p, nil
 }
 
-// fingerprints are those of the nodes of a pool that judge.
+// fingerprints returns the fingerprints of the judging nodes of a pool.
 func (v *view) fingerprints(pool string) (all []string) {
 	for _, n := range v.nodes {
 		if n.Pool == pool && n.Judging() && !slices.Contains(all, n.Fingerprint) {
@@ -137,11 +137,11 @@ func (v *view) fingerprints(pool string) (all []string) {
 	return all
 }
 
-// judges reports whether a node of a pool judges.
+// judges reports whether a pool has a judging node.
 func (v *view) judges(pool string) bool { return len(v.fingerprints(pool)) > 0 }
 
-// smallest is the smallest ratio of a host of a screening pool to any of the deciding pool that judges, 0 if one of them
-// is not known from enough pairs.
+// smallest returns the smallest ratio of a host of a screening pool to any judging host of the deciding pool, or 0 if
+// one of the ratios is not known from enough pairs.
 func (v *view) smallest(name, decider, language, host string, enough int) float64 {
 	p, deciding := v.pools[name], v.fingerprints(decider)
 	if p.gate.Closed || host == "" || len(deciding) == 0 {
