@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// slowest is the speed, in bytes a second, below which an upload is given up.
+// slowest is the speed in bytes per second below which an upload is aborted.
 const slowest = 64 << 10
 
-// PutBlobFile makes sure that the daemon has the content of a file, and returns
-// its digest. It uploads only what is not there yet.
+// PutBlobFile makes sure that the daemon has the content of a file, and returns its digest. It uploads only content
+// that the daemon lacks.
 func (c Client) PutBlobFile(ctx context.Context, path string) (digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -28,7 +28,7 @@ func (c Client) PutBlobFile(ctx context.Context, path string) (digest string, er
 		return "", fmt.Errorf("read file to upload: %w", err)
 	}
 	digest = hex.EncodeToString(h.Sum(nil))
-	// A section reads from the start again, also for a retry.
+	// Each reader starts at the beginning, also for a retry.
 	return digest, c.putBlob(ctx, digest, size, func() (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(f, 0, size)), nil
 	})
@@ -48,7 +48,7 @@ func (c Client) putBlob(ctx context.Context, digest string, size int64, body fun
 	return err
 }
 
-// HasBlob reports whether the daemon has a content.
+// HasBlob reports whether the daemon has the blob.
 func (c Client) HasBlob(ctx context.Context, digest string) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience,
 		&Unreachable{Base: c.Base, Err: fmt.Errorf("no answer in %s", patience)})
@@ -63,8 +63,7 @@ func (c Client) HasBlob(ctx context.Context, digest string) (bool, error) {
 	return true, res.Body.Close()
 }
 
-// GetBlob returns a content, which the caller verifies and closes. ctx bounds the
-// whole transfer.
+// GetBlob returns the content of a blob, which the caller verifies and closes. ctx limits the whole transfer.
 func (c Client) GetBlob(ctx context.Context, digest string) (io.ReadCloser, error) {
 	res, err := c.do(ctx, request{method: http.MethodGet, path: "/v1/blobs/" + digest})
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestClassOf: what the sender of a request does about each kind of error. TestEveryProblemHasAClass in httpapi has the
-// answers of judged.
+// TestClassOf checks the class of each kind of error. TestEveryProblemHasAClass in httpapi covers the problems of
+// judged.
 func TestClassOf(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
@@ -21,9 +21,9 @@ func TestClassOf(t *testing.T) {
 		{&Problem{Status: 500, Type: "urn:judged:internal"}, Passing},
 		{&Problem{Status: 502}, Passing},
 		{&Problem{Status: 504}, Passing},
-		{&Problem{Status: 413}, Refused}, // of a proxy
+		{&Problem{Status: 413}, Refused}, // from a proxy
 		{&Problem{Status: 413, Type: "urn:judged:too-large"}, Refused},
-		{&Problem{Status: 400}, Barred}, // not judged: a proxy that wants TLS, a wrong address
+		{&Problem{Status: 400}, Barred}, // not from judged: a proxy that requires TLS, or a wrong address
 		{&Problem{Status: 404, Type: "about:blank"}, Barred},
 		{&Problem{Status: 401}, Barred},
 		{&Problem{Status: 401, Type: "urn:judged:unauthorized"}, Barred},

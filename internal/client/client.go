@@ -15,30 +15,30 @@ import (
 	"time"
 )
 
-// Client is a daemon's address and how to get in. The zero HTTP uses one
-// connection pool for all clients. It is safe for concurrent use.
+// Client holds the address of a daemon and the credentials for it. A nil HTTP selects a connection pool that all
+// clients share. Client is safe for concurrent use.
 type Client struct {
 	Base  string // http://127.0.0.1:8080
 	Token string // bearer token, "" for none
 	HTTP  *http.Client
 }
 
-// request is one question.
+// request is one HTTP request.
 type request struct {
 	method string
-	path   string // escaped, behind Base
+	path   string // escaped, relative to Base
 	query  url.Values
 	header http.Header
 	body   func() (io.ReadCloser, error) // nil: none
 	size   int64                         // of body
-	limit  time.Duration                 // until the answer begins; 0 is patience
+	limit  time.Duration                 // until the response begins; 0 means patience
 }
 
-// patience is for answers that need no waiting, and for each part of any.
+// patience is the time limit for responses that need no waiting, and for each part of any response.
 const patience = 30 * time.Second
 
-// do asks once. The body of the answer is the caller's to close; a status from
-// 400 on is a *Problem.
+// do sends a request once. The caller closes the body of the response. A status of 400 or above is returned as a
+// *Problem.
 func (c Client) do(ctx context.Context, q request) (*http.Response, error) {
 	r, err := c.build(ctx, q)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c Client) build(ctx context.Context, q request) (*http.Request, error) {
 	return r, nil
 }
 
-// unreachable is an error of the network, not of the daemon.
+// unreachable returns an error of the network as *Unreachable, or the reason why ctx is done.
 func (c Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -99,13 +99,13 @@ func (c Client) unreachable(ctx context.Context, err error) error {
 	return &Unreachable{Base: c.Base, Err: err}
 }
 
-// Unreachable is a daemon that does not answer.
+// Unreachable means that a daemon does not respond.
 type Unreachable struct {
 	Base string
 	Err  error
 }
 
-// Error names the address and the next step.
+// Error returns a message with the address and the next step.
 func (u *Unreachable) Error() string {
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](u.Err); untrusted {
 		return fmt.Sprintf("reach judged at %s: %s; trust the CA that signed it: fleet.ca_file of a judge, "+
@@ -115,10 +115,10 @@ func (u *Unreachable) Error() string {
 		u.Err)
 }
 
-// Unwrap is the error of the network.
+// Unwrap returns the error of the network.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// call asks and decodes the JSON of the answer.
+// call sends a request and decodes the JSON of the response.
 func call[T any](ctx context.Context, c Client, q request) (T, error) {
 	var v T
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -141,30 +141,30 @@ func call[T any](ctx context.Context, c Client, q request) (T, error) {
 	return v, nil
 }
 
-// flow is an answer that may take any time but not pause for longer than its
-// patience: a report can be large and the line slow.
+// flow is the body of a response that may take any time but may not pause for longer than patience: a report can be
+// large and the connection slow.
 type flow struct {
 	io.Reader
 	alarm    *time.Timer
 	patience time.Duration
 }
 
-// Read resets the alarm and reads.
+// Read implements io.Reader. It resets the alarm.
 func (f flow) Read(b []byte) (int, error) {
 	f.alarm.Reset(f.patience)
 	return f.Reader.Read(b)
 }
 
-// encodeError is a request that has no JSON.
+// encodeError means that a request cannot be encoded as JSON.
 type encodeError struct{ error }
 
 // Error implements error.
 func (e *encodeError) Error() string { return "encode request: " + e.error.Error() }
 
-// Unwrap is the error of the encoder.
+// Unwrap returns the error of the encoder.
 func (e *encodeError) Unwrap() error { return e.error }
 
-// jsonBody makes q carry v.
+// jsonBody returns q with v as its JSON body.
 func (q request) jsonBody(v any) (request, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -179,18 +179,17 @@ func (q request) jsonBody(v any) (request, error) {
 	return q, nil
 }
 
-// Get decodes the answer of a path.
+// Get sends a GET request and decodes the response.
 func Get[T any](ctx context.Context, c Client, path string) (T, error) {
 	return call[T](ctx, c, request{method: http.MethodGet, path: path})
 }
 
-// Delete decodes the answer to the deletion of a path.
+// Delete sends a DELETE request and decodes the response.
 func Delete[T any](ctx context.Context, c Client, path string) (T, error) {
 	return call[T](ctx, c, request{method: http.MethodDelete, path: path})
 }
 
-// Post sends body as JSON and decodes the answer, which may take wait longer than
-// one that comes at once.
+// Post sends body as JSON and decodes the response, which may take longer than an immediate one by wait.
 func Post[T any](ctx context.Context, c Client, path string, body any, wait time.Duration) (T, error) {
 	q, err := request{method: http.MethodPost, path: path, limit: patience + wait}.jsonBody(body)
 	if err != nil {

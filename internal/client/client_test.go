@@ -21,8 +21,7 @@ import (
 	"judged/internal/api"
 )
 
-// script is a daemon that gives prepared answers, one after the other, and
-// remembers what it was asked.
+// script is a daemon that gives prepared responses, one after the other, and records its requests.
 type script struct {
 	mu      sync.Mutex
 	asked   []string
@@ -43,7 +42,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(w, r)
 }
 
-// play starts a daemon with these answers.
+// play starts a daemon with these responses.
 func play(t *testing.T, answers ...http.HandlerFunc) (Client, *script) {
 	t.Helper()
 	s := &script{answers: answers}
@@ -71,7 +70,7 @@ func says(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// hangsUp closes the connection without an answer.
+// hangsUp closes the connection without a response.
 func hangsUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -140,7 +139,7 @@ func TestSubmit(t *testing.T) {
 	}
 	s.check(t, put, put)
 
-	// The retry of a nameless job has the name of the first attempt.
+	// The retry of a job without an ID has the ID of the first attempt.
 	c, s = play(t, says(503, busy), says(202, queuedJob))
 	if _, err := c.Submit(t.Context(), "", j); err != nil {
 		t.Error(err)
@@ -150,8 +149,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestJudge needs one request where the job ends in time, and asks again where it
-// does not.
+// TestJudge checks that Judge needs one request if the job ends in time, and polls otherwise.
 func TestJudge(t *testing.T) {
 	j := api.Job{Program: api.File{Blob: hello}, Tests: []api.Test{{Name: "1"}}}
 	body, _ := json.Marshal(j)
@@ -252,7 +250,7 @@ func TestWaitOutlivesARestart(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	poll := "GET /v1/jobs/a?wait=1m0s"
-	// net/http sends a GET again by itself when a kept connection breaks.
+	// net/http itself retries a GET when a kept-alive connection breaks.
 	if n := len(s.asked); n < 4 || s.asked[0] != poll || s.asked[n-1] != poll {
 		t.Errorf("requests %q", s.asked)
 	}
@@ -286,7 +284,7 @@ func TestWatchEnds(t *testing.T) {
 	tests := []struct {
 		name   string
 		answer http.HandlerFunc
-		want   string // in the error, "" for none
+		want   string // substring of the error, "" for none
 	}{
 		{"all seen", says(204, ""), ""},
 		{"no such job", says(404, `{"detail":"no such job"}`), "no such job"},
@@ -306,7 +304,7 @@ func TestWatchEnds(t *testing.T) {
 	}
 	c, _ := play(t, says(200, strings.ReplaceAll(doneMessage, "done", "running")))
 	for range c.Watch(t.Context(), "a", 0) {
-		break // a reader who has enough is not called again
+		break // a reader that has stopped is not called again
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -7,13 +7,13 @@ import (
 	"judged/internal/api"
 )
 
-// ListNodes asks a front for its nodes.
+// ListNodes returns the nodes of a front.
 func ListNodes(ctx context.Context, front Client) ([]api.Node, error) {
 	list, err := Get[api.NodeList](ctx, front, "/v1/nodes")
 	return list.Nodes, err
 }
 
-// SetNodeDrained asks a front to take a node out of use or back, and returns all nodes.
+// SetNodeDrained takes a node out of use or returns it to use, and returns all nodes.
 func SetNodeDrained(ctx context.Context, front Client, name string, drained bool) ([]api.Node, error) {
 	verb := "/undrain"
 	if drained {
@@ -23,36 +23,36 @@ func SetNodeDrained(ctx context.Context, front Client, name string, drained bool
 	return list.Nodes, err
 }
 
-// AdmitNode asks a front to give jobs to a node that differs from its pool, and returns all nodes.
+// AdmitNode makes a front give jobs to a node that differs from its pool, and returns all nodes.
 func AdmitNode(ctx context.Context, front Client, name string) ([]api.Node, error) {
 	list, err := Post[api.NodeList](ctx, front, "/v1/nodes/"+url.PathEscape(name)+"/admit", api.Nothing{}, 0)
 	return list.Nodes, err
 }
 
-// OpenScreen asks a front to have a closed screening pool decide again.
+// OpenScreen makes a closed screening pool decide again, and returns all pools.
 func OpenScreen(ctx context.Context, front Client, pool string) ([]api.Pool, error) {
 	list, err := Post[api.PoolList](ctx, front, "/v1/pools/"+url.PathEscape(pool)+"/open", api.Nothing{}, 0)
 	return list.Pools, err
 }
 
-// ListPools asks a front for its pools.
+// ListPools returns the pools of a front.
 func ListPools(ctx context.Context, front Client) ([]api.Pool, error) {
 	list, err := Get[api.PoolList](ctx, front, "/v1/pools")
 	return list.Pools, err
 }
 
-// GetRejudgingSet asks a front for the rejudging set of a node.
+// GetRejudgingSet returns the rejudging set of a node.
 func GetRejudgingSet(ctx context.Context, front Client, node string) (api.RejudgingSet, error) {
 	return Get[api.RejudgingSet](ctx, front, "/v1/nodes/"+url.PathEscape(node)+"/rejudge")
 }
 
-// RequestPrefetch asks a front to have the nodes of a pool fetch blobs.
+// RequestPrefetch makes the nodes of a pool fetch blobs.
 func RequestPrefetch(ctx context.Context, front Client, pool string, q api.PrefetchRequest) (api.PrefetchStatus,
 	error) {
 	return Post[api.PrefetchStatus](ctx, front, prefetchPath(pool), q, 0)
 }
 
-// GetPrefetch asks a front how far the nodes of a pool are.
+// GetPrefetch returns the progress of the nodes of a pool.
 func GetPrefetch(ctx context.Context, front Client, pool string) (api.PrefetchStatus, error) {
 	return Get[api.PrefetchStatus](ctx, front, prefetchPath(pool))
 }

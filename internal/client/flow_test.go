@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// slowLine is a daemon that lets wait for its answer, and for each byte of it.
+// slowLine is a daemon with delays before the response and before each byte of it.
 type slowLine struct {
 	answer      string
 	begin, each time.Duration
 	asked       int
 }
 
-// RoundTrip answers once begin is over.
+// RoundTrip implements http.RoundTripper. It responds after begin.
 func (s *slowLine) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.asked++
 	if err := pass(r.Context(), s.begin); err != nil {
@@ -34,7 +34,7 @@ type drops struct {
 	each time.Duration
 }
 
-// Read gives the next byte once its time is over.
+// Read implements io.Reader. It returns the next byte after its delay.
 func (d *drops) Read(b []byte) (int, error) {
 	if d.left == "" {
 		return 0, io.EOF
@@ -47,7 +47,7 @@ func (d *drops) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// pass lets the time of a bubble go on.
+// pass waits for d in the time of a synctest bubble.
 func pass(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -57,8 +57,7 @@ func pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// TestSlowLine holds that an answer may take any time as long as some of it
-// comes, and that one which stops is given up.
+// TestSlowLine checks that a response may take any time as long as data arrives, and that a stalled one is aborted.
 func TestSlowLine(t *testing.T) {
 	type outcome struct {
 		Took  time.Duration

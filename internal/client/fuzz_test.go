@@ -13,8 +13,8 @@ import (
 	"judged/internal/api"
 )
 
-// FuzzReadEvents reads whatever says that it is a stream of events. Events that
-// are written behind it arrive, unless it was no stream at all.
+// FuzzReadEvents reads any data that claims to be an event stream. It checks that events that follow it arrive, unless
+// it was not an event stream.
 func FuzzReadEvents(f *testing.F) {
 	f.Add(": judged\n\n" + doneMessage)
 	f.Add("data: {}\r\ndata: \n\nid\n:\n\n")
@@ -40,8 +40,7 @@ func FuzzReadEvents(f *testing.F) {
 	})
 }
 
-// FuzzReadProblem reads whatever a proxy, or anybody else, answers with a status
-// from 400 on.
+// FuzzReadProblem reads any response with a status of 400 or above, from a proxy or any other server.
 func FuzzReadProblem(f *testing.F) {
 	f.Add(`{"type":"urn:judged:conflict","status":200,"detail":"d","errors":[{"field":"f","detail":"d"}]}`,
 		"application/problem+json", "5", 409)

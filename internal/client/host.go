@@ -8,7 +8,7 @@ import (
 	"judged/internal/api"
 )
 
-// Slots lists the slots of the daemon.
+// Slots returns the slots of the daemon.
 func (c Client) Slots(ctx context.Context) ([]api.SlotStatus, error) {
 	return c.slots(ctx, request{method: http.MethodGet, path: "/v1/slots"})
 }
@@ -23,7 +23,7 @@ func (c Client) Drain(ctx context.Context, cpus, reason string) ([]api.SlotStatu
 	return c.slots(ctx, q)
 }
 
-// Undrain puts the slot back to use and returns all slots.
+// Undrain returns the slot to use and returns all slots.
 func (c Client) Undrain(ctx context.Context, cpus string) ([]api.SlotStatus, error) {
 	return c.slots(ctx, request{method: http.MethodPost, path: "/v1/slots/" + url.PathEscape(cpus) + "/undrain"})
 }
@@ -35,12 +35,12 @@ func (c Client) slots(ctx context.Context, q request) ([]api.SlotStatus, error) 
 	return list.Slots, err
 }
 
-// Doctor reads what the daemon's doctor says about its host.
+// Doctor returns the report of the daemon's doctor about its host.
 func (c Client) Doctor(ctx context.Context) (api.DoctorReport, error) {
 	return call[api.DoctorReport](ctx, c, request{method: http.MethodGet, path: "/v1/doctor"})
 }
 
-// Waiting is how many jobs wait, by priority.
+// Waiting returns the number of waiting jobs by priority.
 func (c Client) Waiting(ctx context.Context) (map[api.Priority]int, error) {
 	q, err := call[struct {
 		Waiting map[api.Priority]int `json:"waiting"`
@@ -48,7 +48,7 @@ func (c Client) Waiting(ctx context.Context) (map[api.Priority]int, error) {
 	return q.Waiting, err
 }
 
-// Ready asks whether the daemon accepts jobs; a *Problem says why not.
+// Ready returns nil if the daemon accepts jobs, and otherwise a *Problem with the reason.
 func (c Client) Ready(ctx context.Context) error {
 	_, err := call[struct{}](ctx, c, request{method: http.MethodGet, path: "/readyz"})
 	return err

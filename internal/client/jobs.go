@@ -14,17 +14,15 @@ import (
 	"judged/internal/api"
 )
 
-// Submit sends a job whose contents are inline or in blobs, and returns its
-// report once the daemon holds it durably. With id "" it gets a new one.
-// While the queue is full or the daemon is not ready it tries again until ctx
-// ends; a job is never recorded twice. A daemon that cannot be reached at first
-// is an error at once.
+// Submit submits a job whose contents are inline or in blobs, and returns its report once the daemon has stored it
+// durably. If id is "", the job gets a new ID. While the queue is full or the daemon is not ready, Submit retries until
+// ctx is done; a job is never stored twice. If the first request cannot reach the daemon, Submit returns an error
+// immediately.
 func (c Client) Submit(ctx context.Context, id string, j api.Job) (api.Report, error) {
 	return c.put(ctx, id, j, 0)
 }
 
-// Judge is Submit and Wait: in one request where the job takes less than a
-// minute.
+// Judge is like Submit followed by Wait, in one request if the job takes less than a minute.
 func (c Client) Judge(ctx context.Context, id string, j api.Job) (api.Report, error) {
 	report, err := c.put(ctx, id, j, time.Minute)
 	if err != nil || report.State.Final() {
@@ -35,7 +33,7 @@ func (c Client) Judge(ctx context.Context, id string, j api.Job) (api.Report, er
 
 func (c Client) put(ctx context.Context, id string, j api.Job, wait time.Duration) (api.Report, error) {
 	if id == "" {
-		// Chosen here, so that a retry after a lost answer does not make a second job.
+		// Chosen here, so that a retry after a lost response does not create a second job.
 		id = strings.ToLower(rand.Text())
 	}
 	q := request{method: http.MethodPut, path: "/v1/jobs/" + url.PathEscape(id), limit: 10 * time.Minute}
@@ -49,9 +47,8 @@ func (c Client) put(ctx context.Context, id string, j api.Job, wait time.Duratio
 	return persist(ctx, false, func() (api.Report, error) { return call[api.Report](ctx, c, q) })
 }
 
-// persist asks again while an answer is to be had later. Where the daemon has
-// answered before, it is also waited for while it cannot be reached, since it may be
-// restarting, and while it fails: for a minute.
+// persist repeats ask while a later call may succeed. If the daemon has responded before, persist also retries for a
+// minute while the daemon fails, or cannot be reached because it may be restarting.
 func persist[T any](ctx context.Context, reached bool, ask func() (T, error)) (T, error) {
 	lost := 0
 	for {
@@ -71,7 +68,7 @@ func persist[T any](ctx context.Context, reached bool, ask func() (T, error)) (T
 	}
 }
 
-// rest waits, and reports false where ctx ended meanwhile.
+// rest waits, and returns false if ctx ended meanwhile.
 func rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -83,11 +80,11 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// maxLost is how often in a row a daemon may fail or not be reached: a minute.
+// maxLost is how many consecutive requests may fail or not reach the daemon: those of a minute.
 const maxLost = int(time.Minute / pause)
 
-// Job reads a report; with wait above 0 once it is final, or when that time is
-// over. The daemon waits at most a minute.
+// Job returns the report of a job. If wait is above 0, it returns once the report is final or that time has passed. The
+// daemon waits at most a minute.
 func (c Client) Job(ctx context.Context, id string, wait time.Duration) (api.Report, error) {
 	q := request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(id), limit: patience +
 		min(wait, time.Minute)}
@@ -97,8 +94,7 @@ func (c Client) Job(ctx context.Context, id string, wait time.Duration) (api.Rep
 	return call[api.Report](ctx, c, q)
 }
 
-// Wait returns the report of a job once it is final. It outlives a restart of
-// the daemon.
+// Wait returns the report of a job once it is final. It continues across a restart of the daemon.
 func (c Client) Wait(ctx context.Context, id string) (api.Report, error) {
 	reached := false
 	for {
@@ -110,26 +106,26 @@ func (c Client) Wait(ctx context.Context, id string) (api.Report, error) {
 	}
 }
 
-// Cancel ends a job, waiting or running.
+// Cancel cancels a waiting or running job.
 func (c Client) Cancel(ctx context.Context, id string) (api.Report, error) {
 	return Delete[api.Report](ctx, c, "/v1/jobs/"+url.PathEscape(id))
 }
 
-// Filter chooses jobs for List. Zero members do not restrict.
+// Filter selects jobs for List. Zero members do not restrict.
 type Filter struct {
 	State  api.State
 	Labels map[string]string // all must match
-	After  string            // Next of the page before
-	Limit  int               // jobs a page; 0 leaves it to the daemon
+	After  string            // Next of the previous page
+	Limit  int               // page size; 0 selects the daemon's default
 }
 
-// Page is a part of the list, the newest job first, without tests.
+// Page is a page of the list, newest job first, without tests.
 type Page struct {
 	Jobs []api.Report `json:"jobs"`
 	Next string       `json:"next,omitempty"` // "" on the last page
 }
 
-// List reads one page.
+// List returns one page.
 func (c Client) List(ctx context.Context, f Filter) (Page, error) {
 	v := url.Values{}
 	if f.State != "" {

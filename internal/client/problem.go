@@ -22,10 +22,10 @@ type Problem struct {
 	Instance   string           `json:"instance"`
 	NextStep   string           `json:"next_step"`
 	Errors     []api.FieldError `json:"errors"`
-	RetryAfter time.Duration    `json:"-"` // 0 where the daemon did not say
+	RetryAfter time.Duration    `json:"-"` // 0 if the daemon did not send it
 }
 
-// Error is one line that ends with the next step.
+// Error returns one line that ends with the next step.
 func (p *Problem) Error() string {
 	text := p.Detail
 	if text == "" {
@@ -37,20 +37,20 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("judged answered %d: %s", p.Status, text)
 }
 
-// Class says what the sender of a request does about an error.
+// Class classifies errors by what the sender of a request should do.
 type Class int
 
 const (
-	// Passing means that the same request may succeed later: nothing answered, or judged could not do its work.
+	// Passing means that the same request may succeed later: there was no response, or judged failed.
 	Passing Class = iota
-	// Barred means that the caller is not let in, or that what answers is no judged that it can talk to. The request
-	// may be good; it succeeds once an operator has acted.
+	// Barred means that access was denied, or that the server is not a compatible judged. The request may be valid; it
+	// succeeds once an operator has acted.
 	Barred
 	// Refused means that the same request never succeeds.
 	Refused
 )
 
-// ClassOf is the class of an error of a request. Every answer of judged has one; no other code looks at the status.
+// ClassOf returns the class of a request's error. Every response of judged has one; no other code checks the status.
 func ClassOf(err error) Class {
 	if errors.As(err, new(*encodeError)) {
 		return Refused
@@ -59,7 +59,7 @@ func ClassOf(err error) Class {
 	switch {
 	case !answered, p.Status >= 500, p.Status == http.StatusTooManyRequests, p.Status == http.StatusRequestTimeout:
 		return Passing
-	case p.Status == http.StatusRequestEntityTooLarge: // a proxy's limit is one, too
+	case p.Status == http.StatusRequestEntityTooLarge: // also the limit of a proxy
 		return Refused
 	case !strings.HasPrefix(p.Type, problemPrefix):
 		return Barred
@@ -71,7 +71,7 @@ func ClassOf(err error) Class {
 	return Refused
 }
 
-// TooLarge reports whether a request was refused for its size alone.
+// TooLarge reports whether a request was refused because of its size alone.
 func TooLarge(err error) bool {
 	p, ok := errors.AsType[*Problem](err)
 	return ok && p.Status == http.StatusRequestEntityTooLarge
@@ -79,7 +79,7 @@ func TooLarge(err error) bool {
 
 const problemPrefix = "urn:judged:"
 
-// Kind is the last part of the type of an answer of judged, "" of any other.
+// Kind returns the last part of the type of a problem from judged, and "" for others.
 func (p *Problem) Kind() string {
 	kind, found := strings.CutPrefix(p.Type, problemPrefix)
 	if !found {
@@ -88,14 +88,13 @@ func (p *Problem) Kind() string {
 	return kind
 }
 
-// maxProblem bounds what is read of an error, in bytes.
+// maxProblem limits how much of an error response is read, in bytes.
 const maxProblem = 1 << 20
 
-// maxRetryAfter bounds what is believed of an answer, in seconds.
+// maxRetryAfter limits the Retry-After that is accepted, in seconds.
 const maxRetryAfter = 3600
 
-// readProblem reads an answer from 400 on. A proxy may have written it, or
-// anybody else.
+// readProblem reads a response with a status of 400 or above. A proxy or any other server may have sent it.
 func readProblem(res *http.Response) error {
 	p := &Problem{}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxProblem))
@@ -103,7 +102,7 @@ func readProblem(res *http.Response) error {
 	if err != nil || kind != "application/problem+json" || json.Unmarshal(body, p) != nil {
 		*p = Problem{Detail: http.StatusText(res.StatusCode), NextStep: "check that the address is that of judged"}
 		if res.Request != nil && res.Request.Method == http.MethodHead {
-			p.NextStep = "" // errors of HEAD have no body
+			p.NextStep = "" // responses to HEAD have no body
 		}
 	}
 	p.Status = res.StatusCode
@@ -113,14 +112,13 @@ func readProblem(res *http.Response) error {
 	return p
 }
 
-// NotFound reports whether err says that there is no such thing.
+// NotFound reports whether err means that something does not exist.
 func NotFound(err error) bool {
 	var p *Problem
 	return errors.As(err, &p) && p.Status == http.StatusNotFound
 }
 
-// again returns how long to wait before a request that failed with err may be
-// sent again, and false where that makes no sense.
+// again returns how long to wait before retrying a request that failed with err, or false if a retry cannot help.
 func again(err error) (time.Duration, bool) {
 	if ClassOf(err) != Passing {
 		return 0, false
@@ -132,5 +130,5 @@ func again(err error) (time.Duration, bool) {
 	return pause, errors.As(err, new(*Unreachable))
 }
 
-// pause between two attempts.
+// pause is the time between two attempts.
 const pause = 500 * time.Millisecond

@@ -17,13 +17,11 @@ import (
 	"judged/internal/api"
 )
 
-// silence is how long a stream may say nothing; the daemon says something every
-// 15 seconds.
+// silence is how long a stream may be silent; the daemon sends something every 15 seconds.
 const silence = 45 * time.Second
 
-// Watch yields the events of a job with numbers above after, until its last one.
-// It reconnects where the connection breaks, and no event comes twice. An error
-// ends it.
+// Watch yields the events of a job with numbers above after, until its last one. It reconnects if the connection
+// breaks, and yields no event twice. It ends with an error.
 func (c Client) Watch(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		w := watch{client: c, id: id, after: after, yield: yield}
@@ -40,7 +38,7 @@ func (c Client) Watch(ctx context.Context, id string, after uint64) iter.Seq2[ap
 	}
 }
 
-// watch is where a reader is.
+// watch is the state of a reader.
 type watch struct {
 	client Client
 	id     string
@@ -49,8 +47,8 @@ type watch struct {
 	over   bool // the last event was yielded, or the caller stopped
 }
 
-// once reads one connection to its end. A stream that was cut is no error: a
-// daemon that stops cuts it, and so do proxies that find it old.
+// once reads one connection to its end. A stream that ends early is not an error: a daemon that stops ends it, and so
+// do proxies when it is old.
 func (w *watch) once(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -76,7 +74,7 @@ func (w *watch) once(ctx context.Context) error {
 	return nil
 }
 
-// tell passes an event on and reports whether more are wanted.
+// tell yields an event and reports whether more are wanted.
 func (w *watch) tell(e api.Event) bool {
 	if e.Seq <= w.after {
 		return true
@@ -88,18 +86,17 @@ func (w *watch) tell(e api.Event) bool {
 	return !w.over
 }
 
-// errFormat is a stream of something else.
+// errFormat means that the stream is not an event stream.
 var errFormat = errors.New("not an event")
 
-// readEvents reads server-sent events. It ends with the stream, or when tell wants
-// no more.
+// readEvents reads server-sent events until the stream ends or tell returns false.
 func readEvents(r io.Reader, tell func(api.Event) bool) error {
 	lines := bufio.NewReader(r)
 	var data strings.Builder
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			// What is not closed by an empty line does not count.
+			// An event that is not terminated by an empty line does not count.
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
@@ -118,7 +115,7 @@ func readEvents(r io.Reader, tell func(api.Event) bool) error {
 				return nil
 			}
 		case name == "data":
-			// The number and the type are in the data too.
+			// The data contains the number and the type too.
 			data.WriteString(strings.TrimPrefix(value, " ") + "\n")
 		}
 	}
