@@ -1,5 +1,5 @@
-// Package canary runs reference kernels in the same sandbox as solutions. What their times say about a slot is decided
-// in package slothealth.
+// Package canary runs reference kernels in the same sandbox as solutions. Package slothealth decides what their times
+// mean for a slot.
 package canary
 
 import (
@@ -28,38 +28,38 @@ type Runner interface {
 	Observation(api.Run) evidence.Observation
 }
 
-// Program is a reference kernel or a probe with all that a run of it needs.
+// Program is a reference kernel or a probe with everything that a run of it needs.
 type Program struct {
 	Name   string
 	Args   []string
 	File   sandbox.File
 	Limits api.Limits
-	Head   units.Bytes // how much of its output the report holds
+	Head   units.Bytes // maximum length of its output in the report
 }
 
 // Reading is one run of a kernel.
 type Reading struct {
 	CPUs   string // kernel list of the slot
 	Kernel string
-	// of the kernel's work without its preparation; wall time of ping-pong, which sleeps
+	// CPU time of the kernel's work without its preparation; wall time of ping-pong, which sleeps
 	CPUTime              time.Duration
-	Run                  api.Run // of the whole program, with what disturbed it
-	evidence.Observation         // the same run, in the form from which thresholds are learned
+	Run                  api.Run // run of the whole program, with what disturbed it
+	evidence.Observation         // of the same run, in the form from which thresholds are learned
 }
 
-// Canary knows the kernels. It is safe for concurrent use.
+// Canary holds the program of the kernels. It is safe for concurrent use.
 type Canary struct {
 	file     *os.File // the program
 	digest   string
 	topology topology.Topology
-	wall     time.Duration // that a kernel may take; shorter in tests
+	wall     time.Duration // time limit of a kernel; shorter in tests
 }
 
-// wallTime is how long a kernel may take when other work shares its CPU. Alone it takes a tenth of a second.
+// wallTime is how long a kernel may take if other work shares its CPU. Alone it takes a tenth of a second.
 const wallTime = 30 * time.Second
 
-// New prepares the program of the kernels for being copied into sandboxes. The sizes of the kernels follow from the
-// caches of the topology.
+// New returns a Canary whose program is ready to be copied into sandboxes. The sizes of the kernels are derived from
+// the caches in the topology.
 func New(t topology.Topology) (*Canary, error) {
 	program, err := sandbox.InitProgram()
 	if err != nil {
@@ -77,13 +77,13 @@ func New(t topology.Topology) (*Canary, error) {
 	return &Canary{file: f, digest: hex.EncodeToString(sum[:]), topology: t, wall: wallTime}, nil
 }
 
-// Close releases the program.
+// Close closes the program file.
 func (c *Canary) Close() error { return c.file.Close() }
 
-// Digest is the SHA-256 of the program in hexadecimal. Times of different programs do not compare.
+// Digest returns the SHA-256 of the program in hexadecimal. Times of different programs are not comparable.
 func (c *Canary) Digest() string { return c.digest }
 
-// Kernels lists the kernels for a slot of these CPUs: ping-pong needs at least two. All of them together take about a
+// Kernels returns the kernels for a slot with these CPUs: ping-pong needs at least two. Together they take about a
 // second.
 func (c *Canary) Kernels(cpus cpuset.Set) []string {
 	kernels := append(initproc.Kernels(), initproc.ShortKernels()...)
@@ -93,8 +93,8 @@ func (c *Canary) Kernels(cpus cpuset.Set) []string {
 	return kernels
 }
 
-// Read runs one kernel. A run that noise spoils is repeated; if noise spoils all of them the error is ErrNoise with the
-// cause.
+// Read runs one kernel. It repeats a run that noise disturbs; if noise disturbs all runs, the error wraps ErrNoise and
+// names the cause.
 func (c *Canary) Read(ctx context.Context, runner Runner, kernel string) (Reading, error) {
 	cpus := runner.CPUs()
 	p := c.program(kernel, Sizes(c.topology, cpus))
@@ -122,7 +122,7 @@ func read(ctx context.Context, runner Runner, p Program) (Reading, error) {
 		Observation: runner.Observation(r.Runs[0])}, nil
 }
 
-// run returns the report of a run that succeeded, with its output.
+// run returns the report of a successful run, including its output.
 func run(ctx context.Context, runner Runner, p Program) (api.TestReport, error) {
 	r, err := runner.RunOnce(ctx, p)
 	if err != nil {
@@ -134,7 +134,7 @@ func run(ctx context.Context, runner Runner, p Program) (api.TestReport, error) 
 	return r, nil
 }
 
-// Probe runs a probe for a number of milliseconds and returns what it wrote, with the run.
+// Probe runs a probe for a number of milliseconds and returns its output and the run.
 func (c *Canary) Probe(ctx context.Context, runner Runner, probe string, milliseconds int) (string, api.Run, error) {
 	p := c.program(probe, nil)
 	p.Args = append(p.Args, strconv.Itoa(milliseconds))
@@ -148,7 +148,7 @@ func (c *Canary) Probe(ctx context.Context, runner Runner, probe string, millise
 	return *r.StdoutHead, r.Runs[0], nil
 }
 
-// More than a probe and a kernel write.
+// Larger than the output of a probe and a kernel.
 const (
 	probeBytes = 4 << 10
 	lineBytes  = 64
@@ -158,7 +158,7 @@ func (c *Canary) program(kernel string, sizes map[string]units.Bytes) Program {
 	return Program{
 		Name: kernel,
 		Args: arguments(kernel, sizes),
-		// Each run opens the file again and so has its own file offset.
+		// Each run opens the file again, so it has its own file offset.
 		File: sandbox.File{Name: initproc.CanaryName, Exec: true, Path: fmt.Sprintf("/proc/self/fd/%d", c.file.Fd())},
 		Limits: api.Limits{CPUTimeMS: 10_000, WallTimeMS: c.wall.Milliseconds(), Memory: memoryLimit(sizes[kernel]),
 			Output: 64 << 10, Stack: 8 << 20, Processes: 32},

@@ -15,7 +15,7 @@ import (
 	"judged/internal/timing/canary"
 )
 
-// TestKernelWithoutCPU runs one with hardly any wall time, as if many other programs used the CPU.
+// TestKernelWithoutCPU runs a kernel with hardly any wall time, as if many other programs used the CPU.
 func TestKernelWithoutCPU(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	e, err := engine.Open(engine.Options{Width: 1, Root: sandbox.RootPrivate, BoxBytes: 64 << 20, BoxInodes: 64,

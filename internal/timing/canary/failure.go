@@ -13,11 +13,10 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// ErrNoise is the error of a reference kernel that other work disturbed in each of its runs. It is no sign of a bad
-// CPU.
+// ErrNoise means that other work disturbed a reference kernel in each of its runs. It does not indicate a bad CPU.
 var ErrNoise = errors.New("disturbed by noise")
 
-// tries is how often a kernel is run while noise disturbs it.
+// tries is how often a kernel is run if noise disturbs it.
 const tries = 3
 
 // undisturbed repeats a run while noise disturbs it.
@@ -31,7 +30,7 @@ func undisturbed(run func() (Reading, error)) (r Reading, err error) {
 		"doctor", err, tries)
 }
 
-// failure explains from its run why a kernel or a probe has no result.
+// failure returns an error that explains from its run why a kernel or a probe has no result.
 func failure(t api.TestReport, l api.Limits) error {
 	var run api.Run
 	if len(t.Runs) > 0 {
@@ -58,7 +57,7 @@ func failure(t api.TestReport, l api.Limits) error {
 	return fmt.Errorf("verdict %s: judged's own program does not work in the sandbox", t.Verdict)
 }
 
-// surroundings says what else used the CPU during a run, as far as that is known.
+// surroundings describes what else used the CPU during a run, as far as it is known.
 func surroundings(r api.Run) string {
 	var known []string
 	add := func(text string, d *time.Duration) {

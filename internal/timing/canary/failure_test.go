@@ -21,8 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// TestFailure: the error names the cause, with figures, and what others did is
-// noise.
+// TestFailure checks that the error names the cause with figures, and that effects of other programs count as noise.
 func TestFailure(t *testing.T) {
 	limits := api.Limits{CPUTimeMS: 10_000, Memory: 128 << 20}
 	waited, others, stolen, throttled, code := 28500*time.Millisecond, 27*time.Second, 1500*time.Millisecond, int64(7),
@@ -65,13 +64,13 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestNoiseIsRepeated, and nothing else.
+// TestNoiseIsRepeated checks that a run is repeated only because of noise.
 func TestNoiseIsRepeated(t *testing.T) {
 	noise, damage := fmt.Errorf("%w: others", ErrNoise), errors.New("damage")
 	for _, tt := range []struct {
 		name string
-		runs []error // of each run; the last one of all further ones, too
-		want int     // runs
+		runs []error // of each run; the last one is used for all further runs
+		want int     // number of runs
 		err  error
 	}{
 		{"quiet", []error{nil}, 1, nil},

@@ -8,8 +8,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// TestNoise: all long kernels on metal, and on a virtual machine those that
-// have the core to themselves.
+// TestNoise checks for all long kernels on bare metal, and on a virtual machine for those that use only their own core.
 func TestNoise(t *testing.T) {
 	own := []string{initproc.KernelALU, initproc.KernelSort, initproc.KernelL2, initproc.KernelPageFault,
 		initproc.KernelSyscall}

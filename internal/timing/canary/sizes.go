@@ -9,7 +9,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// The sizes of caches that the host does not report.
+// The sizes of caches that are used if the host does not report them.
 const (
 	unknownL2 units.Bytes = 1 << 20
 	unknownL3 units.Bytes = 32 << 20
@@ -18,15 +18,16 @@ const (
 const (
 	mostL3    units.Bytes = 8 << 20
 	leastDRAM units.Bytes = 128 << 20
-	// A cache larger than a quarter of this is stacked on the die. To read four times its size would take a second,
-	// and neighbours use most of it anyway.
+	// A cache larger than a quarter of this is stacked on the die. Reading four times its size would take a second, and
+	// neighbours use most of it anyway.
 	mostDRAM   units.Bytes = 512 << 20
 	triadBytes units.Bytes = 128 << 20 // two arrays
 )
 
-// Sizes returns the working sets of the kernels that have one, for a slot of these CPUs. Each fits into one level of the
-// memory hierarchy only: half of the L2 cache leaves space for page tables; a quarter of the slot's share of the last
-// level cache stays there although others use it, and does not fit into L2; four times the last level cache is in memory.
+// Sizes returns the working sets of the kernels that have one, for a slot with these CPUs. Each fits into only one
+// level of the memory hierarchy. Half of the L2 cache leaves space for page tables. A quarter of the slot's share of
+// the last-level cache stays there although others use it, and does not fit into L2. Four times the last-level cache is
+// in memory.
 func Sizes(t topology.Topology, cpus cpuset.Set) map[string]units.Bytes {
 	l2, l3, share := caches(t, cpus)
 	lastLevel := max(min(share/4, mostL3), 2*l2)
@@ -39,7 +40,7 @@ func Sizes(t topology.Topology, cpus cpuset.Set) map[string]units.Bytes {
 	}
 }
 
-// caches returns the sizes of the first CPU's caches, and the slot's share of the last level cache.
+// caches returns the sizes of the first CPU's caches, and the slot's share of the last-level cache.
 func caches(t topology.Topology, cpus cpuset.Set) (l2, l3, share units.Bytes) {
 	l2, l3 = unknownL2, unknownL3
 	sharers, own := 1, 1
@@ -58,7 +59,7 @@ func caches(t topology.Topology, cpus cpuset.Set) (l2, l3, share units.Bytes) {
 	return l2, l3, l3 * units.Bytes(own) / units.Bytes(sharers)
 }
 
-// arguments is the command line of a kernel.
+// arguments returns the command line of a kernel.
 func arguments(kernel string, sizes map[string]units.Bytes) []string {
 	args := []string{"./" + initproc.CanaryName, kernel}
 	if size, ok := sizes[kernel]; ok {
@@ -67,6 +68,6 @@ func arguments(kernel string, sizes map[string]units.Bytes) []string {
 	return args
 }
 
-// memoryLimit is what a kernel needs: its working set, the order of its steps with a word for each cache line, and the
-// Go runtime.
+// memoryLimit returns the memory that a kernel needs: its working set, the order of its steps with a word for each
+// cache line, and the Go runtime.
 func memoryLimit(size units.Bytes) units.Bytes { return size + size/8 + 128<<20 }
