@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Change is when a host became slower or faster than it was.
+// Change is a change in the speed of a host.
 type Change struct {
 	// Earliest is the start of the interval that contains the change, At its most likely time.
 	Earliest time.Time `json:"earliest"`
 	At       time.Time `json:"at"`
-	Shift    float64   `json:"shift_log"` // from before to after
+	Shift    float64   `json:"shift_log"` // difference between after and before
 }
 
 const (
-	// changeLimit is the CUSUM statistic, in standard deviations, from which a change is believed. In simulated series
+	// changeLimit is the CUSUM statistic, in standard deviations, from which a change is accepted. In simulated series
 	// of 300 values of an unchanged host, with outliers, one in 50 exceeds it.
 	changeLimit = 5
-	// likelyDrop is by how much the logarithm of the likelihood may be below its maximum within the interval of the
-	// change: 4 is more than 99 % of the probability.
+	// likelyDrop is by how much the log-likelihood may be below its maximum within the interval of the change: 4 covers
+	// more than 99 % of the probability.
 	likelyDrop = 4
-	// clipAt bounds the influence of one value, in standard deviations.
+	// clipAt limits the influence of one value, in standard deviations.
 	clipAt = 2
-	// leastSide is how many values a mean needs.
+	// leastSide is the minimum number of values for a mean.
 	leastSide = 5
 )
 
 // FindChange finds the largest change in the times of a host against its own past. It compares the means before and
 // after every audit, by a CUSUM of the differences from the mean (Hinkley 1971, Inference about the change-point from
-// cumulative sum tests). The other hosts are expected to be as in fit. It returns false where there is no change.
+// cumulative sum tests). It assumes that the other hosts are as in fit. It returns false if there is no change.
 func FindChange(host string, pairs []Pair, fit Fit) (Change, bool) {
 	var at []time.Time
 	var own []float64

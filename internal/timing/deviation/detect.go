@@ -9,18 +9,20 @@ import (
 const (
 	// leastThreshold is a difference that changes only verdicts that are repeated anyway.
 	leastThreshold = 0.01
-	// Equal hosts differ. Without this allowance a pool whose hosts differ by 0.3 % retires one every few days.
+	// Equal hosts differ slightly. Without this allowance, a pool whose hosts differ by 0.3 % retires one every few
+	// days.
 	spreads = 3
-	// standardErrors is how far beyond the threshold an effect must be. The window has as many pairs as make that half
-	// of the threshold, within the bounds below: more would delay the detection, less would make it blind.
+	// standardErrors is how far beyond the threshold an effect must be, in standard errors. The window has as many
+	// pairs as make that distance half of the threshold, within the limits below: more pairs would delay the detection,
+	// fewer would make it blind.
 	standardErrors = 4
-	leastPairs     = 15 // of each host, on the average
+	leastPairs     = 15 // of each host, on average
 	mostPairs      = 100
-	// Half of the window and its half show a large effect earlier. Their standard errors are estimated from fewer
-	// pairs, so that they need more of them.
+	// Half and a quarter of the window show a large effect earlier. Their standard errors are estimated from fewer
+	// pairs, so more of them are required.
 	shortErrors = 5
 	fewestPairs = 4
-	// leastHosts is how many hosts must be compared before one of them can be the one that deviates.
+	// leastHosts is how many hosts must be compared before one of them can count as deviating.
 	leastHosts = 3
 )
 
@@ -30,19 +32,19 @@ type Result struct {
 	Fit       Fit       `json:"fit"`
 	Threshold float64   `json:"threshold_log"`
 	Pairs     int       `json:"pairs"`     // in the window
-	Deviating []string  `json:"deviating"` // now
-	Suspects  []string  `json:"suspects"`  // in the run before, too
+	Deviating []string  `json:"deviating"` // in this run
+	Suspects  []string  `json:"suspects"`  // deviating in the previous run too
 }
 
-// Detect compares the hosts of a pool by their audits, oldest first, and says which of them deviate. Two runs in a row
-// make a host a suspect: previous is the run before.
+// Detect compares the hosts of a pool by their audits, oldest first, and reports which of them deviate. A host becomes
+// a suspect if it deviates in two consecutive runs: previous is the result of the previous run.
 func Detect(at time.Time, pairs []Pair, previous Result) Result {
 	r := Result{At: at, Deviating: []string{}, Suspects: []string{}}
 	hosts := len(newGraph(pairs).names)
 	long := last(pairs, hosts*mostPairs)
 	all := FitPairs(long)
 	r.Threshold = max(leastThreshold, spreads*all.Spread)
-	ends := math.Pow(2*standardErrors*all.Noise/r.Threshold, 2) // each pair has two
+	ends := math.Pow(2*standardErrors*all.Noise/r.Threshold, 2) // each pair has two ends
 	perHost := max(leastPairs, min(int(math.Ceil(ends/2)), mostPairs))
 	window := last(long, hosts*perHost)
 	r.Pairs, r.Fit = len(window), FitPairs(window)
@@ -63,7 +65,7 @@ func Detect(at time.Time, pairs []Pair, previous Result) Result {
 	return r
 }
 
-// beyond returns the hosts whose effect exceeds the threshold by so many standard errors.
+// beyond returns the hosts whose effect exceeds the threshold by the given number of standard errors.
 func (f Fit) beyond(threshold, errors float64) (names []string) {
 	for _, h := range f.Hosts {
 		if math.Abs(h.Effect)-threshold > errors*h.StandardError {
@@ -76,15 +78,17 @@ func (f Fit) beyond(threshold, errors float64) (names []string) {
 func last(pairs []Pair, n int) []Pair { return pairs[max(0, len(pairs)-n):] }
 
 const (
-	// ConfirmHosts is how many other hosts a suspect is compared with, and ConfirmPairs how often with each.
+	// ConfirmHosts is the number of other hosts that a suspect is compared with, and ConfirmPairs the number of
+	// comparisons with each.
 	ConfirmHosts = 3
 	ConfirmPairs = 40
-	// confirmErrors is smaller than standardErrors: the detector has tested many hosts every hour, this tests one.
+	// confirmErrors is smaller than standardErrors: the detector tests many hosts every hour, this tests one.
 	confirmErrors = 2
 )
 
 // Confirm reports whether the pairs of a suspect with other hosts show that it deviates by more than threshold from at
-// least two of them, and on the same side of all. effect is the middle one. Pairs of other hosts are ignored.
+// least two of them, and in the same direction from all. effect is the median of the effects. Pairs of other hosts are
+// ignored.
 func Confirm(suspect string, pairs []Pair, threshold float64) (effect float64, confirmed bool) {
 	against := map[string][]float64{}
 	for _, p := range pairs {

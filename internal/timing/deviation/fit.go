@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Pair is one program judged on two hosts.
+// Pair is the result of judging one program on two hosts.
 type Pair struct {
 	At       time.Time
 	A, B     string  // hosts
 	LogRatio float64 // of the time on B to that on A
 }
 
-// Host is by how much a host is slower than the median host of its pool.
+// Host describes by how much a host is slower than the median host of its pool.
 type Host struct {
 	Name          string  `json:"name"`
 	Effect        float64 `json:"effect_log"`
@@ -26,7 +26,7 @@ type Host struct {
 type Fit struct {
 	Hosts  []Host  `json:"hosts"`      // by name
 	Noise  float64 `json:"noise_log"`  // standard deviation of one pair
-	Spread float64 `json:"spread_log"` // standard deviation of the hosts' effects, without what noise adds
+	Spread float64 `json:"spread_log"` // standard deviation of the hosts' effects, excluding noise
 }
 
 // Host returns a host of the fit.
@@ -40,19 +40,19 @@ func (f Fit) Host(name string) (Host, bool) {
 }
 
 const (
-	// huber is the residual, in standard deviations, from which a pair has less weight. With normal residuals the
+	// huber is the residual, in standard deviations, above which a pair has less weight. With normal residuals the
 	// estimate has 95 % of the efficiency of least squares (Huber and Ronchetti, Robust Statistics, section 7.3).
 	huber      = 1.345
 	madToSigma = 1.4826
-	// leastNoise avoids a division by zero when all residuals are equal.
+	// leastNoise avoids a division by zero if all residuals are equal.
 	leastNoise = 1e-6
 	rounds     = 20
 	converged  = 0.01 // change of an effect, in standard deviations of a pair
 )
 
 // FitPairs estimates the effects of hosts, so that the effect of B minus that of A is close to the log ratio of their
-// pairs. Huber's weights bound the influence of each pair. Hosts that no chain of pairs joins with most of the others
-// are left out, because nothing compares them. Without pairs the fit is empty.
+// pairs. Huber's weights limit the influence of each pair. Hosts that no chain of pairs connects with most of the
+// others are excluded, because they cannot be compared. Without pairs, the fit is empty.
 func FitPairs(pairs []Pair) Fit {
 	g := newGraph(pairs)
 	if len(g.names) < 2 {
@@ -90,12 +90,12 @@ func (e edge) residual(effects []float64) float64 { return e.y - (effects[e.b] -
 type graph struct {
 	names []string
 	edges []edge
-	ends  []int // pairs of each host
+	ends  []int // number of pairs of each host
 }
 
-// newGraph keeps the largest connected set of hosts.
+// newGraph returns the graph of the largest connected set of hosts.
 func newGraph(pairs []Pair) graph {
-	group := map[string]string{} // union-find: the parent of each host
+	group := map[string]string{} // union-find: parent of each host
 	var find func(string) string
 	find = func(h string) string {
 		if group[h] == h || group[h] == "" {
@@ -137,8 +137,8 @@ func newGraph(pairs []Pair) graph {
 	return g
 }
 
-// normal is the matrix of the normal equations, the weighted Laplacian of the graph. A constant makes it regular: of
-// all solutions it selects the one with mean 0.
+// normal returns the matrix of the normal equations, the weighted Laplacian of the graph. A constant makes it regular:
+// of all solutions it selects the one with mean 0.
 func (g graph) normal(weights []float64) (m [][]float64, constant float64) {
 	n := len(g.names)
 	total := 0.0
@@ -174,8 +174,8 @@ func (g graph) solve(weights []float64) []float64 {
 	return backSolve(m, right)
 }
 
-// noise is the standard deviation of the residuals by their median absolute value. The fit has used up as many
-// degrees of freedom as it has hosts, less one.
+// noise returns the standard deviation of the residuals, estimated from their median absolute value. The fit has used
+// as many degrees of freedom as it has hosts, minus one.
 func (g graph) noise(effects []float64) float64 {
 	sizes := make([]float64, len(g.edges))
 	for i, e := range g.edges {
@@ -186,7 +186,8 @@ func (g graph) noise(effects []float64) float64 {
 	return max(madToSigma*median(sizes)*math.Sqrt(n/free), leastNoise)
 }
 
-// fit adds errors. The variance is Huber's asymptotic one: mean ψ² / (mean ψ')², times the inverse of the Laplacian.
+// fit returns the effects with their standard errors. The variance is Huber's asymptotic one: mean ψ² / (mean ψ')²,
+// times the inverse of the Laplacian.
 func (g graph) fit(effects []float64, noise float64) Fit {
 	var squares, inside float64
 	ones := make([]float64, len(g.edges))
@@ -226,7 +227,7 @@ func (g graph) fit(effects []float64, noise float64) Fit {
 // algorithms for two highly robust estimators of scale).
 var fewHosts = [...]float64{1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107}
 
-// hostSigma is the standard deviation of effects around their median, by the MAD.
+// hostSigma returns the standard deviation of effects around their median, estimated from the MAD.
 func hostSigma(centered []float64) float64 {
 	sizes := make([]float64, len(centered))
 	for i, x := range centered {
@@ -240,7 +241,7 @@ func hostSigma(centered []float64) float64 {
 	return madToSigma * correction * median(sizes)
 }
 
-// median sorts xs.
+// median returns the median of xs. It sorts xs.
 func median(xs []float64) float64 {
 	slices.Sort(xs)
 	n := len(xs)
@@ -255,7 +256,7 @@ func largestChange(a, b []float64) float64 {
 	return largest
 }
 
-// factor replaces a positive definite matrix by its Cholesky factor, in the lower triangle.
+// factor replaces a positive definite matrix with its Cholesky factor, in the lower triangle.
 func factor(m [][]float64) {
 	for i := range m {
 		for j := 0; j <= i; j++ {
@@ -272,7 +273,7 @@ func factor(m [][]float64) {
 	}
 }
 
-// backSolve solves with the factor; it overwrites right.
+// backSolve solves with the factor. It overwrites right.
 func backSolve(l [][]float64, right []float64) []float64 {
 	n := len(l)
 	for i := range n {

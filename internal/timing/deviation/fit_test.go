@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// exact makes pairs whose log ratios are the differences of the effects, with noise of both signs.
+// exact returns pairs whose log ratios are the differences of the effects, with noise of both signs.
 func exact(effects map[string]float64, noise float64, joined ...[2]string) []Pair {
 	var pairs []Pair
 	for i := range 40 {
@@ -132,7 +132,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestThreshold: hosts that differ more by nature have a larger threshold.
+// TestThreshold checks that hosts that naturally differ more have a larger threshold.
 func TestThreshold(t *testing.T) {
 	p := metal(20_000, 0.05)
 	p.spread = 0.01
@@ -175,7 +175,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestFindChange slows a host down at a known time. The interval contains it, and is short.
+// TestFindChange slows a host down at a known time, and checks that the interval contains it and is short.
 func TestFindChange(t *testing.T) {
 	for _, slow := range []float64{0.02, 0.05} {
 		missed, wrong, late := 0, 0, time.Duration(0)

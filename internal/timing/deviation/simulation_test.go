@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// full repeats each row as often as reference figures were made. Without it a few repetitions have to do.
+// full repeats each row as often as for the reference figures. Without it, there are only a few repetitions.
 var full = flag.Bool("deviation.full", false, "run all repetitions of the simulation of a fleet")
 
 // pool is a simulated pool of hosts.
 type pool struct {
 	name      string
 	hosts     int
-	jobs      float64 // a day
-	share     float64 // audited
-	noise     float64 // of a run
-	disturbed float64 // part of the runs
-	mean      float64 // of what a disturbance adds
-	spread    float64 // of the hosts
+	jobs      float64 // per day
+	share     float64 // share that is audited
+	noise     float64 // noise of a run
+	disturbed float64 // fraction of the runs
+	mean      float64 // mean of the time that a disturbance adds
+	spread    float64 // spread of the hosts
 }
 
 func metal(jobs, share float64) pool {
@@ -32,7 +32,7 @@ func cloud(share float64) pool {
 	return pool{"cloud", 20, 20_000, share, 0.02, 0.10, 0.10, 0.005}
 }
 
-// fleet is one repetition.
+// fleet is one repetition of the simulation.
 type fleet struct {
 	pool
 	r       *rand.Rand
@@ -53,7 +53,7 @@ func newFleet(p pool, slow float64, seed uint64) *fleet {
 	return f
 }
 
-// run is the logarithm of the time of one run.
+// run returns the logarithm of the time of one run.
 func (f *fleet) run(host int, at time.Time) float64 {
 	x := f.effects[host] + f.noise*f.r.NormFloat64()
 	if f.r.Float64() < f.disturbed {
@@ -83,7 +83,7 @@ func (f *fleet) hour(at time.Time) {
 	f.pairs = last(f.pairs, 30*f.hosts*mostPairs)
 }
 
-// confirm is the second stage.
+// confirm simulates the second stage.
 func (f *fleet) confirm(suspect string, at time.Time, threshold float64) bool {
 	var host int
 	if _, err := fmt.Sscanf(suspect, "h%d", &host); err != nil {
@@ -100,14 +100,14 @@ func (f *fleet) confirm(suspect string, at time.Time, threshold float64) bool {
 	return confirmed
 }
 
-// retirement is the host that leaves the pool first, and when.
+// retirement is the first host that leaves the pool, and when.
 type retirement struct {
 	host  string
 	after time.Duration // since time zero
 	found Result
 }
 
-// watch runs the detector every hour as the daemon does.
+// watch runs the detector every hour like the daemon.
 func (f *fleet) watch(before, during time.Duration) (retirement, bool) {
 	var previous Result
 	for at := zero.Add(-before); at.Before(zero.Add(during)); at = at.Add(time.Hour) {
@@ -126,7 +126,7 @@ func (f *fleet) watch(before, during time.Duration) (retirement, bool) {
 const day = 24 * time.Hour
 
 // TestDetection slows one of 20 hosts down, and compares the median time until it is retired with the figures of an
-// earlier simulation, which had the same threshold at its least and no second stage.
+// earlier simulation, which used the same minimum threshold and no second stage.
 func TestDetection(t *testing.T) {
 	repetitions := 9
 	if *full {
