@@ -7,7 +7,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// BenchmarkSnapshot reads the live machine. Every run has two.
+// BenchmarkSnapshot measures a snapshot on the live machine. Every run takes two.
 func BenchmarkSnapshot(b *testing.B) {
 	r, err := NewReader(hostfs.New("/"), cpuset.New(0), nil, nil)
 	if err != nil {
@@ -20,7 +20,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// BenchmarkParseInterrupts is the parser alone, on a machine of 128 CPUs and 1000 devices (1.5 MB).
+// BenchmarkParseInterrupts measures only the parser, for a machine with 128 CPUs and 1000 devices (1.5 MB).
 func BenchmarkParseInterrupts(b *testing.B) {
 	text := []byte(bigInterrupts(128, 1000))
 	cpus, known, columns, rows := cpuset.New(64), names{}, make([]bool, 0, 128), make([]row, 0, 8)

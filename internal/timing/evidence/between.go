@@ -7,7 +7,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// Facts are what the sandbox knows about the run itself. Pointers are nil where the kernel has no such counter.
+// Facts are what the sandbox knows about the run itself. A nil pointer means that the kernel has no such counter.
 type Facts struct {
 	CPUTime    time.Duration // all processes and threads of the run, by its cgroup
 	WallTime   time.Duration // CLOCK_MONOTONIC, from go to the end of the first process
@@ -15,7 +15,7 @@ type Facts struct {
 	SystemTime time.Duration
 
 	RunDelay            *time.Duration // /proc/PID/schedstat, field 2: of the first thread only
-	Waited              *time.Duration // of all threads and processes, for others than each other
+	Waited              *time.Duration // of all threads and processes, waiting for others than each other
 	VoluntarySwitches   *int64
 	InvoluntarySwitches *int64
 	Migrations          *int64
@@ -25,11 +25,11 @@ type Facts struct {
 	Pressure            *time.Duration // cpu.pressure, some: of all threads of the run
 	IRQPressure         *time.Duration // irq.pressure, full
 	Refaults            *int64         // pages that were evicted and read again
-	LimitHits           *int64         // how often the run was at its memory limit
+	LimitHits           *int64         // number of times that the run reached its memory limit
 	NUMAMigrations      *int64         // pages that the kernel moved between nodes
 
 	Width    int  // CPUs of the slot
-	NohzFull bool // all of them are in the nohz_full set
+	NohzFull bool // whether all of them are in the nohz_full set
 }
 
 // tick is the unit of /proc/stat.
@@ -94,7 +94,7 @@ func Between(before, after Snapshot, f Facts) api.Evidence {
 	return e
 }
 
-// Cost is the time that it took to read two snapshots, in the calling goroutine and in the background.
+// Cost returns the time that reading two snapshots took, in the calling goroutine and in the background.
 func Cost(before, after Snapshot) time.Duration {
 	d := before.took + after.took
 	for _, r := range []*reading{before.interrupts, after.interrupts} {
@@ -127,7 +127,7 @@ func addTraffic(e *api.Evidence, before, after traffic) {
 		e.L3Traffic = new(units.Bytes(total))
 	}
 	if local, alsoLocal := before.local.growth(after.local); ok && alsoLocal {
-		// The counters are not read at the same moment.
+		// The counters are not read at the same time.
 		e.L3Remote = new(units.Bytes(max(total-local, 0)))
 	}
 	if after.occupancy.cpus > 0 {
@@ -135,15 +135,15 @@ func addTraffic(e *api.Evidence, before, after traffic) {
 	}
 }
 
-// addOthers adds what other programs used of the slot's CPUs and of the neighbours' CPUs.
+// addOthers adds the time that other programs used on the slot's CPUs and on the neighbours' CPUs.
 //
-// Kernel threads run in kernel mode only, and so does all work of the kernel for a program. A run cannot cause time of
-// others in user mode. That is counted in ticks: a run that leaves the CPU before each tick makes the count smaller, not
-// larger.
+// Kernel threads run in kernel mode only, and so does all work of the kernel for a program. So a run cannot cause
+// others' time in user mode. User time is counted in ticks: a run that leaves the CPU before each tick makes the count
+// smaller, not larger.
 func addOthers(e *api.Evidence, before, after Snapshot, f Facts) {
 	e.ForeignTime = foreign(before, after, f, e.StealTime)
 	if n, ok := before.ticks.user.growth(after.ticks.user); ok && e.ForeignTime != nil {
-		// The counts of user and nice time are both rounded, so the last tick may not be a whole one.
+		// The counts of user and nice time are both rounded, so the last tick may be incomplete.
 		e.ForeignUserTime = new(min(*e.ForeignTime, max(time.Duration(n-1)*tick-f.ownUser(), 0)))
 	}
 	if system, ok := before.late.others(after); ok && e.ForeignUserTime != nil {
@@ -154,7 +154,7 @@ func addOthers(e *api.Evidence, before, after Snapshot, f Facts) {
 	}
 }
 
-// ownUser is at least the run's time in user mode: all of its time where the kernel has no split.
+// ownUser returns at least the run's time in user mode: all of its time if the kernel does not split it.
 func (f Facts) ownUser() time.Duration {
 	if f.UserTime+f.SystemTime == 0 {
 		return f.CPUTime
@@ -162,7 +162,7 @@ func (f Facts) ownUser() time.Duration {
 	return f.UserTime
 }
 
-// ownSystem is at least the run's time in kernel mode.
+// ownSystem returns at least the run's time in kernel mode.
 func (f Facts) ownSystem() time.Duration {
 	if f.UserTime+f.SystemTime == 0 {
 		return f.CPUTime
@@ -170,11 +170,12 @@ func (f Facts) ownSystem() time.Duration {
 	return f.SystemTime
 }
 
-// neighbours is the time in user mode of programs other than judged's on the neighbours' CPUs.
+// neighbours returns the time in user mode of other programs than judged's on the neighbours' CPUs.
 //
-// The ticks in user mode are a sample: a contestant who makes an interactor work at each tick and sleep in between makes
-// it look busier than it is. So it is at most what the CPUs ran besides judged's work, which is measured. That includes
-// work of the kernel, which a contestant can cause, and alone is no witness either.
+// The ticks in user mode are a sample: a contestant who makes an interactor work at each tick and sleep in between
+// makes it look busier than it is. So the result is at most the time that the CPUs spent on other work than judged's,
+// which is measured. That time includes work of the kernel, which a contestant can cause, so it is not sufficient alone
+// either.
 func neighbours(before, after Snapshot) (time.Duration, bool) {
 	ticks, ok := before.neighbours.growth(after.neighbours)
 	ownUser, known := before.ownUser.growth(after.ownUser)
@@ -186,18 +187,18 @@ func neighbours(before, after Snapshot) (time.Duration, bool) {
 	return max(others, 0), ok && known
 }
 
-// NeighboursIdle reports whether less than one tick of other programs was counted on the neighbours' CPUs. It is true
-// without neighbours.
+// NeighboursIdle reports whether less than one tick of other programs was counted on the neighbours' CPUs. It returns
+// true if there are no neighbours.
 func NeighboursIdle(before, after Snapshot) bool {
 	busy, _ := neighbours(before, after)
 	return busy < tick
 }
 
-// foreign is the growth of the CPUs' run time minus that of the run, at least 0: the two clocks are read at slightly
-// different moments.
+// foreign returns the growth of the CPUs' run time minus that of the run, at least 0: the two clocks are read at
+// slightly different times.
 //
-// A cgroup's time excludes stolen time, on both sides of the subtraction. schedstat includes it, so the steal time that
-// /proc/stat shows is subtracted. The rest of less than a tick is counted as foreign, which it was.
+// The time of a cgroup excludes stolen time, on both sides of the subtraction. schedstat includes it, so the steal time
+// in /proc/stat is subtracted. The remainder of less than a tick counts as foreign, which is correct.
 func foreign(before, after Snapshot, f Facts, steal *time.Duration) *time.Duration {
 	grown, ok := before.busy.growth(after.busy)
 	if !ok {

@@ -9,12 +9,11 @@ import (
 	"judged/internal/api"
 )
 
-// Causes lists what disturbed a run, in the order of api.Causes. It is empty, not nil, for an undisturbed run. It
+// Causes returns what disturbed a run, in the order of api.Causes. It is empty, not nil, for an undisturbed run. It
 // does not consider whether the run was fast enough.
 //
-// Effects that the program has on itself are not causes. A program with more runnable threads than CPUs waits for
-// itself and preempts itself; one that sleeps often causes timer interrupts; threads on two CPUs interrupt each
-// other:
+// Effects of the program on itself are not causes. A program with more runnable threads than CPUs waits for itself and
+// preempts itself; one that sleeps often causes timer interrupts; threads on two CPUs interrupt each other:
 //
 //   - Waiting and preemption count only as far as others can have used the CPU in that time (elsewhere).
 //   - One timer interrupt is allowed per voluntary switch. On a nohz_full CPU the tick runs while the program has more
@@ -22,9 +21,9 @@ import (
 //   - Interrupts between CPUs, and migrations, count only on slots of one CPU.
 //   - Refaults count only if the run is known not to have reached its memory limit.
 //
-// Known gaps: where only RunDelay is known, a wait of the other threads alone is not seen, and without foreign time a
-// program that sleeps and has more threads than CPUs may count as disturbed by itself. A major fault on a file that the
-// program has mapped itself counts like any other.
+// Known gaps: if only RunDelay is known, a wait of other threads than the first is not detected, and without foreign
+// time a program that sleeps and has more threads than CPUs may count as disturbed by itself. A major fault on a file
+// that the program has mapped itself counts like any other.
 func Causes(e api.Evidence, f Facts, th Thresholds) []api.Cause {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	found := map[api.Cause]bool{
@@ -65,13 +64,13 @@ type judgement struct {
 	width float64
 }
 
-// slotTime is the wall time of all CPUs of the slot together.
+// slotTime returns the wall time of all CPUs of the slot together.
 func (j judgement) slotTime() time.Duration {
 	return time.Duration(j.width * float64(j.f.WallTime))
 }
 
-// elsewhere bounds the time that others can have used the slot's CPUs: what the run left of it and, where both are
-// measured, the sum of foreign and steal time.
+// elsewhere returns the most time that others can have used on the slot's CPUs: what the run left and, if both are
+// measured, at most the sum of foreign and steal time.
 func (j judgement) elsewhere() time.Duration {
 	left := max(j.slotTime()-j.f.CPUTime, 0)
 	if j.e.ForeignTime == nil || j.e.StealTime == nil {
@@ -80,7 +79,7 @@ func (j judgement) elsewhere() time.Duration {
 	return min(left, *j.e.ForeignTime+*j.e.StealTime)
 }
 
-// wait is the time that the run waited for others. It is unknown without the width of the slot.
+// wait returns the time that the run waited for others. It is unknown without the width of the slot.
 func (j judgement) wait() time.Duration {
 	if j.f.Width < 1 {
 		return 0
@@ -88,7 +87,7 @@ func (j judgement) wait() time.Duration {
 	return min(value(cmp.Or(j.e.Waited, j.e.RunDelay)), j.elsewhere())
 }
 
-// preemptions are the involuntary switches that others can have caused.
+// preemptions returns the number of involuntary switches that others can have caused.
 func (j judgement) preemptions() int64 {
 	if j.f.Width < 1 {
 		return 0
@@ -96,7 +95,7 @@ func (j judgement) preemptions() int64 {
 	return min(value(j.e.InvoluntarySwitches), int64(j.elsewhere()/max(j.th.PreemptionGap, 1)))
 }
 
-// interrupted checks device interrupts, the time in handlers, and machine checks, of which even one is not normal: MCE
+// interrupted checks device interrupts, the time in handlers, and machine checks, of which even one is abnormal: MCE
 // (exceptions), THR and DFR (the processor reports corrected and deferred errors).
 func (j judgement) interrupted() bool {
 	n := j.e.Interrupts
@@ -107,12 +106,12 @@ func (j judgement) interrupted() bool {
 		n["MCE"]+n["THR"]+n["DFR"] > 0
 }
 
-// handlers is the time in hard and soft interrupts.
+// handlers returns the time in hard and soft interrupts.
 func (j judgement) handlers() time.Duration {
 	return time.Duration(j.e.Interrupts[irqTicks]+j.e.Interrupts[softirqTicks]) * tick
 }
 
-// ticks are the timer interrupts that the program's own sleeps do not explain.
+// ticks returns the number of timer interrupts that the program's own sleeps do not explain.
 func (j judgement) ticks() int64 {
 	return j.e.Interrupts[timerRow] - value(j.e.VoluntarySwitches)
 }
@@ -135,7 +134,7 @@ func (j judgement) sharedWithItself() bool {
 	return j.e.RunDelay != nil && j.th.Wait.exceeded(*j.e.RunDelay-j.elsewhere(), j.f.CPUTime)
 }
 
-// ipis sums the interrupts between CPUs: x86 has names for them, arm64 a common prefix.
+// ipis returns the sum of the interrupts between CPUs: x86 has names for them, arm64 a common prefix.
 func (j judgement) ipis() int64 {
 	var sum int64
 	for name, n := range j.e.Interrupts {
@@ -161,8 +160,8 @@ func (j judgement) softirqs() int64 {
 	return j.e.Interrupts[softirqNet] + j.e.Interrupts[softirqBlock]
 }
 
-// frequencyOff is how far the frequency was from the planned one in either direction: a run on a CPU that is too fast
-// proves as little.
+// frequencyOff returns how far the frequency was from the planned one in either direction: a run on a CPU that is too
+// fast proves just as little.
 func (j judgement) frequencyOff() float64 {
 	if j.f.CPUTime < j.th.Frequency.MinCPU {
 		return 0
@@ -170,7 +169,8 @@ func (j judgement) frequencyOff() float64 {
 	return math.Abs(j.th.Frequency.off(j.e.FrequencyRatio))
 }
 
-// refaults are those that the run's memory limit did not cause. That is unknown if limit hits are not counted.
+// refaults returns the number of refaults that the run's memory limit did not cause. It is unknown if limit hits are
+// not counted.
 func (j judgement) refaults() int64 {
 	if j.e.LimitHits == nil || *j.e.LimitHits > 0 {
 		return 0
@@ -178,7 +178,7 @@ func (j judgement) refaults() int64 {
 	return value(j.e.Refaults)
 }
 
-// value is what was measured, 0 where it is unknown.
+// value returns what was measured, or 0 if it is unknown.
 func value[T ~int64 | ~float64](n *T) T {
 	if n == nil {
 		return 0

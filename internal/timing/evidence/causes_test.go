@@ -16,7 +16,7 @@ import (
 
 const ms = time.Millisecond
 
-// quiet is an undisturbed run of one second on one CPU, as it looks on bare metal at 250 Hz.
+// quiet returns an undisturbed run of one second on one CPU, as measured on bare metal at 250 Hz.
 func quiet() (api.Evidence, Facts) {
 	e := api.Evidence{
 		RunDelay:            new(300 * time.Microsecond),
@@ -171,14 +171,14 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// ofEvidence are the causes that this package can find, but for some.
+// ofEvidence returns the causes that this package can find, except for some.
 func ofEvidence(without ...api.Cause) []api.Cause {
 	return slices.DeleteFunc(api.Causes(), func(c api.Cause) bool {
 		return c == api.CauseCanary || c == api.CauseNeighbours || slices.Contains(without, c)
 	})
 }
 
-// The frequency is held against a plan, from both sides.
+// TestFrequency compares the frequency with a plan, in both directions.
 func TestFrequency(t *testing.T) {
 	for _, tt := range []struct {
 		ratio float64
@@ -202,7 +202,8 @@ func TestFrequency(t *testing.T) {
 	}
 }
 
-// A virtual machine is allowed what its hypervisor does to it, and not more.
+// TestThresholdsOfVirtualMachines checks that the thresholds of a virtual machine allow what its hypervisor does, and
+// no more.
 func TestThresholdsOfVirtualMachines(t *testing.T) {
 	e, f := quiet()
 	e.RunDelay, e.ForeignTime, f.CPUTime = new(3*ms), new(3*ms), 995*ms
@@ -219,7 +220,7 @@ func TestThresholdsOfVirtualMachines(t *testing.T) {
 	}
 }
 
-// TestDocListsCauses: the documentation of the package has every cause of api.Catalogue, in its order.
+// TestDocListsCauses checks that the documentation of the package lists every cause of api.Catalogue, in its order.
 func TestDocListsCauses(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -230,7 +231,7 @@ func TestDocListsCauses(t *testing.T) {
 	for _, row := range regexp.MustCompile(`(?m)^//\t(\w+) `).FindAllStringSubmatch(list, -1) {
 		got = append(got, api.Cause(row[1]))
 	}
-	// The reference kernels next to a run are package measure's.
+	// Package measure runs the reference kernels next to a run.
 	want := slices.DeleteFunc(api.Causes(), func(c api.Cause) bool { return c == api.CauseCanary })
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,21 +1,21 @@
 // Package evidence finds what disturbed a run. It reads the counters of the slot's CPUs before and after it (Reader,
-// Snapshot), subtracts the run itself (Between), names the causes (Causes), and bounds the time that the causes added
-// which no program can produce by itself (Explain).
+// Snapshot), subtracts the run itself (Between), names the causes (Causes), and computes the most time that causes
+// added which no program can produce by itself (Explain).
 //
 //	before := reader.Snapshot()      run the program       after := reader.Snapshot()
 //	                 \____________________ Between ____________________/
 //	                                          |
-//	                            job.Evidence -+- Causes  -> []job.Cause
-//	                                          +- Explain -> job.Explained
+//	                            api.Evidence -+- Causes  -> []api.Cause
+//	                                          +- Explain -> api.Explained
 //
-// The sources below, their parsers and the thresholds belong here. What the sandbox knows about the run itself does not:
-// it is passed in as Facts. Time limits do not either: if it depended on the limit whether a run counts as disturbed,
+// The package has the sources below, their parsers and the thresholds. Not here: what the sandbox knows about the run
+// itself, which is passed in as Facts, and time limits. If the limit affected whether a run counts as disturbed,
 // repeating disturbed runs would bias the verdict.
 //
-// The thresholds are static at first (DefaultThresholds). Reference kernels then show what is normal on a host
+// The thresholds are static at first (DefaultThresholds). Later they are learned from reference kernels on the host
 // (Thresholds.Learned).
 //
-// Every source is optional. What a missing source would show is absent from the evidence, never 0:
+// Every source is optional. The values of a missing source are absent from the evidence, never 0:
 //
 //	/proc/schedstat, cpuN, field 7      time that tasks ran on the CPU       foreign time, neighbours
 //	cpuacct.usage_percpu of the v1 root the same, where schedstat is missing  foreign time, neighbours
@@ -31,14 +31,14 @@
 //	perf, the core's own unit           the CPUs, without the kernel          instructions, cycles, misses
 //	/sys/fs/resctrl, mon_data           all users of the slot's L3            l3 traffic, remote, occupancy
 //
-// What the sandbox reads from the run's control group is in Facts: cpu.stat, cpu.pressure and irq.pressure, memory.stat
-// and memory.events (both on v2). It knows how long the run waited for others (Facts.Waited) on every kernel.
+// Facts has what the sandbox reads from the run's control group: cpu.stat, cpu.pressure and irq.pressure, memory.stat
+// and memory.events (both on v2). How long the run waited for others (Facts.Waited) is known on every kernel.
 //
-// job.Evidence.Interrupts holds the rows of /proc/interrupts under their upper-case names, and further counts under
+// api.Evidence.Interrupts holds the rows of /proc/interrupts under their upper-case names, and further counts under
 // lower-case names: "device" (numbered rows), "irq_ticks" and "softirq_ticks" (time in interrupt handlers, in ticks of
 // 10 ms), "softirq_net" and "softirq_block" (deferred work), "core_throttles" and "package_throttles".
 //
-// The causes and when a run has them (Thresholds has the figures, job.Catalogue the texts for people):
+// The causes and when a run has them (Thresholds has the figures, api.Catalogue the descriptions):
 //
 //	wait       the run was ready to run, as far as others can have used the CPU in that time
 //	foreign    time of other programs on the slot's CPUs, in user mode; in kernel mode of a run that reached a limit
@@ -55,12 +55,13 @@
 //	frequency  more than 0.3 % below or above the planned one
 //	smi        more than one a second
 //	swap       the host swapped
-//	refault    pages that were evicted for another reason than the run's limit were read again
+//	refault    pages were read again that were not evicted because of the run's limit
 //	remote     pages were moved between nodes, or over 1 % of the L3's traffic went to other nodes
-//	neighbours other CPUs of the slot's cache and memory domain ran programs that are not judged's
+//	neighbours other CPUs of the slot's cache and memory domain ran other programs than judged's
 //
-// The other members of the evidence are for information. Compaction for the run itself shows in the cost of its faults.
-// A deterministic program has the same instruction count in each run, so a different time comes from its surroundings.
+// The other members of the evidence are for information. Compaction for the run itself affects the cost of its faults.
+// A deterministic program has the same instruction count in each run, so a difference in time is caused by its
+// environment.
 //
 // Neighbours in the shared cache and on the memory bus lengthen CPU time and leave no trace in the run's own counters.
 // Without a performance monitoring unit or resctrl their busy time is the only evidence. Other guests on the same

@@ -10,7 +10,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// counter identifies what perf counts on the slot's CPUs.
+// counter identifies a perf counter of the slot's CPUs.
 type counter int
 
 const (
@@ -32,14 +32,14 @@ type event struct {
 	perf    linux.PerfEvent
 }
 
-// eventSources is where the kernel describes its performance monitoring units, one folder for each:
-// type, format/TERM ("config:0-7,32-35") and events/NAME ("event=0xc0,umask=0x01").
+// eventSources is the folder in which the kernel describes its performance monitoring units, each in a folder: type,
+// format/TERM ("config:0-7,32-35") and events/NAME ("event=0xc0,umask=0x01").
 const eventSources = "/sys/bus/event_source/devices/"
 
-// chooseEvents selects what to count on cpus, in groups that are read together. Events of the msr unit can be in a
-// group with software events, because both can always be scheduled; those of a core cannot.
+// chooseEvents selects the events to count on cpus, in groups that are read together. Events of the msr unit can be in
+// a group with software events, because both can always be scheduled; those of a core cannot.
 //
-// Two software events are left out. task-clock on a CPU is the wall clock. page-faults would make every fault of a run
+// Two software events are not used. task-clock on a CPU is the wall clock. page-faults would make every fault of a run
 // slower, and the run's own count is known.
 func chooseEvents(fs hostfs.FS, cpus cpuset.Set) [][]event {
 	var always []event
@@ -53,7 +53,7 @@ func chooseEvents(fs hostfs.FS, cpus cpuset.Set) [][]event {
 	return slices.DeleteFunc([][]event{always, core}, func(g []event) bool { return len(g) == 0 })
 }
 
-// named is a counter and the names that units have for it, in order of preference.
+// named is a counter with the names that units use for it, in order of preference.
 type named struct {
 	counter counter
 	names   []string
@@ -69,8 +69,8 @@ var wantedOfCore = []named{
 	{cacheMisses, []string{"cache-misses", "ll_cache_miss_rd"}},
 }
 
-// coreEvents returns those of the unit that counts instructions of these CPUs. A machine with two kinds of cores has a
-// unit for each, with a list of its CPUs.
+// coreEvents returns the events of the unit that counts the instructions of these CPUs. A machine with two kinds of
+// cores has a unit for each, with a list of its CPUs.
 func coreEvents(fs hostfs.FS, cpus cpuset.Set) []event {
 	units, err := fs.ReadDir(eventSources)
 	if err != nil {
@@ -94,7 +94,7 @@ func coreEvents(fs hostfs.FS, cpus cpuset.Set) []event {
 	return nil
 }
 
-// unit finds the wanted events among those of one unit.
+// unit returns the wanted events that a unit has.
 func unit(fs hostfs.FS, name string, wanted []named) []event {
 	dir := eventSources + name
 	kind, err := fs.ReadInt(dir + "/type")
@@ -121,7 +121,7 @@ func unit(fs hostfs.FS, name string, wanted []named) []event {
 }
 
 // encode puts the terms of an event, "event=0x2e,umask=0x41,edge", into the bits that their formats name. A term
-// without a value is 1. A term without a format is not ok.
+// without a value has the value 1. encode returns false for a term without a format.
 func encode(spec string, format func(term string) (string, error)) (config [3]uint64, ok bool) {
 	for term := range strings.SplitSeq(spec, ",") {
 		name, text, given := strings.Cut(strings.TrimSpace(term), "=")

@@ -11,7 +11,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// unitFiles are the folder of one performance monitoring unit.
+// unitFiles adds the files of a performance monitoring unit.
 func unitFiles(files map[string]string, name, kind string, more map[string]string) {
 	files[eventSources+name+"/type"] = kind + "\n"
 	for path, text := range more {

@@ -112,7 +112,7 @@ func TestExplain(t *testing.T) {
 
 func TestExplainDeviation(t *testing.T) {
 	var got api.Explained
-	for _, ratio := range []float64{0.2, 0, -0.2, 6} { // 6: as 0.35
+	for _, ratio := range []float64{0.2, 0, -0.2, 6} { // 6: same as 0.35
 		ExplainDeviation(&got, 1350*ms, ratio, DefaultThresholds(true))
 	}
 	want := api.Explained{CPUTime: 575 * ms, WallTime: 575 * ms, Causes: []api.Explanation{
@@ -123,7 +123,7 @@ func TestExplainDeviation(t *testing.T) {
 	}
 }
 
-// TestStealBelowThreshold: steal that is usual on the host explains nothing.
+// TestStealBelowThreshold checks that steal that is usual on the host explains nothing.
 func TestStealBelowThreshold(t *testing.T) {
 	th := DefaultThresholds(true)
 	th.StealTicks = 21
@@ -136,7 +136,7 @@ func TestStealBelowThreshold(t *testing.T) {
 	}
 }
 
-// TestFrequencyGain: only a CPU that is faster than planned saves time.
+// TestFrequencyGain checks that only a CPU that is faster than planned saves time.
 func TestFrequencyGain(t *testing.T) {
 	th := DefaultThresholds(false)
 	e := func(ratio float64) api.Evidence { return api.Evidence{FrequencyRatio: &ratio} }

@@ -11,8 +11,8 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// FuzzParsers holds every parser against arbitrary files. Those of the counters
-// are held against a few lines that say the same with package regexp.
+// FuzzParsers runs every parser on arbitrary files. It compares the parsers of counters with equivalent regular
+// expressions.
 func FuzzParsers(f *testing.F) {
 	for _, seed := range []string{schedstatText, interruptsText, arm64Text, "cpu1 1 2 3 4 5 6 7 8\nintr 1\n",
 		"cpu  1 2 3 4 5 6 7 8\ncpu3 1 2 3 4 5 6 7 8 9 0\ncpu1 9 9 9 9 9 9 9 9\n",
@@ -66,7 +66,7 @@ func duplicateRows(i interrupts) bool {
 
 var cpuPattern = regexp.MustCompile(`^cpu([0-9]{1,19})(?:[ \t](.*))?$`)
 
-// fieldByPattern sums the n-th field, counted from 1, of the lines of cpus.
+// fieldByPattern returns the sum of the n-th fields, counted from 1, of the lines of cpus.
 func fieldByPattern(text string, cpus cpuset.Set, n int) tally {
 	var sum tally
 	for line := range strings.SplitSeq(text, "\n") {
@@ -88,7 +88,7 @@ func fieldByPattern(text string, cpus cpuset.Set, n int) tally {
 	return sum
 }
 
-// pagesByPattern sums the lines of swapped pages.
+// pagesByPattern returns the sum of the lines of swapped pages.
 func pagesByPattern(b []byte) tally {
 	var sum tally
 	for line := range strings.SplitSeq(string(b), "\n") {
@@ -100,7 +100,7 @@ func pagesByPattern(b []byte) tally {
 	return sum
 }
 
-// ticksByPattern cuts the file where the CPUs end.
+// ticksByPattern parses the file up to the end of the lines for CPUs.
 func ticksByPattern(b []byte, cpus cpuset.Set) ticks {
 	head := regexp.MustCompile(`^(cpu[^\n]*(\n|$))*`).FindString(string(b))
 	user, nice := fieldByPattern(head, cpus, 1), fieldByPattern(head, cpus, 2)

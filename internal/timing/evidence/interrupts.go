@@ -9,16 +9,16 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// deviceRow is the name of the sum of the numbered rows.
+// deviceRow is the name for the sum of the numbered rows.
 const deviceRow = "device"
 
 // timerRow is the name of the local timer's row on x86. arm64 has a numbered row instead.
 const timerRow = "LOC"
 
-// backgroundFrom is the size of /proc/interrupts from which it is read in the background, during the run. [M] Reading
-// 2 KiB takes 60 µs, because the kernel visits every CPU for each line; the 1.5 MB of 128 CPUs and 1000 devices take
+// backgroundFrom is the size of /proc/interrupts from which it is read in the background, during the run. [M] Reading 2
+// KiB takes 60 µs, because the kernel visits every CPU for each line; the 1.5 MB of 128 CPUs and 1000 devices take
 // milliseconds. In the background, some early counts of the run are missed and a few after it are included, so small
-// files are read at once.
+// files are read immediately.
 const backgroundFrom = 16 << 10
 
 // interruptFile is /proc/interrupts. Only one goroutine reads it at a time.
@@ -31,17 +31,17 @@ type interruptFile struct {
 	buf     []byte
 	columns []bool
 	names   names
-	rows    int // in the last reading
+	rows    int // number of rows in the last reading
 }
 
-// reading is the content of the file, complete when done is closed.
+// reading is the content of the file. It is complete when done is closed.
 type reading struct {
 	done chan struct{}
 	interrupts
-	took time.Duration // in the background; other readings are part of Snapshot.took
+	took time.Duration // duration if read in the background; otherwise it is part of Snapshot.took
 }
 
-// finished is the channel of readings that were made at once.
+// finished is the closed channel of readings that are not in the background.
 var finished = closed()
 
 func closed() chan struct{} {
@@ -100,7 +100,7 @@ func (f *interruptFile) close() error {
 	return f.file.Close()
 }
 
-// wait returns the reading when it is complete.
+// wait waits for the reading and returns it.
 func (r *reading) wait() interrupts {
 	if r == nil {
 		return interrupts{}
@@ -138,8 +138,8 @@ func (n names) of(b []byte) string {
 // parseInterrupts sums the columns of cpus. columns and rows are buffers of the caller: rows is appended to, columns is
 // overwritten.
 //
-// The header lists the online CPUs, so the column of a CPU is not its number. A row with fewer numbers than the header,
-// such as ERR and MIS, is a count of the whole machine and is skipped.
+// The header lists the online CPUs, so the index of a column is not the number of its CPU. A row with fewer numbers
+// than the header, such as ERR and MIS, is a count for the whole machine and is skipped.
 func parseInterrupts(b []byte, cpus cpuset.Set, known names, columns []bool, rows []row) (interrupts, []bool) {
 	header, b := cutLine(b)
 	columns, found := pickColumns(header, cpus, columns[:0])
@@ -188,8 +188,8 @@ func pickColumns(header []byte, cpus cpuset.Set, columns []bool) ([]bool, int) {
 	return columns, found
 }
 
-// sumColumns adds the marked columns of a row and returns the text after the columns. A row with too few numbers is not
-// ok.
+// sumColumns adds the marked columns of a row and returns the text after the columns. It returns false for a row with
+// too few numbers.
 func sumColumns(b []byte, columns []bool) (sum uint32, rest []byte, ok bool) {
 	for _, mine := range columns {
 		var word []byte
@@ -205,7 +205,7 @@ func sumColumns(b []byte, columns []bool) (sum uint32, rest []byte, ok bool) {
 	return sum, b, true
 }
 
-// addTo adds to the row of that name, or appends it: big.LITTLE machines have an arch_timer row for each interrupt
+// addTo adds to the row with that name, or appends it: big.LITTLE machines have an arch_timer row for each interrupt
 // controller.
 func addTo(rows []row, name string, n uint32) []row {
 	for i := range rows {
@@ -217,8 +217,8 @@ func addTo(rows []row, name string, n uint32) []row {
 	return append(rows, row{name, n})
 }
 
-// growth returns by how much the rows grew, without those that did not; nil if unknown. A sum that decreased by less than
-// half of the range did not wrap around: the kernel removed a row.
+// growth returns by how much each row has grown, without rows that have not; it returns nil if unknown. A sum that
+// decreased by less than half of the range did not wrap around: the kernel removed a row.
 func (i interrupts) growth(after interrupts) map[string]int64 {
 	if i.cpus == 0 || i.cpus != after.cpus {
 		return nil
@@ -233,7 +233,7 @@ func (i interrupts) growth(after interrupts) map[string]int64 {
 	return grown
 }
 
-// at finds the row of a name, which nearly always has the same index.
+// at returns the row with a name, which nearly always has the same index.
 func (i interrupts) at(n int, name string) (uint32, bool) {
 	if n < len(i.rows) && i.rows[n].name == name {
 		return i.rows[n].count, true

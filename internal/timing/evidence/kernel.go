@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// kernelTimes are the run times of the kernel's threads by their pids, in nanoseconds.
+// kernelTimes are the run times of the kernel's threads in nanoseconds, by PID.
 type kernelTimes map[int]uint64
 
-// late is what was read when a run reached a limit first.
+// late is what was read when a run first reached a limit.
 type late struct {
 	system tally // ticks
 	kernel kernelTimes
 }
 
-// others bounds the time that programs used in kernel mode on the slot's CPUs since then, at most. Of the ticks in
-// kernel mode those of the kernel's threads are left out, all of them: where each ran is not known. The ticks in
-// interrupts are counted apart.
+// others returns the most time that programs used in kernel mode on the slot's CPUs since then. The ticks of all kernel
+// threads are excluded from those in kernel mode, because it is not known where each thread ran. The ticks in
+// interrupts are counted separately.
 func (l *late) others(after Snapshot) (time.Duration, bool) {
 	if l == nil || l.kernel == nil || after.kernel == nil {
 		return 0, false
@@ -26,21 +26,21 @@ func (l *late) others(after Snapshot) (time.Duration, bool) {
 	return max(time.Duration(n-1)*tick-l.kernel.growth(after.kernel), 0), ok
 }
 
-// growth is what all threads have run since. One that was not there before is new.
+// growth returns how long all threads have run since before. A thread that is missing in before is new.
 func (k kernelTimes) growth(after kernelTimes) time.Duration {
 	var sum time.Duration
 	for pid, ran := range after {
 		if before := k[pid]; ran >= before {
 			sum += time.Duration(ran - before)
 		} else {
-			sum += time.Duration(ran) // another thread with the same pid
+			sum += time.Duration(ran) // another thread with the same PID
 		}
 	}
 	return sum
 }
 
-// kernelThreads reads the run times of all of the kernel's threads: about 10 µs for each, so it is read only when a run
-// reaches a limit while others have the CPUs. It is nil where they are not visible, as in a container, and without
+// kernelThreads reads the run times of all kernel threads. Each takes about 10 µs, so it is called only if a run
+// reaches a limit while others use the CPUs. It returns nil if they are not visible, as in a container, and without
 // CONFIG_PROC_CHILDREN.
 func (r *Reader) kernelThreads() kernelTimes {
 	const daemon = "/proc/2/"

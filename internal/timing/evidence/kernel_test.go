@@ -9,10 +9,10 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// kernelHost is a host on whose CPU 1 a run of 1 s reaches its limit of 0.4 s: until then, and after it, others used 100
+// kernelHost is a host on whose CPU 1 a run of 1 s reaches its limit of 0.4 s. Before and after that, others used 100
 // and 500 ms, in ticks of user and of system time that the tests choose.
 type kernelHost struct {
-	user, system int           // ticks after the limit, of the run and of others
+	user, system int           // ticks of the run and of others after the limit
 	threads      time.Duration // time of the kernel's threads after the limit
 	comm         string
 	facts        Facts
@@ -38,7 +38,7 @@ func (k kernelHost) foreignSystem(t *testing.T) *time.Duration {
 	h.write(map[string]string{
 		"/proc/stat": stat(1030+k.user, 1020+k.system, 9), "/proc/schedstat": busy(1500 * ms),
 		"/proc/10/schedstat": fmt.Sprintf("%d 0 0\n", 1000+k.threads/2),
-		"/proc/12/schedstat": fmt.Sprintf("%d 0 0\n", k.threads/2), // a new one
+		"/proc/12/schedstat": fmt.Sprintf("%d 0 0\n", k.threads/2), // a new thread
 	})
 	inFlight := Between(before, r.GlanceAtLimit(&before), k.facts).ForeignSystemTime
 	final := Between(before, r.SnapshotAfter(before), k.facts).ForeignSystemTime
@@ -48,19 +48,20 @@ func (k kernelHost) foreignSystem(t *testing.T) *time.Duration {
 	return final
 }
 
-// TestForeignSystemTime: of the time in kernel mode that was not the run's only that of programs is other people's.
+// TestForeignSystemTime checks that of the time in kernel mode that was not the run's, only the time of programs counts
+// as foreign.
 func TestForeignSystemTime(t *testing.T) {
 	run := Facts{CPUTime: 500 * ms, UserTime: 450 * ms, SystemTime: 50 * ms, WallTime: time.Second, Width: 1}
 	unsplit := Facts{CPUTime: 500 * ms, WallTime: time.Second, Width: 1}
 	for _, tt := range []struct {
 		name string
 		host kernelHost
-		want time.Duration // 0 is unknown or none
+		want time.Duration // 0 means unknown or none
 	}{
-		{"a program", kernelHost{40, 60, 0, "kthreadd", run}, 540 * ms}, // 600 less a tick and the run's own
+		{"a program", kernelHost{40, 60, 0, "kthreadd", run}, 540 * ms}, // 600 minus a tick and the run's own
 		{"a program and the kernel", kernelHost{40, 60, 200 * ms, "kthreadd", run}, 340 * ms},
 		{"the kernel, for the run", kernelHost{40, 60, 600 * ms, "kthreadd", run}, 0},
-		{"no more than others had", kernelHost{90, 160, 0, "kthreadd", run}, 260 * ms}, // 1 s less 740 in user mode
+		{"no more than others had", kernelHost{90, 160, 0, "kthreadd", run}, 260 * ms}, // 1 s minus 740 in user mode
 		{"a run without a split of its time", kernelHost{40, 60, 0, "kthreadd", unsplit}, 90 * ms},
 		{"threads of the kernel are not visible", kernelHost{40, 60, 0, "sh", run}, 0},
 	} {
@@ -72,8 +73,8 @@ func TestForeignSystemTime(t *testing.T) {
 	}
 }
 
-// TestForeignUserTimeWithoutASplit: where the kernel does not say how much of the run's time was in user mode, all of it
-// may have been, and none of it is taken for that of others.
+// TestForeignUserTimeWithoutASplit checks that if the kernel does not report how much of the run's time was in user
+// mode, all of it is assumed to be, so none counts as foreign.
 func TestForeignUserTimeWithoutASplit(t *testing.T) {
 	before := Snapshot{source: cpuacct, busy: tally{0, 1}, ticks: ticks{user: tally{0, 2}}}
 	after := Snapshot{source: cpuacct, busy: tally{uint64(900 * ms), 1}, ticks: ticks{user: tally{51, 2}}}
@@ -83,7 +84,7 @@ func TestForeignUserTimeWithoutASplit(t *testing.T) {
 	}
 }
 
-// TestLiveKernelThreads: the threads of the running kernel are read where it shows them.
+// TestLiveKernelThreads checks that the threads of the running kernel are read if they are visible.
 func TestLiveKernelThreads(t *testing.T) {
 	fs := hostfs.New("/")
 	r, err := NewReader(fs, cpuset.New(0), nil, nil)

@@ -20,20 +20,20 @@ const (
 	// value.
 	LearnFrom   = 100
 	learnedPart = 0.99
-	// A kernel takes a twentieth of a second, so its 99th percentile is no measure for a rate over ten seconds. The
-	// rule of thumb for involuntary switches, three times the usual rate, is used for all rates. [E]
+	// A kernel takes a twentieth of a second, so its 99th percentile cannot measure a rate over ten seconds. The rule
+	// of thumb for involuntary switches, three times the usual rate, is used for all rates. [E]
 	rateSlack = 3
 )
 
-// Learned returns the thresholds with those raised that undisturbed reference kernels exceed, because every host has its
-// own normal level. None becomes stricter. Pass the observations whose time was within the guard band of its baseline;
-// observations selected by their causes never exceed a threshold, so nothing could be learned from them.
+// Learned returns the thresholds after raising those that undisturbed reference kernels exceed, because every host has
+// its own normal level. None becomes stricter. Pass the observations whose time was within the guard band of its
+// baseline; observations selected by their causes never exceed a threshold, so nothing could be learned from them.
 //
-// Call it on the static thresholds with recent observations: on its own result the thresholds could only grow. With fewer
-// than 100 observations nothing changes.
+// Call it on the static thresholds with recent observations: on its own result the thresholds could only grow. With
+// fewer than 100 observations, nothing changes.
 //
-// Floors (Share.Floor, Count.Base, StealTicks) become the 99th percentile, rates three times the mean rate. TickRate does
-// not change: it is a property of the kernel.
+// Floors (Share.Floor, Count.Base, StealTicks) become the 99th percentile, rates three times the mean rate. TickRate
+// does not change: it is a property of the kernel.
 func (th Thresholds) Learned(canaries []Observation) Thresholds {
 	if len(canaries) < LearnFrom {
 		return th
@@ -72,13 +72,14 @@ func (th Thresholds) Learned(canaries []Observation) Thresholds {
 
 const (
 	neighboursFrom = 20
-	// A smaller cost cannot be distinguished from the noise of the kernels. With a larger one nearly every verdict would
-	// be explained away: the host is not fit for judging.
+	// A smaller cost cannot be distinguished from the noise of the kernels. With a larger one, nearly every verdict
+	// would be explained away: the host is not fit for judging.
 	leastNeighbours, mostNeighbours = 0.02, 0.5
 )
 
-// WithNeighbours returns the thresholds with the cost of busy neighbours learned from reference kernels in memory: longer
-// holds by which ratio each took longer than usual while neighbours were busy. With fewer than 20 nothing changes.
+// WithNeighbours returns the thresholds with the cost of busy neighbours learned from reference kernels in memory:
+// longer contains the ratio by which each took longer than usual while neighbours were busy. With fewer than 20 values,
+// nothing changes.
 func (th Thresholds) WithNeighbours(longer []float64) Thresholds {
 	if len(longer) >= neighboursFrom {
 		th.Neighbours.Cost = min(max(stats.Quantile(longer, 0.95), leastNeighbours), mostNeighbours)
@@ -105,7 +106,7 @@ func (t Count) learned(js []judgement, n func(judgement) int64, of func(judgemen
 }
 
 // learned computes the cost of a fault from all observations together: system time is sampled in ticks, which may be
-// longer than the faults of one kernel take. It needs LearnFrom times the faults from which a run is checked.
+// longer than the faults of one kernel take. It needs LearnFrom times as many faults as the check of a run.
 func (t FaultCost) learned(js []judgement) FaultCost {
 	var faults int64
 	var system time.Duration
@@ -122,7 +123,7 @@ func (t FaultCost) learned(js []judgement) FaultCost {
 	return t
 }
 
-// learned takes an unknown planned frequency from the median, and the slack from the 99th percentile of the deviations.
+// learned sets an unknown planned frequency to the median, and the slack to the 99th percentile of the deviations.
 func (t Frequency) learned(js []judgement) Frequency {
 	var ratios, off []float64
 	for _, j := range js {
@@ -153,7 +154,7 @@ func (t Volume) learned(js []judgement) Volume {
 	return t
 }
 
-// usual is the 99th percentile.
+// usual returns the 99th percentile of an amount.
 func usual[T ~int64](js []judgement, amount func(judgement) T) T {
 	all := make([]T, len(js))
 	for i, j := range js {
@@ -170,8 +171,8 @@ func total[T ~int64](js []judgement, amount func(judgement) T) T {
 	return sum
 }
 
-// foreign is the time of other programs on the slot's CPUs, where that is known without that of the kernel, which may be
-// work for the run.
+// foreign returns the time of other programs on the slot's CPUs, without kernel time if it is known separately, because
+// that may be work for the run.
 func (j judgement) foreign() time.Duration {
 	if j.e.ForeignUserTime != nil {
 		return *j.e.ForeignUserTime + value(j.e.ForeignSystemTime)
@@ -186,7 +187,7 @@ func (j judgement) stealTicks() int64 {
 	return int64(*j.e.StealTime / tick)
 }
 
-// nohzTicks is 0 where the tick runs anyway.
+// nohzTicks returns the number of timer interrupts on a nohz_full CPU, or 0 if the tick runs anyway.
 func (j judgement) nohzTicks() int64 {
 	if !j.f.NohzFull || j.sharedWithItself() {
 		return 0

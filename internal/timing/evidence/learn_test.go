@@ -12,7 +12,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// canaries are so many undisturbed runs of 50 ms, changed one by one.
+// canaries returns n undisturbed runs of 50 ms, each modified by change.
 func canaries(n int, change func(i int, o *Observation)) []Observation {
 	all := make([]Observation, n)
 	for i := range all {
@@ -108,7 +108,7 @@ func TestLearned(t *testing.T) {
 			case i == 4:
 				o.Evidence.FrequencyRatio = nil
 			}
-		}), func(th *Thresholds) {}}, // 98 are too few to know
+		}), func(th *Thresholds) {}}, // 98 are too few
 		{"a plan for the frequency, from enough", canaries(100, func(i int, o *Observation) {
 			o.Evidence.FrequencyRatio = new(1.25)
 			if i < 2 {
@@ -116,7 +116,7 @@ func TestLearned(t *testing.T) {
 			}
 		}), func(th *Thresholds) { th.Frequency.Plan, th.Frequency.Slack = 1.25, 0.25/1.25 }},
 		{"slow faults", canaries(200, func(i int, o *Observation) {
-			if i%2 == 0 { // half of the canaries make faults
+			if i%2 == 0 { // half of the canaries cause faults
 				o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(5000)), 20*ms
 			}
 		}), func(th *Thresholds) { th.FaultCost.Above = 12 * time.Microsecond }},
@@ -143,7 +143,8 @@ func TestLearned(t *testing.T) {
 	}
 }
 
-// A plan that the host knows is not replaced by what canaries had: they only show how far off is usual.
+// TestLearnedKeepsThePlan checks that a plan that the host knows is not replaced by the frequency of canaries: they
+// only show the usual deviation.
 func TestLearnedKeepsThePlan(t *testing.T) {
 	th := DefaultThresholds(false)
 	th.Frequency.Plan = 1
@@ -153,8 +154,8 @@ func TestLearnedKeepsThePlan(t *testing.T) {
 	}
 }
 
-// TestLearnedForgivesThem: under what was learned from canaries hardly one of them is disturbed; under
-// the static thresholds all were.
+// TestLearnedForgivesThem checks that with thresholds learned from canaries, hardly any of them is disturbed, whereas
+// with the static thresholds all are.
 func TestLearnedForgivesThem(t *testing.T) {
 	all := canaries(300, func(i int, o *Observation) {
 		o.Facts.WallTime, o.Evidence.ForeignTime, o.Evidence.RunDelay = 60*ms, new(time.Duration(2+i%7)*ms),

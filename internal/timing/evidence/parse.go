@@ -6,8 +6,8 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// The parsers take a whole file as the kernel wrote it. They skip what they do not understand: a counter that cannot be
-// read is absent, never zero. They return how many CPUs they summed over, so that a CPU that went offline between two
+// The parsers take a whole file as the kernel wrote it. They skip what they do not recognize: a counter that cannot be
+// read is absent, never zero. They return how many CPUs they summed over, so that a CPU that goes offline between two
 // snapshots is noticed.
 
 // tally is a counter summed over CPUs. Without CPUs it is absent.
@@ -16,7 +16,7 @@ type tally struct {
 	cpus int
 }
 
-// addField adds the n-th word of b, where it is a number.
+// addField adds the n-th word of b if it is a number.
 func (t *tally) addField(b []byte, n int) {
 	if v, ok := field(b, n); ok {
 		t.sum += v
@@ -24,7 +24,7 @@ func (t *tally) addField(b []byte, n int) {
 	}
 }
 
-// growth is by how much the counter grew, and whether that is known.
+// growth returns by how much the counter has grown, and whether that is known.
 func (t tally) growth(after tally) (int64, bool) {
 	if t.cpus == 0 || t.cpus != after.cpus || after.sum < t.sum {
 		return 0, false
@@ -32,9 +32,9 @@ func (t tally) growth(after tally) (int64, bool) {
 	return int64(after.sum - t.sum), true
 }
 
-// parseSchedstat sums the time that tasks ran on the CPUs, in nanoseconds: field 7 of the cpuN lines
-// of /proc/schedstat (versions 15 to 17 agree on it; it counts with sched_schedstats=0 too). The
-// kernel adds to it when a task leaves the CPU, by the run queue's clock, steal included.
+// parseSchedstat returns the time that tasks ran on the CPUs, in nanoseconds: the sum of field 7 of the cpuN lines of
+// /proc/schedstat (the same in versions 15 to 17; it also counts with sched_schedstats=0). The kernel adds to it when a
+// task leaves the CPU, by the run queue's clock, steal included.
 func parseSchedstat(b []byte, cpus cpuset.Set) tally {
 	const busy = 7
 	var t tally
@@ -50,8 +50,8 @@ func parseSchedstat(b []byte, cpus cpuset.Set) tally {
 	return t
 }
 
-// parseUsagePercpu sums the run time at the given positions of cpuacct.usage_percpu, in nanoseconds.
-// The file has one number for every possible CPU, in their order and without their names.
+// parseUsagePercpu returns the sum of the run time at the given positions of cpuacct.usage_percpu, in nanoseconds. The
+// file has one number for every possible CPU, in order and without names.
 func parseUsagePercpu(b []byte, positions []int) tally {
 	var t tally
 	for _, p := range positions {
@@ -60,13 +60,12 @@ func parseUsagePercpu(b []byte, positions []int) tally {
 	return t
 }
 
-// ticks are parts of a CPU's time in /proc/stat. They are in USER_HZ,
-// which is 100 a second on every architecture that judged runs on, whatever CONFIG_HZ is; AT_CLKTCK of the auxiliary
-// vector is the same.
+// ticks are parts of a CPU's time in /proc/stat, in USER_HZ. That is 100 per second on every architecture that judged
+// runs on, whatever CONFIG_HZ is; AT_CLKTCK of the auxiliary vector is the same.
 type ticks struct{ user, system, irq, softirq, steal tally }
 
-// parseStat reads /proc/stat: "cpuN user nice system idle iowait irq softirq steal …".
-// user includes nice, and guests of this host.
+// parseStat parses /proc/stat: "cpuN user nice system idle iowait irq softirq steal …". user includes nice, and guests
+// of this host.
 func parseStat(b []byte, cpus cpuset.Set) ticks {
 	const user, nice, system, irq, softirq, steal = 0, 1, 2, 5, 6, 7
 	var t ticks
@@ -74,7 +73,7 @@ func parseStat(b []byte, cpus cpuset.Set) ticks {
 		var line []byte
 		line, b = cutLine(b)
 		if !bytes.HasPrefix(line, []byte("cpu")) {
-			break // the CPUs come first, then the long line of interrupts
+			break // the lines of CPUs come first, then the long line of interrupts
 		}
 		id, rest, ok := cpuLine(line)
 		if !ok || !cpus.Contains(id) {
@@ -90,11 +89,12 @@ func parseStat(b []byte, cpus cpuset.Set) ticks {
 	return t
 }
 
-// softirqs count deferred work of devices on the CPUs. A run causes none: it has no network, and its files are in memory.
+// softirqs counts deferred work of devices on the CPUs. A run causes none: it has no network, and its files are in
+// memory.
 type softirqs struct{ net, block tally }
 
-// parseSoftirqs reads /proc/softirqs, a table like that of the interrupts but of all CPUs that are
-// possible. columns is scratch space.
+// parseSoftirqs parses /proc/softirqs, a table like that of the interrupts, but with all possible CPUs. columns is
+// scratch space.
 func parseSoftirqs(b []byte, cpus cpuset.Set, columns []bool) (softirqs, []bool) {
 	header, b := cutLine(b)
 	columns, found := pickColumns(header, cpus, columns[:0])
@@ -115,7 +115,7 @@ func parseSoftirqs(b []byte, cpus cpuset.Set, columns []bool) (softirqs, []bool)
 		default:
 			continue
 		}
-		// The counts have 32 bits and wrap around; a sum that decreased is a tally without growth.
+		// The counts have 32 bits and wrap around; the growth of a sum that has decreased is unknown.
 		if sum, _, ok := sumColumns(counts, columns); ok {
 			to.sum += uint64(sum)
 			to.cpus += found
@@ -127,7 +127,7 @@ func parseSoftirqs(b []byte, cpus cpuset.Set, columns []bool) (softirqs, []bool)
 // vm counts pages that the host swapped in and out, and allocations that waited for compaction.
 type vm struct{ swapped, stalls tally }
 
-// parseVM reads the lines "name count" of /proc/vmstat.
+// parseVM parses the lines "name count" of /proc/vmstat.
 func parseVM(b []byte) vm {
 	var v vm
 	for len(b) > 0 {
@@ -144,7 +144,7 @@ func parseVM(b []byte) vm {
 	return v
 }
 
-// known is a count, nil if it is unknown.
+// known returns a pointer to a count, or nil if it is unknown.
 func known(n int64, ok bool) *int64 {
 	if !ok {
 		return nil
@@ -160,7 +160,7 @@ func cutLine(b []byte) (line, rest []byte) {
 	return b, nil
 }
 
-// cpuLine cuts "cpuN" off a line. The line of the total, "cpu", is not ok.
+// cpuLine cuts "cpuN" off a line. It returns false for the line of the total, "cpu".
 func cpuLine(line []byte) (id int, rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(line, []byte("cpu"))
 	if !ok {
@@ -177,7 +177,7 @@ func cpuLine(line []byte) (id int, rest []byte, ok bool) {
 // maxCPU is the largest CPU number: CONFIG_NR_CPUS is at most 8192.
 const maxCPU = 8191
 
-// field is the n-th word, counted from 0, as a number.
+// field returns the n-th word, counted from 0, as a number.
 func field(b []byte, n int) (uint64, bool) {
 	var word []byte
 	for range n + 1 {
@@ -204,9 +204,9 @@ func cutWord(b []byte) (word, rest []byte) {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
-// number parses decimal digits only, without allocating.
+// number parses decimal digits without allocating.
 func number(b []byte) (uint64, bool) {
-	if len(b) == 0 || len(b) > 19 { // 19 digits always fit; nothing the kernel counts here has 20
+	if len(b) == 0 || len(b) > 19 { // 19 digits always fit; no kernel counter used here has 20
 		return 0, false
 	}
 	var n uint64

@@ -82,7 +82,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// CPU 1 is offline: its column is gone, and that of CPU 2 stands second.
+// CPU 1 is offline: its column is missing, and that of CPU 2 is the second.
 const interruptsText = `           CPU0       CPU2       CPU3
   0:         45          1          2  IR-IO-APIC    2-edge      timer
  36:          0      73779          5  PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
@@ -131,8 +131,8 @@ func TestParseInterrupts(t *testing.T) {
 	}
 }
 
-// bigInterrupts is the file of a machine with that many CPUs and devices, in which every device
-// interrupted every CPU once for each of its number.
+// bigInterrupts returns the file of a machine with the given number of CPUs and devices. Device n has interrupted every
+// CPU n times.
 func bigInterrupts(cpus, devices int) string {
 	var b strings.Builder
 	line := func(label string, cell func(cpu int) string, rest string) {

@@ -10,10 +10,9 @@ import (
 )
 
 // perf keeps counters of the kernel open, one set for the slot's CPUs and not one for each run: opening one patches the
-// kernel's code and interrupts every CPU (36 to 65 µs). While one is open, opening others of its kind does not do that
-// either.
+// kernel's code and interrupts every CPU (36 to 65 µs). While one is open, opening others of its kind does not.
 //
-// A read interrupts the CPU, so there is one read for each group, before and after the run.
+// A read interrupts the CPU, so there is one read per group, before and after the run.
 type perf struct{ groups []perfGroup }
 
 // perfGroup is a group of counters of one CPU that are read together, through the first file.
@@ -54,7 +53,7 @@ func openGroup(events []event, cpu int) perfGroup {
 	return g
 }
 
-// read sums the counters, using buf.
+// read returns the sums of the counters. It uses buf as scratch space.
 func (p perf) read(buf []byte) totals {
 	var t totals
 	for _, g := range p.groups {
@@ -66,7 +65,7 @@ func (p perf) read(buf []byte) totals {
 	return t
 }
 
-// add adds one group as read(2) returns it: the number of counters, then each of them.
+// add adds one group in the format of read(2): the number of counters, then each of them.
 func (t *totals) add(b []byte, names []counter) {
 	if len(b) != 8*(1+len(names)) || binary.NativeEndian.Uint64(b) != uint64(len(names)) {
 		return
@@ -77,7 +76,7 @@ func (t *totals) add(b []byte, names []counter) {
 	}
 }
 
-// growth is by how much one counter grew, or nil.
+// growth returns by how much one counter has grown, or nil.
 func (t *totals) growth(after *totals, c counter) *int64 {
 	return known(t[c].growth(after[c]))
 }

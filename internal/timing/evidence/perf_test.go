@@ -16,7 +16,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// words are a group as read(2) gives it.
+// words returns a group in the format of read(2).
 func words(all ...uint64) []byte {
 	var b []byte
 	for _, w := range all {
@@ -62,8 +62,8 @@ func TestEvidenceOfCounters(t *testing.T) {
 	}
 }
 
-// The events of the running kernel are opened and count, or the kernel has refused them: the reader
-// must have what can be had. Context switches of all CPUs grow when this test makes some.
+// TestLivePerf checks that the events of the running kernel are opened and count, or that the kernel refuses them.
+// Context switches of all CPUs grow when this test causes some.
 func TestLivePerf(t *testing.T) {
 	fs := hostfs.New("/")
 	online, err := fs.Read("/sys/devices/system/cpu/online")

@@ -9,7 +9,7 @@ import (
 )
 
 // openQuotas opens cpu.stat of this process's cgroups and of their parents. A quota there, such as that of a container,
-// throttles runs as it throttles judged.
+// throttles runs like judged itself.
 func openQuotas(fs hostfs.FS) []*os.File {
 	groups, err1 := fs.ReadFile("/proc/self/cgroup")
 	mounts, err2 := fs.ReadFile("/proc/mounts")
@@ -28,8 +28,8 @@ func openQuotas(fs hostfs.FS) []*os.File {
 	return files
 }
 
-// throttled sums the time in nanoseconds for which quotas throttled each group. Time for which a group and its parent were
-// both throttled counts twice: the sum is an upper bound.
+// throttled returns the sum of the times in nanoseconds for which quotas throttled each group. Time for which a group
+// and its parent were both throttled counts twice, so the sum is an upper bound.
 func (r *Reader) throttled() tally {
 	var t tally
 	for _, f := range r.quotas {

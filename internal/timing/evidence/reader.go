@@ -22,7 +22,7 @@ type Reader struct {
 	busy       busySource
 	busyFile   *os.File // nil without a source of run time
 	positions  []int    // of cpus in cpuacct.usage_percpu
-	besides    []int    // of neighbours there
+	besides    []int    // positions of neighbours there
 	stat       *os.File
 	softirqs   *os.File
 	vmstat     *os.File // nil on a host without swap
@@ -52,27 +52,27 @@ type Snapshot struct {
 	busy            tally // nanoseconds
 	ticks           ticks
 	neighbours      tally       // user ticks of the neighbours
-	neighboursBusy  tally       // their run time in nanoseconds, as busy
+	neighboursBusy  tally       // run time of the neighbours in nanoseconds, like busy
 	own             tally       // CPU time of judged on the neighbours, nanoseconds
-	ownUser         tally       // of it, in user mode
+	ownUser         tally       // the part of own in user mode
 	kernel          kernelTimes // nil if not read
-	late            *late       // of GlanceAtLimit; nil until then
+	late            *late       // set by GlanceAtLimit; nil until then
 	throttled       tally       // nanoseconds
 	softirqs        softirqs
 	vm              vm
-	cores, packages tally // how often the processor was throttled because of heat
+	cores, packages tally // number of times that the processor was throttled because of heat
 	traffic         traffic
 	perf            totals
 	interrupts      *reading
 	took            time.Duration
 }
 
-// OwnTime returns the CPU time that judged's own work has taken so far on the neighbours of a slot, and its part in user
-// mode: this process and its programs of the jury, compilers and whatever else it starts there.
+// OwnTime returns the CPU time that judged's own work has used so far on the neighbours of a slot, and its part in user
+// mode: this process, its programs of the jury, compilers and everything else that it starts there.
 type OwnTime func() (total, user time.Duration, err error)
 
-// NewReader opens the sources of this host and leaves out those that are missing or unreadable. The only error is an
-// empty set of CPUs. neighbours are the CPUs that share a cache or a NUMA node with the slot; own is what judged does
+// NewReader opens the sources of this host, except for those that are missing or unreadable. It fails only for an empty
+// set of CPUs. neighbours are the CPUs that share a cache or a NUMA node with the slot; own returns what judged uses
 // there.
 func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set, own OwnTime) (*Reader, error) {
 	if len(cpus) == 0 {
@@ -99,7 +99,7 @@ func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set, own OwnTime) (*Reader,
 	return r, nil
 }
 
-// openBusy prefers schedstat, which is the same file with cgroup v1 and v2. cgroup v2 has no count per CPU.
+// openBusy prefers schedstat, which is the same file with cgroup v1 and v2. cgroup v2 has no per-CPU count.
 func (r *Reader) openBusy(fs hostfs.FS) {
 	if f := open(fs, "/proc/schedstat"); f != nil {
 		r.busy, r.busyFile = schedstat, f
@@ -119,7 +119,7 @@ func (r *Reader) openBusy(fs hostfs.FS) {
 	}
 }
 
-// Close closes the files. A Snapshot after it is empty.
+// Close closes the files. A Snapshot after Close is empty.
 func (r *Reader) Close() error {
 	errs := []error{r.perf.close(), r.interrupts.close()}
 	for _, f := range r.files() {
@@ -137,10 +137,10 @@ func (r *Reader) files() []*os.File {
 	return slices.DeleteFunc(all, func(f *os.File) bool { return f == nil })
 }
 
-// Snapshot reads all counters, one after the other. Call it right before the run starts and right after it was
-// reaped: all time on the CPUs in between that is not the run's counts as foreign.
+// Snapshot reads all counters, one after the other. Call it right before the run starts and right after it was reaped:
+// all time on the CPUs in between that is not the run's counts as foreign.
 //
-// The order: first the counters whose reading interrupts the CPUs, last the CPUs' run time.
+// The order is: first the counters whose reading interrupts the CPUs, last the CPUs' run time.
 func (r *Reader) Snapshot() Snapshot {
 	begin := time.Now()
 	var s Snapshot
@@ -168,8 +168,8 @@ func (r *Reader) Glance() Snapshot {
 	return s
 }
 
-// GlanceAtLimit is Glance and, once others have had the CPUs, the time of the kernel's threads since the first such call
-// after before. Only then is it known how much of the time in kernel mode was that of other programs.
+// GlanceAtLimit is like Glance and, if others have used the CPUs, also reads the time of the kernel's threads since the
+// first such call after before. Only then it is known how much of the time in kernel mode was that of other programs.
 func (r *Reader) GlanceAtLimit(before *Snapshot) Snapshot {
 	s := r.Glance()
 	if ran, ok := before.ticks.system.growth(s.ticks.system); before.late == nil && ok && ran > 0 {
@@ -181,7 +181,7 @@ func (r *Reader) GlanceAtLimit(before *Snapshot) Snapshot {
 	return s
 }
 
-// SnapshotAfter is the Snapshot of the end of a run with that one of its start.
+// SnapshotAfter returns the Snapshot at the end of a run that started with before.
 func (r *Reader) SnapshotAfter(before Snapshot) Snapshot {
 	s := r.Snapshot()
 	if before.late != nil {
@@ -211,7 +211,7 @@ func (r *Reader) readBusy(s *Snapshot) {
 	}
 }
 
-// read returns the whole file, valid until the next read, or nil.
+// read returns the content of the whole file, valid until the next read, or nil.
 func (r *Reader) read(f *os.File) []byte {
 	if f == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// host is a tree of files below a temporary root.
+// host is a tree of files in a temporary root.
 type host struct {
 	t    *testing.T
 	root string
@@ -93,7 +93,7 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 		NUMAMigrations: new(int64(6))})
 	want := api.Evidence{
 		ForeignTime:     new(80 * time.Millisecond), // 700 - 600 of the run - 20 stolen
-		ForeignUserTime: new(50 * ms),               // 650 - 590, but for a tick
+		ForeignUserTime: new(50 * ms),               // 650 - 590, minus a tick
 		StealTime:       new(20 * time.Millisecond),
 		ThrottledTime:   new(5 * ms), // 4 in one hierarchy and 1 in the other
 		NeighboursBusy:  new(0.2),    // 120 + 130 - 50 of judged, and less than 290 - 60
@@ -109,8 +109,8 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 	}
 }
 
-// On a v1 host positions matter: CPU 3 is the third possible one. The cgroup's clock leaves steal out
-// by itself.
+// TestSnapshotsOfCpuacct checks that positions matter on a v1 host: CPU 3 is the third possible one. The cgroup's clock
+// excludes steal.
 func TestSnapshotsOfCpuacct(t *testing.T) {
 	const usage = "/sys/fs/cgroup/cpu,cpuacct/cpuacct.usage_percpu"
 	h := newHost(t, map[string]string{
@@ -130,8 +130,8 @@ func TestSnapshotsOfCpuacct(t *testing.T) {
 	}
 }
 
-// A file longer than the first buffer is read to its end, and in the background: in the order in which
-// snapshots were taken, and before the files are closed.
+// TestSnapshotOfABigMachine checks that a file longer than the first buffer is read to its end and in the background,
+// in the order of the snapshots and before the files are closed.
 func TestSnapshotOfABigMachine(t *testing.T) {
 	h := newHost(t, map[string]string{"/proc/interrupts": bigInterrupts(128, 100)})
 	r := h.reader(127)
@@ -156,7 +156,7 @@ func TestSnapshotOfABigMachine(t *testing.T) {
 	}
 }
 
-// TestReadingsAreInOrder: what the second reading sees is not older than what the first one saw.
+// TestReadingsAreInOrder checks that the second reading is not older than the first one.
 func TestReadingsAreInOrder(t *testing.T) {
 	h := newHost(t, map[string]string{"/proc/interrupts": bigInterrupts(128, 100)})
 	r := h.reader(127)
@@ -212,8 +212,8 @@ func TestCloseEmptiesSnapshots(t *testing.T) {
 	}
 }
 
-// The files of the running kernel must be understood, whatever they are. What this test burns is
-// foreign, for the facts have no CPU time.
+// TestLiveMachineSeesForeignTime checks that the files of the running kernel are parsed, whatever they contain. The CPU
+// time that this test uses is foreign, because the facts have no CPU time.
 func TestLiveMachineSeesForeignTime(t *testing.T) {
 	online, err := hostfs.New("/").Read("/sys/devices/system/cpu/online")
 	if err != nil {

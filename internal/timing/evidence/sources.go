@@ -17,14 +17,14 @@ func open(fs hostfs.FS, path string) *os.File {
 	return f
 }
 
-// swapping reports whether the host can swap. Reading /proc/vmstat takes 20 µs, and more with each CPU whose counters the
-// kernel adds up, so hosts without swap save it.
+// swapping reports whether the host can swap. Reading /proc/vmstat takes 20 µs, and more with each CPU whose counters
+// the kernel adds up, so it is not read on hosts without swap.
 func swapping(fs hostfs.FS) bool {
 	swaps, err := fs.Read("/proc/swaps")
 	return err == nil && strings.Contains(swaps, "\n") // below the header
 }
 
-// cpuacctMount finds the v1 hierarchy that has cpuacct, alone or together with cpu.
+// cpuacctMount returns the v1 hierarchy that has cpuacct, alone or together with cpu.
 func cpuacctMount(fs hostfs.FS) (string, bool) {
 	mounts, err := fs.ReadFile("/proc/mounts")
 	if err != nil {

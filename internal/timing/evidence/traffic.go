@@ -46,7 +46,7 @@ func openMonitors(fs hostfs.FS, cpus cpuset.Set) monitors {
 	return m
 }
 
-// cachesOf lists the L3 caches by their numbers in resctrl.
+// cachesOf returns the numbers of the L3 caches in resctrl.
 func cachesOf(fs hostfs.FS, cpus cpuset.Set) []int64 {
 	var ids []int64
 	for _, cpu := range cpus {
@@ -60,8 +60,8 @@ func cachesOf(fs hostfs.FS, cpus cpuset.Set) []int64 {
 
 func (m monitors) files() []*os.File { return slices.Concat(m.total, m.local, m.occupancy) }
 
-// sumOf adds files that hold a single number. A monitor that has lost count reads "Unavailable" or "Error" and is left
-// out.
+// sumOf returns the sum of files that contain a single number. A monitor that has lost its count returns "Unavailable"
+// or "Error" and is skipped.
 func (r *Reader) sumOf(files []*os.File) tally {
 	var t tally
 	for _, f := range files {
