@@ -8,23 +8,23 @@ import (
 // Baseline describes the times of one workload on one healthy slot.
 type Baseline struct {
 	Center time.Duration `json:"center_ns"`   // median
-	Sigma  float64       `json:"sigma_ratio"` // standard deviation as a part of Center, by the MAD
-	Guard  float64       `json:"guard_ratio"` // half width of the guard band, as a part of Center
+	Sigma  float64       `json:"sigma_ratio"` // standard deviation as a fraction of Center, estimated from the MAD
+	Guard  float64       `json:"guard_ratio"` // half width of the guard band, as a fraction of Center
 }
 
 const (
-	// A core can vary less than clocks and counters resolve. Without a minimum the first different reading would be many
-	// sigma away.
+	// The times of a core can vary by less than the resolution of clocks and counters. Without a minimum, the first
+	// different reading would be many sigma away.
 	leastSigma = 0.001
 	// Shifts below half a percent change only verdicts for which the rule asks for more runs anyway.
 	leastGuard  = 0.005
 	guardSigmas = 3
-	guardTail   = 0.95 // quantile that the guard band covers with any distribution
+	guardTail   = 0.95 // quantile that the guard band covers for any distribution
 )
 
-// LearnBaseline computes a baseline from times. Median and MAD tolerate outliers as long as they are less than half of
-// the times. The guard band covers three sigma and 95 % of the times. With fewer than 50 times the error of Sigma is more
-// than a sixth; the quantile needs 93 times to be certain. Without times the baseline is zero, which means unknown.
+// LearnBaseline computes a baseline from times. Median and MAD tolerate outliers in less than half of the times. The
+// guard band covers three sigma and 95 % of the times. With fewer than 50 times, the error of Sigma is more than a
+// sixth; the quantile needs 93 times to be reliable. Without times the baseline is zero, which means unknown.
 func LearnBaseline(times []time.Duration) Baseline {
 	if len(times) == 0 {
 		return Baseline{}
@@ -40,12 +40,12 @@ func LearnBaseline(times []time.Duration) Baseline {
 // known reports whether there is a baseline.
 func (b Baseline) known() bool { return b.Center > 0 && b.Sigma > 0 }
 
-// Deviation is how much longer t is than the center, as a part of it.
+// Deviation returns how much longer t is than the center, as a fraction of it.
 func (b Baseline) Deviation(t time.Duration) float64 {
 	return float64(t)/float64(b.Center) - 1
 }
 
-// Beyond reports on which side of the guard band t is.
+// Beyond returns on which side of the guard band t is.
 func (b Baseline) Beyond(t time.Duration) Shift {
 	switch d := b.Deviation(t); {
 	case d > b.Guard:
@@ -56,8 +56,8 @@ func (b Baseline) Beyond(t time.Duration) Shift {
 	return NoShift
 }
 
-// standard is the distance of t from the center in standard deviations, in logarithms: twice as fast is as far away as
-// half as fast.
+// standard returns the distance of t from the center in standard deviations, in logarithms: twice as fast is as far
+// away as half as fast.
 func (b Baseline) standard(t time.Duration) float64 {
 	return math.Log(float64(max(t, 1))/float64(b.Center)) / b.Sigma
 }

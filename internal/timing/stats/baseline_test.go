@@ -38,8 +38,8 @@ func TestLearnBaseline(t *testing.T) {
 	}
 }
 
-// TestBaselineIsRobust: with a fifth of the times far off it is what the others
-// say. A mean would be 20 % off, and a standard deviation 40 %.
+// TestBaselineIsRobust checks that with a fifth of the times far off, the baseline is that of the others. A mean would
+// be 20 % off, and a standard deviation 40 %.
 func TestBaselineIsRobust(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 826))
 	var times []time.Duration

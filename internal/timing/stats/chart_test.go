@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// signaller steps through values and says when it signals.
+// signaller takes values one by one and returns when it signals.
 type signaller func(z float64) Shift
 
 func cusum(k, h float64) signaller {
@@ -25,9 +25,8 @@ func ewma(lambda, width float64) signaller {
 	}
 }
 
-// TestRunLengths holds the charts against the published mean numbers of normal
-// values until they signal, by simulation. What may differ is four standard
-// errors, and half a unit of the last published digit.
+// TestRunLengths compares the charts, by simulation, with the published mean numbers of normal values until they
+// signal. The tolerance is four standard errors plus half a unit of the last published digit.
 func TestRunLengths(t *testing.T) {
 	const charts = 4000
 	type published struct {
@@ -87,7 +86,7 @@ func runLength(r *rand.Rand, step signaller, shift float64) float64 {
 	}
 }
 
-// TestSignals compares with values computed by hand, and with the same mirrored.
+// TestSignals compares with values computed by hand, and with their mirror images.
 func TestSignals(t *testing.T) {
 	tests := []struct {
 		name   string

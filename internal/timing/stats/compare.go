@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// Comparison says how much longer the times of b are than those of a: the median of all differences between one of b and
-// one of a, and of all quotients. The intervals contain the true shift with Confidence. They assume that the times are
-// independent and that both distributions have the same shape, whatever it is.
+// Comparison is by how much the times of b are longer than those of a: the median of all differences between a time of
+// b and a time of a, and of all quotients. The intervals contain the true shift with Confidence. They assume that the
+// times are independent and that both distributions have the same shape, whatever it is.
 type Comparison struct {
 	Shift, ShiftLow, ShiftHigh time.Duration
 	Ratio, RatioLow, RatioHigh float64 // of b to a; zero if a time of a is not positive
-	Confidence                 float64 // the smallest that is possible from 0.95 on
+	Confidence                 float64 // smallest possible one that is at least 0.95
 	P                          float64 // two-sided p-value
 }
 
 // Compare compares the times of b with those of a. The estimates and their intervals are those of Hodges and Lehmann
-// (1963, Estimates of location based on rank tests; Hollander and Wolfe, Nonparametric Statistical Methods, sections 4.2
-// and 4.3), the test is that of Mann and Whitney (1947). It returns false if there are too few times for a confidence of
-// 95 %: four on each side are enough. It sorts all differences, a million with a thousand times on each side.
+// (1963, Estimates of location based on rank tests; Hollander and Wolfe, Nonparametric Statistical Methods, sections
+// 4.2 and 4.3), the test is that of Mann and Whitney (1947). It returns false if there are too few times for a
+// confidence of 95 %: four on each side suffice. It sorts all differences: a million with a thousand times on each
+// side.
 func Compare(a, b []time.Duration) (Comparison, bool) {
 	if len(a) == 0 || len(b) == 0 {
 		return Comparison{}, false
@@ -54,9 +55,9 @@ func pairs[T cmp.Ordered](a, b []time.Duration, f func(x, y time.Duration) T) []
 	return all
 }
 
-// shiftRank finds the largest k for which [d(k), d(mn+1-k)] of the mn sorted differences has enough confidence: the interval
-// misses the true shift if, after subtracting the shift, fewer than k pairs are in one of the two orders. k is 0 if no
-// interval has enough.
+// shiftRank returns the largest k for which [d(k), d(mn+1-k)] of the mn sorted differences has enough confidence: the
+// interval misses the true shift if, after subtracting the shift, fewer than k pairs are in one of the two orders. k is
+// 0 if no interval has enough.
 func shiftRank(m, n int) (k int, confidence float64) {
 	p := separations(m, n)
 	for c := 1 - 2*p(0); c >= nominal; c -= 2 * p(k) {
@@ -65,12 +66,12 @@ func shiftRank(m, n int) (k int, confidence float64) {
 	return k, confidence
 }
 
-// exactUpTo is the number of times on both sides together up to which p-values are exact. Above it the error of the normal
-// approximation is below 0.003.
+// exactUpTo is the total number of times on both sides up to which p-values are exact. Above it, the error of the
+// normal approximation is below 0.003.
 const exactUpTo = 60
 
-// mannWhitney is the two-sided p-value of the rank sum test. Ties have their mean rank: up to exactUpTo times the p-value
-// is exact with them too, above they reduce the variance (Lehmann, Nonparametrics, section 1.4).
+// mannWhitney returns the two-sided p-value of the rank sum test. Ties have their mean rank: up to exactUpTo times the
+// p-value is exact with ties too, above that they reduce the variance (Lehmann, Nonparametrics, section 1.4).
 func mannWhitney(a, b []time.Duration) float64 {
 	m, n := len(a), len(b)
 	ranks, sum, ties := midranks(a, b)
@@ -82,7 +83,7 @@ func mannWhitney(a, b []time.Duration) float64 {
 	return farByCount(ranks, n, off)
 }
 
-// farByCount is the part of all choices of n ranks whose sum differs from the mean by at least off.
+// farByCount returns the fraction of all choices of n ranks whose sum differs from the mean by at least off.
 func farByCount(ranks []int, n, off int) float64 {
 	far, all := 0.0, 0.0
 	for s, w := range rankSums(ranks, n) {
@@ -109,8 +110,8 @@ func rankSumVariance(m, n, ties int) float64 {
 	return float64(m) * float64(n) / 12 * (total + 1 - float64(ties)/(total*(total-1)))
 }
 
-// midranks returns twice the ranks of all times, so that the mean rank of ties is an integer; twice the rank sum of b; and
-// the sum of t³-t over all sets of t ties.
+// midranks returns twice the ranks of all times, so that the mean rank of ties is an integer; twice the rank sum of b;
+// and the sum of t³-t over all sets of t ties.
 func midranks(a, b []time.Duration) (ranks []int, sum, ties int) {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
@@ -134,14 +135,14 @@ func midranks(a, b []time.Duration) (ranks []int, sum, ties int) {
 	return ranks, sum, ties
 }
 
-// rankSums counts for every s in how many ways n of the ranks sum to s: the distribution of the rank sum if there is no
-// difference.
+// rankSums returns for every s in how many ways n of the ranks sum to s: the distribution of the rank sum if there is
+// no difference.
 func rankSums(ranks []int, n int) []float64 {
 	most := 0
 	for _, r := range ranks {
 		most += r
 	}
-	ways := make([][]float64, n+1) // by how many are chosen, and by their sum
+	ways := make([][]float64, n+1) // by the number of chosen ranks, and by their sum
 	for i := range ways {
 		ways[i] = make([]float64, most+1)
 	}
@@ -158,8 +159,8 @@ func rankSums(ranks []int, n int) []float64 {
 	return ways[n]
 }
 
-// separations is the distribution of the number of pairs in which the time of a is longer, if there is no difference and
-// there are no ties.
+// separations returns the distribution of the number of pairs in which the time of a is longer, if there is no
+// difference and there are no ties.
 func separations(m, n int) func(u int) float64 {
 	if m+n > exactUpTo {
 		return separationsByNormal(m, n)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestCompare holds the whole against the example of Hollander and Wolfe: the
-// permeability of two tissues, here in hundredths (table 4.1).
+// TestCompare compares the result with the example of Hollander and Wolfe: the permeability of two tissues, here in
+// hundredths (table 4.1).
 func TestCompare(t *testing.T) {
 	a := []time.Duration{80, 83, 189, 104, 145, 138, 191, 164, 73, 146}
 	b := []time.Duration{115, 88, 90, 74, 121}
@@ -24,7 +24,7 @@ func TestCompare(t *testing.T) {
 		want Comparison
 		ok   bool
 	}{
-		// In print -0.305 and [-0.76, 0.15] with 96 %, and P one-sided 0.127.
+		// Published as -0.305 and [-0.76, 0.15] with 96 %, and P one-sided 0.127.
 		{"published", a, b, Comparison{Shift: -31, ShiftLow: -76, ShiftHigh: 15, Ratio: 0.7627, RatioLow: 0.5103,
 			RatioHigh: 1.1635, Confidence: 0.9600, P: 0.2544}, true},
 		{"apart", fives(1, 2, 3, 4), fives(11, 12, 13, 14), Comparison{Shift: 10, ShiftLow: 7, ShiftHigh: 13,
@@ -47,8 +47,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCriticalValues: the table of Mann and Whitney's test at 5 %, two-sided, as
-// in every book of tables. The value itself is significant, the next is not.
+// TestCriticalValues checks the table of Mann and Whitney's test at 5 %, two-sided, as in every book of tables. The
+// value itself is significant, the next is not.
 func TestCriticalValues(t *testing.T) {
 	for _, c := range []struct{ m, n, u int }{
 		{4, 4, 0}, {5, 5, 2}, {6, 6, 5}, {7, 7, 8}, {8, 8, 13}, {9, 9, 17}, {10, 10, 23}, {12, 12, 37}, {15, 15, 64},
@@ -64,9 +64,9 @@ func TestCriticalValues(t *testing.T) {
 	}
 }
 
-// withU makes times without ties of which u pairs have the longer time in a.
+// withU returns times without ties for which u pairs have the longer time in a.
 func withU(m, n, u int) (a, b []time.Duration) {
-	for i := range m { // a[i] is above as many of b as are left to be, at most n
+	for i := range m { // a[i] is greater than as many times of b as still needed, at most n
 		above := min(u, n)
 		u -= above
 		a = append(a, time.Duration(1000*above-i-1))
@@ -77,7 +77,7 @@ func withU(m, n, u int) (a, b []time.Duration) {
 	return a, b
 }
 
-// TestMannWhitneyByCounting goes through all ways to choose b, with many ties.
+// TestMannWhitneyByCounting checks all ways to choose b, with many ties.
 func TestMannWhitneyByCounting(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 47))
 	for range 50 {
@@ -109,8 +109,8 @@ func TestMannWhitneyByCounting(t *testing.T) {
 	}
 }
 
-// separation is how far twice the number of pairs with the longer time in b is
-// from half of all; ties count as half a pair.
+// separation returns the distance of twice the number of pairs with the longer time in b from half of all; ties count
+// as half a pair.
 func separation(a, b []time.Duration) int {
 	sum := 0
 	for _, x := range a {
@@ -126,9 +126,8 @@ func separation(a, b []time.Duration) int {
 	return max(sum, -sum)
 }
 
-// TestCompareOnNoise: intervals hold the true shift as often as they say and the
-// test accuses as often as it may, counted out as well as by the normal
-// distribution, within four standard errors.
+// TestCompareOnNoise checks that intervals contain the true shift, and that the test rejects, as often as stated, both
+// for the exact and for the normal distribution, within four standard errors.
 func TestCompareOnNoise(t *testing.T) {
 	const rounds = 500
 	for _, tt := range []struct{ m, n int }{{6, 6}, {10, 20}, {40, 50}} {
@@ -173,8 +172,8 @@ func TestCompareOnNoise(t *testing.T) {
 	}
 }
 
-// TestCompareIsContinuous: where counting ends the normal distribution says the
-// same to 0.003, of the intervals and of the test.
+// TestCompareIsContinuous checks that at exactUpTo, the normal approximation of the intervals and of the test differs
+// by at most 0.003.
 func TestCompareIsContinuous(t *testing.T) {
 	const m, n = exactUpTo / 2, exactUpTo / 2
 	counted, normal := separationsByCount(m, n), separationsByNormal(m, n)
@@ -199,7 +198,7 @@ func TestCompareIsContinuous(t *testing.T) {
 	}
 }
 
-// TestRankSumVariance counts it out, with many ties and few.
+// TestRankSumVariance compares with the exact variance, with many ties and few.
 func TestRankSumVariance(t *testing.T) {
 	r := rand.New(rand.NewPCG(18, 92))
 	for range 50 {
@@ -217,7 +216,7 @@ func TestRankSumVariance(t *testing.T) {
 	}
 }
 
-// smallTimes are n of so many values.
+// smallTimes returns n random times with a limited number of values.
 func smallTimes(r *rand.Rand, n, values int) []time.Duration {
 	xs := make([]time.Duration, n)
 	for i := range xs {

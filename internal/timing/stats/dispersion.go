@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Dispersion describes repeated times. The spread grows with N: spreads of different N do not compare.
+// Dispersion describes repeated times. The spread grows with N, so spreads for different N are not comparable.
 type Dispersion struct {
 	N                int
 	Min, Median, Max time.Duration
@@ -15,11 +15,11 @@ type Dispersion struct {
 	HasMAD           bool          // N >= 3; with fewer, MAD adds nothing to Spread
 }
 
-// madFrom is the number of times from which there is a MAD.
+// madFrom is the minimum number of times for a MAD.
 const madFrom = 3
 
-// Describe computes the dispersion of xs. The median of an even number of times is the mean of the two middle ones, rounded
-// down to the nanosecond. Without times everything is zero.
+// Describe computes the dispersion of xs. The median of an even number of times is the mean of the two middle ones,
+// rounded down to the nanosecond. Without times everything is zero.
 func Describe(xs []time.Duration) Dispersion {
 	if len(xs) == 0 {
 		return Dispersion{}
@@ -35,7 +35,7 @@ func Describe(xs []time.Duration) Dispersion {
 	return d
 }
 
-// SpreadRatio is Spread / Median, and false if the median is not positive.
+// SpreadRatio returns Spread / Median, or false if the median is not positive.
 func (d Dispersion) SpreadRatio() (float64, bool) {
 	if d.Median <= 0 {
 		return 0, false
@@ -43,18 +43,18 @@ func (d Dispersion) SpreadRatio() (float64, bool) {
 	return float64(d.Spread) / float64(d.Median), true
 }
 
-// intervalFrom is the number of times from which their range contains the median with more than 95 %; with five it is
-// 93.75 %.
+// intervalFrom is the number of times from which their range contains the median with more than 95 % confidence; with
+// five it is 93.75 %.
 const intervalFrom = 6
 
-// nominal is the confidence that MedianInterval aims at. The possible ones are far apart for small n, so the nearest is
-// taken and not the next higher: for n = 8 that is 93.0 %, not 99.2 % with an interval as wide as all times.
+// nominal is the confidence that MedianInterval aims at. The possible values are far apart for small n, so the nearest
+// is used instead of the next higher: for n = 8 that is 93.0 %, not 99.2 % with an interval as wide as all times.
 const nominal = 0.95
 
-// MedianInterval is the interval from the k-th smallest to the k-th largest time, with the k for which it contains the true
-// median with a confidence nearest to 95 %; confidence is the exact one. It assumes that the times are independent, and
-// nothing about their distribution. With fewer than 6 times it is not ok. (David and Nagaraja, Order Statistics,
-// section 7.1.)
+// MedianInterval returns the interval from the k-th smallest to the k-th largest time, with the k for which it contains
+// the true median with a confidence nearest to 95 %. confidence is the exact one. It assumes that the times are
+// independent, and nothing about their distribution. It returns false with fewer than 6 times. (David and Nagaraja,
+// Order Statistics, section 7.1.)
 func MedianInterval(xs []time.Duration) (lo, hi time.Duration, confidence float64, ok bool) {
 	n := len(xs)
 	if n < intervalFrom {
@@ -65,8 +65,8 @@ func MedianInterval(xs []time.Duration) (lo, hi time.Duration, confidence float6
 	return sorted[k-1], sorted[n-k], confidence, true
 }
 
-// intervalRank finds k: [x(k), x(n+1-k)] misses the median if fewer than k of n fair coins show heads, or fewer than k show
-// tails.
+// intervalRank returns k: [x(k), x(n+1-k)] misses the median if fewer than k of n fair coins show heads, or fewer than
+// k show tails.
 func intervalRank(n int) (k int, confidence float64) {
 	tail := 0.0
 	for i := 0; 2*(i+1) <= n; i++ {
@@ -80,7 +80,8 @@ func intervalRank(n int) (k int, confidence float64) {
 	return k, confidence
 }
 
-// coins is the probability of i heads among n fair coins. It uses logarithms because 2^-n underflows from n = 1075 on.
+// coins returns the probability of i heads among n fair coins. It uses logarithms because 2^-n underflows from n = 1075
+// on.
 func coins(n, i int) float64 {
 	return math.Exp(logFactorial(n) - logFactorial(i) - logFactorial(n-i) - float64(n)*math.Ln2)
 }
@@ -99,7 +100,7 @@ func (b *buffer) sort(xs []time.Duration) []time.Duration {
 	return sorted
 }
 
-// middle is the median of sorted times.
+// middle returns the median of sorted times.
 func middle(sorted []time.Duration) time.Duration {
 	n := len(sorted)
 	if n%2 == 1 {
@@ -109,7 +110,7 @@ func middle(sorted []time.Duration) time.Duration {
 	return low + (high-low)/2 // rounds down, and cannot overflow for times of one sign
 }
 
-// spreadAround is the median of the distances to center.
+// spreadAround returns the median of the distances to center.
 func spreadAround(sorted []time.Duration, center time.Duration) time.Duration {
 	var scratch buffer
 	distances := append(scratch[:0], sorted...)

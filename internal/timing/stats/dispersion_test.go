@@ -58,7 +58,7 @@ func TestSpreadRatio(t *testing.T) {
 	}
 }
 
-// TestMedianInterval holds the ranks and confidences against the exact table.
+// TestMedianInterval compares the ranks and confidences with the exact table.
 func TestMedianInterval(t *testing.T) {
 	type result struct {
 		Lo, Hi     time.Duration
@@ -80,11 +80,11 @@ func TestMedianInterval(t *testing.T) {
 		{12, result{3, 10, "0.961", true}},
 		{15, result{4, 12, "0.965", true}},
 		{20, result{6, 15, "0.959", true}},
-		{2000, result{957, 1044, "0.948", true}}, // 2^-2000 is no float64
+		{2000, result{957, 1044, "0.948", true}}, // 2^-2000 underflows a float64
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.n), func(t *testing.T) {
-			var xs []time.Duration // n..1: ranks are values
+			var xs []time.Duration // n..1, so ranks equal values
 			for i := range tt.n {
 				xs = append(xs, time.Duration(tt.n-i))
 			}

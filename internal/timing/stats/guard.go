@@ -7,30 +7,30 @@ import (
 
 // Guard is the half width of the band around a limit within which one run proves nothing.
 type Guard struct {
-	Ratio   float64       `json:"ratio"`    // as a part of the limit
+	Ratio   float64       `json:"ratio"`    // as a fraction of the limit
 	Floor   time.Duration `json:"floor_ns"` // minimum: the start of a program is never free of noise
-	Learned bool          `json:"learned"`  // Ratio was learned from a pool and is more than the default
+	Learned bool          `json:"learned"`  // Ratio was learned from a pool and is greater than the default
 }
 
-// DefaultGuard is that of a pool without readings.
+// DefaultGuard returns the guard of a pool without readings.
 func DefaultGuard() Guard { return Guard{Ratio: 0.02, Floor: 5 * time.Millisecond} }
 
 const (
-	// GuardFrom is the number of times that Learn needs: the extremes of 93 times enclose 95 % of the distribution with a
-	// confidence of 95 %.
+	// GuardFrom is the number of times that Learn needs: the extremes of 93 times enclose 95 % of the distribution with
+	// a confidence of 95 %.
 	GuardFrom = 93
-	// mostGuard is the width above which a wider band hardly helps. In the simulation of the rule 10 % avoid two of three
-	// false time verdicts that remain with 2 %, and 20 % avoid almost none of the rest (TestWidestGuard), while every
-	// program over the limit within the band is run at least four times.
+	// mostGuard is the width above which a wider band hardly helps. In the simulation of the rule, 10 % avoid two of
+	// three false time verdicts that remain with 2 %, and 20 % avoid almost none of the rest (TestWidestGuard), while
+	// every program over the limit within the band is run at least four times.
 	mostGuard = 0.10
 )
 
-// Learn returns the guard of a pool in which undisturbed programs took these times, each divided by the usual time of that
-// program. As in a Baseline, it covers three sigma and 95 % of the times, and it is never less than before. With fewer than
-// GuardFrom times nothing changes.
+// Learn returns the guard of a pool in which undisturbed programs took these times, each divided by the usual time of
+// that program. As in a Baseline, it covers three sigma and 95 % of the times, and it never decreases. With fewer than
+// GuardFrom times, nothing changes.
 //
-// Pass times of several kinds of programs, as many of each: it is unknown what a solution spends its time on, and a band
-// for the worst kind alone would be too wide for most.
+// Pass the same number of times for several kinds of programs: it is unknown what a solution spends its time on, and a
+// band for the worst kind alone would be too wide for most.
 func (g Guard) Learn(relative []float64) Guard {
 	if len(relative) < GuardFrom {
 		return g
@@ -45,11 +45,11 @@ func (g Guard) Learn(relative []float64) Guard {
 	return g
 }
 
-// width is the half width around a limit, small enough to be added to it.
+// width returns the half width around a limit, small enough to be added to it.
 func (g Guard) width(limit time.Duration) time.Duration {
 	room := math.MaxInt64 - limit
 	floor := max(g.Floor, 0)
-	relative := float64(limit) * g.Ratio // NaN compares false below, and leaves the floor
+	relative := float64(limit) * g.Ratio // NaN compares false below, so the floor applies
 	switch {
 	case relative >= float64(room):
 		return room

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// relative are n times, most of them as usual and the others longer by more; in
-// turns 1 % to both sides if they are noisy.
+// relative returns n times, most of them as usual and the others longer by more; if noisy, alternately 1 % longer and
+// shorter.
 func relative(n, longer int, more float64, noisy bool) []float64 {
 	xs := make([]float64, n)
 	for i := range xs {

@@ -12,7 +12,7 @@ type State string
 const (
 	Learning State = "learning" // there is no baseline yet
 	Steady   State = "steady"   // the times are those of the baseline
-	Suspect  State = "suspect"  // the chart has signalled: the next readings decide and are taken at once
+	Suspect  State = "suspect"  // the chart has signalled; the next readings decide and are taken immediately
 	Shifted  State = "shifted"  // the times have left the guard band
 )
 
@@ -22,25 +22,26 @@ type Health struct {
 	Shift    Shift           `json:"shift,omitempty"` // of a suspect or shifted slot
 	Baseline Baseline        `json:"baseline"`
 	CUSUM    CUSUM           `json:"cusum"`
-	EWMA     EWMA            `json:"ewma_sigma"`           // for people: how far recent times are from the baseline
+	EWMA     EWMA            `json:"ewma_sigma"`           // direction of a suspect or shifted slot
 	Learned  []time.Duration `json:"learned_ns,omitempty"` // while learning
-	Within   int             `json:"within,omitempty"`     // readings within the guard band: of the deciding ones; if shifted, consecutive ones
+	Within   int             `json:"within,omitempty"`     // readings within the guard band: deciding ones, or if shifted consecutive ones
 	Beyond   int             `json:"beyond,omitempty"`     // deciding readings beyond it in the direction of Shift
 }
 
-// Chart detects that a slot has changed. It has two stages, because a chart that detects a small shift early gives false
-// alarms: a signal makes a slot suspect, and then the size of the shift decides. A shift within the guard band has no
-// consequence.
+// Chart detects that a slot has changed. It has two stages, because a chart that detects a small shift early gives
+// false alarms: a signal makes a slot suspect, and then the size of the shift decides. A shift within the guard band
+// has no consequence.
 type Chart struct {
 	Learn         int     // readings for the baseline
-	Slack, Signal float64 // k and h of the CUSUM, in sigma
+	Slack, Signal float64 // k and h of the CUSUM in sigma
 	Weight        float64 // lambda of the EWMA
 	Confirm, Of   int     // a signal is confirmed if Confirm of Of readings are beyond the guard band
 	Recover       int     // consecutive readings within the guard band after which a slot is steady again
 }
 
-// DefaultChart has a false signal once in 465 readings of a normal distribution, and signals a shift of one sigma after
-// 10.4 readings (Montgomery, table 9.3). If six of ten are beyond the guard band, so is their median.
+// DefaultChart returns a chart with one false signal in 465 readings of a normal distribution, which signals a shift of
+// one sigma after 10.4 readings (Montgomery, table 9.3). If six of ten readings are beyond the guard band, so is their
+// median.
 func DefaultChart() Chart {
 	return Chart{Learn: 50, Slack: 0.5, Signal: 5, Weight: 0.2, Confirm: 6, Of: 10, Recover: 20}
 }
@@ -74,13 +75,13 @@ func (c Chart) watch(h Health, z float64) Health {
 	h.CUSUM = h.CUSUM.Next(z, c.Slack)
 	if s := h.CUSUM.Signal(c.Signal); s != NoShift {
 		h.State, h.Shift = Suspect, s
-		// The reading that made the chart signal does not count either: it was selected for being far away.
+		// The reading that caused the signal does not count either: it was selected for being far away.
 		h.CUSUM = CUSUM{}
 	}
 	return h
 }
 
-// decide ends as soon as further readings cannot change the result.
+// decide counts a deciding reading. It decides as soon as further readings cannot change the result.
 func (c Chart) decide(h Health, t time.Duration) Health {
 	if h.Baseline.Beyond(t) == h.Shift {
 		h.Beyond++
@@ -107,7 +108,7 @@ func (c Chart) recover(h Health, t time.Duration) Health {
 	return h
 }
 
-// steady starts a new chart with the same baseline.
+// steady returns the health with the same baseline and a new chart.
 func (h Health) steady() Health {
 	return Health{State: Steady, Baseline: h.Baseline, EWMA: h.EWMA}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// learned is a slot whose workload takes 100 ms, sigma 1 %, guard band 3 %.
+// learned returns the health of a slot whose workload takes 100 ms, sigma 1 %, guard band 3 %.
 func learned() Health {
 	return Health{State: Steady, Baseline: Baseline{Center: 100 * ms, Sigma: 0.01, Guard: 0.03}}
 }
 
-// feed gives n readings of so many milliseconds.
+// feed adds n readings of the given number of milliseconds.
 func feed(h Health, n, millis int) Health {
 	for range n {
 		h = DefaultChart().Next(h, time.Duration(millis)*ms)
@@ -23,7 +23,7 @@ func feed(h Health, n, millis int) Health {
 	return h
 }
 
-// TestNextIsPure: the health before a reading is not changed by it.
+// TestNextIsPure checks that a reading does not change the previous health.
 func TestNextIsPure(t *testing.T) {
 	h := Health{State: Learning, Learned: append(make([]time.Duration, 0, 9), ms)}
 	one := DefaultChart().Next(h, 2*ms)
@@ -38,8 +38,8 @@ func TestHealth(t *testing.T) {
 		State State
 		Shift Shift
 	}
-	// A reading of 104 ms is 3.92 sigma: with a slack of 0.5 the second
-	// makes the chart signal. One of 105 is 4.88.
+	// A reading of 104 ms is 3.92 sigma: with a slack of 0.5, the second one makes the chart signal. A reading of 105
+	// ms is 4.88 sigma.
 	suspect := feed(learned(), 2, 104)
 	shifted := feed(suspect, 6, 104)
 	faster := feed(feed(learned(), 2, 96), 6, 96)
@@ -86,8 +86,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestHealthIsKept goes through all states with the state written and read
-// between any two readings, and without.
+// TestHealthIsKept goes through all states, with and without a round trip through JSON between readings.
 func TestHealthIsKept(t *testing.T) {
 	r := rand.New(rand.NewPCG(20, 10))
 	seen := map[State]bool{}
@@ -117,7 +116,7 @@ func TestHealthIsKept(t *testing.T) {
 	}
 }
 
-// TestNextLeavesItsArgument: two slots may start from one state.
+// TestNextLeavesItsArgument checks that two slots may start from the same state.
 func TestNextLeavesItsArgument(t *testing.T) {
 	h := feed(Health{}, 10, 100)
 	one := feed(h, 1, 200)
@@ -128,7 +127,7 @@ func TestNextLeavesItsArgument(t *testing.T) {
 	}
 }
 
-// TestEWMAOfHealth: it continues in every state, and restarts with a new baseline.
+// TestEWMAOfHealth checks that the average continues in every state, and restarts with a new baseline.
 func TestEWMAOfHealth(t *testing.T) {
 	z := math.Log(1.04) / 0.01
 	want := 0.0
@@ -143,8 +142,7 @@ func TestEWMAOfHealth(t *testing.T) {
 	}
 }
 
-// TestHealthOfNothing: a time of 0 must not become an infinity, which JSON
-// cannot keep.
+// TestHealthOfNothing checks that a time of 0 does not become an infinity, which JSON cannot represent.
 func TestHealthOfNothing(t *testing.T) {
 	for _, h := range []Health{feed(learned(), 1, 0), feed(Health{}, 60, 0)} {
 		if _, err := json.Marshal(h); err != nil {
@@ -153,9 +151,8 @@ func TestHealthOfNothing(t *testing.T) {
 	}
 }
 
-// TestHealthOnNoise: what the chart says of 200 slots of a noisy machine over
-// 1000 readings each, and how soon it finds them 20 % slower. Even there the
-// second stage leaves no false alarm.
+// TestHealthOnNoise checks the results of the chart for 200 slots of a noisy machine over 1000 readings each, and how
+// soon it detects that they are 20 % slower. Even there, the second stage leaves no false alarm.
 func TestHealthOnNoise(t *testing.T) {
 	n := noise{sigma: 0.01, disturbed: 0.05, disturbance: 0.05}
 	r := rand.New(rand.NewPCG(5, 465))

@@ -11,19 +11,21 @@ import (
 	"judged/internal/api"
 )
 
-// load is a model of other programs that keep a host busy. What they add to the CPU time of a run depends on what the
-// program does: every second program is an arithmetic loop that hardly notices, the others use a cache, more or less of it.
+// load is a model of other programs that keep a host busy. What they add to the CPU time of a run depends on the
+// program: every second program is an arithmetic loop that is hardly affected, the others use a cache to a varying
+// degree.
 type load struct {
 	name    string
-	sigma   float64 // of the program's own times, to both sides
-	adds    float64 // the most that is added to a run of the program that notices most, as a part of the run
-	regular float64 // the part of the largest addition to a program that every run of it gets
-	bound   float64 // the part of a run that evidence says can have been added
-	lasts   float64 // chance that the next run meets the same: busy or idle
+	sigma   float64 // of the program's own times, in both directions
+	adds    float64 // most that is added to a run of the most affected program, as a fraction of the run
+	regular float64 // fraction of the largest addition to a program that every run of it gets
+	bound   float64 // fraction of a run that evidence says can have been added
+	lasts   float64 // probability that the next run meets the same condition: busy or idle
 }
 
-// [M] Of working sets between nothing and 1 MiB, next to 1, 2 and 8 loops on the same CPU, those in the L2 cache take up to
-// 10 % longer. What is added varies from nothing to twice the mean. "regular" is for a host where it varies half as much.
+// [M] Of working sets between nothing and 1 MiB, next to 1, 2 and 8 loops on the same CPU, those in the L2 cache take
+// up to 10 % longer. What is added varies from nothing to twice the mean. "regular" is for a host where it varies half
+// as much.
 func loads() []load {
 	return []load{
 		{name: "2 on the CPU", sigma: 0.003, adds: 0.06, bound: 0.1, lasts: 1},
@@ -36,7 +38,7 @@ func loads() []load {
 	}
 }
 
-// runs draws the runs of a program with a true time.
+// runs returns a function that draws the runs of a program with a true time.
 func (l load) runs(r *rand.Rand, truth time.Duration, evidence bool) func(Placement) Run {
 	most := 0.01
 	if r.IntN(2) == 0 {
@@ -58,7 +60,7 @@ func (l load) runs(r *rand.Rand, truth time.Duration, evidence bool) func(Placem
 	}
 }
 
-// judge judges programs of one true time.
+// judge judges programs with one true time.
 func (l load) judge(p policy, theta float64) cell {
 	seed := fnv.New64a()
 	fmt.Fprint(seed, l.name, p.name, theta)
@@ -70,8 +72,8 @@ func (l load) judge(p policy, theta float64) cell {
 	return c
 }
 
-// TestLoad prints what happens to programs on a host that is busy all the time, and holds the rule against what it is for:
-// noise is no verdict, it prevents few, and it costs few runs.
+// TestLoad prints what happens to programs on a host that is always busy, and checks the purpose of the rule: noise
+// causes no verdict, it prevents few verdicts, and it costs few runs.
 func TestLoad(t *testing.T) {
 	rule := Rule{Policy: api.Confirm, Limit: time.Second, Guard: DefaultGuard()}
 	one := policy{"one run", Rule{Policy: api.Single, Limit: rule.Limit}, false}
@@ -108,8 +110,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// undecidedAtMost is the part of the programs that may be left without a verdict. Before runs that agree counted it was,
-// next to other programs on the CPU, 1.00 from 1.02 of the limit to 1.05, 0.6 at 1.10, and 0.07 at 0.98.
+// undecidedAtMost returns the fraction of the programs that may be left without a verdict. Before runs that agree
+// counted, it was 1.00 from 1.02 of the limit to 1.05 next to other programs on the CPU, 0.6 at 1.10, and 0.07 at 0.98.
 func undecidedAtMost(l load, theta float64) float64 {
 	switch onTheCPU := l.bound <= 0.1; {
 	case theta >= 1.30, onTheCPU && theta >= 1.10:
@@ -126,7 +128,8 @@ func undecidedAtMost(l load, theta float64) float64 {
 	return 0.08
 }
 
-// TestLoadCostsThreeRuns: with whatever noise and for every time, a test ends at most three runs later than without.
+// TestLoadCostsThreeRuns checks that for any noise and any time, a test ends at most three runs later than without
+// noise.
 func TestLoadCostsThreeRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	ends := map[string]int{}
@@ -137,7 +140,7 @@ func TestLoadCostsThreeRuns(t *testing.T) {
 		}
 		var runs, plain []Run
 		var quiet Decision
-		n := 0 // runs that the rule needs without noise
+		n := 0 // number of runs that the rule needs without noise
 		w := Weighed{}
 		for !w.Done && !w.Undecided {
 			run := Run{CPUTime: max(rule.Limit, 40) + time.Duration(r.IntN(61)-30), Explained: time.Duration(r.IntN(40)),

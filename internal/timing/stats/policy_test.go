@@ -12,14 +12,14 @@ import (
 	"judged/internal/api"
 )
 
-// make policy gives more of them and prints the table.
+// programs is the number of programs for each cell; make policy judges more of them and prints the table.
 var programs = flag.Int("programs", 4000, "programs judged for each cell of the table of policies")
 
-// policy is a way of judging, as the table names it.
+// policy is a way of judging, with its name in the table.
 type policy struct {
 	name     string
 	rule     Rule
-	evidence bool // of what noise can have added to each run
+	evidence bool // use evidence of what noise can have added to each run
 }
 
 func policies() []policy {
@@ -33,10 +33,10 @@ func policies() []policy {
 	}
 }
 
-// thetas are the true times of the programs, as parts of the limit.
+// thetas returns the true times of the programs, as fractions of the limit.
 func thetas() []float64 { return []float64{0.50, 0.90, 0.95, 0.98, 1.00, 1.02, 1.05, 1.10, 1.50} }
 
-// cell is what a policy does to programs of one true time on one machine.
+// cell is the result of a policy for programs with one true time on one machine.
 type cell struct {
 	programs, over, undecided, runs int
 }
@@ -51,8 +51,8 @@ func (c *cell) add(w Weighed, runs int) {
 	c.runs += runs
 }
 
-// wrong is the part of the programs that got the wrong verdict. At the limit
-// itself no verdict is wrong: the result is the part found over it.
+// wrong returns the fraction of the programs that got the wrong verdict. At the limit itself no verdict is wrong: the
+// result is the fraction found over it.
 func (c cell) wrong(theta float64) float64 {
 	n := c.over
 	if theta > 1 {
@@ -65,7 +65,7 @@ func (c cell) part(n int) float64 { return float64(n) / float64(c.programs) }
 
 func (c cell) runsEach() float64 { return float64(c.runs) / float64(c.programs) }
 
-// table is what all policies do on one machine.
+// table is the results of all policies on one machine.
 type table map[string]map[float64]cell
 
 // wrongUpTo sums the wrong verdicts on programs within the limit up to theta.
@@ -79,8 +79,7 @@ func (t table) wrongUpTo(policy string, theta float64) float64 {
 	return sum
 }
 
-// simulate fills a cell. Every cell has its own seed, so that a change of
-// one does not move the others.
+// simulate computes a cell. Every cell has its own seed, so that changing one does not change the others.
 func simulate(n noise, p policy, theta float64) cell {
 	seed := fnv.New64a()
 	fmt.Fprint(seed, n.name, p.name, theta)
@@ -98,20 +97,20 @@ func simulate(n noise, p policy, theta float64) cell {
 	return c
 }
 
-// TestPolicies prints what the policies do to programs near the limit and far
-// from it, and holds confirm against what it is for.
+// TestPolicies prints the effect of the policies on programs near the limit and far from it, and checks the purpose of
+// policy confirm.
 func TestPolicies(t *testing.T) {
-	// How many of the false time verdicts of one run confirm may keep, and
-	// from 0.50 of the limit up to where.
+	// The fraction of false time verdicts of a single run that policy confirm may leave, and the upper end of the
+	// range, which starts at 0.50 of the limit.
 	promises := map[string]struct{ part, upTo float64 }{
 		"bare":        {0.1, 0.98},
 		"tuned VM":    {0.1, 0.98},
 		"noisy VM":    {0.1, 0.98},
-		"one-sided":   {0.1, 0.95}, // beyond, half of the runs are over the limit: it is the program's time there
+		"one-sided":   {0.1, 0.95}, // beyond, half of the runs are over the limit: that is the program's own time
 		"heavy tails": {0.1, 0.98},
-		// a repeat at once meets what the first run met, and one run far over the limit is enough
+		// an immediate repeat meets the same condition as the first run, and one run far over the limit is enough
 		"bursts":    {0.4, 0.98},
-		"frequency": {1.05, 0.98}, // two runs on one slow core agree: this is what canaries are for
+		"frequency": {1.05, 0.98}, // two runs on one slow core agree: canaries detect this
 	}
 	fmt.Fprintf(t.Output(), "%d programs a cell: wrong verdicts in %% / runs a program. At 1.00 of the limit: found "+
 		"over it in %%.\n", *programs)
@@ -143,8 +142,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestClearCases: on a machine that nothing disturbs a clear AC costs exactly
-// one run, a clear TLE two and one from 1.3 times the limit on, for every program.
+// TestClearCases checks that on an undisturbed machine every clear AC costs exactly one run, and every clear TLE two
+// runs, or one from 1.3 times the limit on.
 func TestClearCases(t *testing.T) {
 	quiet := noise{name: "quiet", sigma: 0.0013}
 	for theta, runs := range map[float64]int{0.50: 1, 0.90: 1, 0.98: 1, 1.02: 2, 1.10: 2, 1.30: 1, 1.50: 1} {
@@ -159,8 +158,9 @@ func TestClearCases(t *testing.T) {
 	}
 }
 
-// TestOver: of programs at half of the limit none is found over it, of programs far beyond it all are, and a program whose
-// runs are over the limit in three of ten cases is as often as two of up to five of its runs agree on that.
+// TestOver checks that no program at half of the limit is found over it and that all programs far beyond it are. A
+// program whose runs are over the limit in three of ten cases is found over it as often as two of up to five of its
+// runs agree on that.
 func TestOver(t *testing.T) {
 	rule := Rule{Policy: api.Confirm, Limit: time.Second, Guard: DefaultGuard()}
 	steady, wide := []float64{0.98, 1, 1, 1.02}, []float64{1, 1, 1, 1, 1, 1, 1, 1.05, 1.05, 1.05}
@@ -188,9 +188,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// TestWidestGuard is why a guard is learned, and up to where: programs close
-// below the limit are falsely found over it less often the wider the band is,
-// and beyond the widest hardly any less.
+// TestWidestGuard shows why and up to which width a guard is learned: the wider the band, the fewer programs just below
+// the limit are falsely found over it, and beyond the widest band hardly any fewer.
 func TestWidestGuard(t *testing.T) {
 	falsely := func(ratio float64) (sum float64) {
 		for _, n := range machines() {

@@ -15,29 +15,29 @@ const (
 	StatMin       = "min"
 )
 
-// The number of runs that decide under policy confirm. Disturbances only add time, so two runs within the limit outweigh
-// three over it.
+// The number of runs that decide under policy confirm. Disturbances only add time, so two runs within the limit
+// outweigh three over it.
 const (
 	quorumRuns   = 2
 	clearRuns    = 2
 	majorityRuns = 4
 )
 
-// A run is stopped beyond the limit by stopRatio of it, but at least by leastBeyond and two guard bands, so that a time just
-// over the limit is measured and not cut off. A time over the limit by farRatio is far over it: one run decides, so that
-// must be more than undetected noise adds. With 0.10, a noisy machine finds 1.6 times as many programs falsely over the
-// limit (TestPolicies).
+// A run is stopped beyond the limit by stopRatio of it, but at least by leastBeyond and two guard bands, so that a time
+// just over the limit is measured instead of cut off. A time over the limit by farRatio is far over it. One such run
+// decides, so the distance must be more than undetected noise adds. With 0.10, a noisy machine finds 1.6 times as many
+// programs falsely over the limit (TestPolicies).
 const (
 	stopRatio   = 0.30
 	farRatio    = 0.30
 	leastBeyond = 100 * time.Millisecond
 )
 
-// farOfStop is the part of the distance from the limit to the stop from which a time is far over the limit. It is below 1
-// because the evidence is read again after the stop, and what it explains may have grown by a tick.
+// farOfStop is the fraction of the distance from the limit to the stop from which a time is far over the limit. It is
+// below 1 because the evidence is read again after the stop, and the time that it explains may have grown by a tick.
 const farOfStop = 0.9
 
-// Repeats are noisy if their spread exceeds both: below 10 ms a ratio means nothing, above a second 10 ms mean nothing.
+// Repeats are noisy if their spread exceeds both: below 10 ms the ratio is insignificant, above a second 10 ms are.
 const (
 	noisySpread = 10 * time.Millisecond
 	noisyRatio  = 0.05
@@ -45,10 +45,10 @@ const (
 
 // Rule decides how often a test is run and whether its time is over the limit.
 //
-// Min and Max count the runs that are not discarded. If they are equal and positive the number of runs is fixed and their
-// median decides (under policy min the fastest). If both are zero the policy decides: confirm makes 1 to 5 runs, single 1,
-// min 1 to 3. Otherwise at least Min and at most Max runs are made; a Max below Min counts as Min. Policy single stops at
-// Min. An unknown policy counts as confirm.
+// Min and Max count the runs that are not discarded. If they are equal and positive the number of runs is fixed and
+// their median decides (under policy min the fastest). If both are zero the policy decides: confirm makes 1 to 5 runs,
+// single 1, min 1 to 3. Otherwise at least Min and at most Max runs are made; a Max below Min counts as Min. Policy
+// single stops at Min. An unknown policy counts as confirm.
 type Rule struct {
 	Policy   api.Policy
 	Limit    time.Duration // a time equal to it is within the limit; 0 and below mean no limit
@@ -56,19 +56,19 @@ type Rule struct {
 	Min, Max int
 }
 
-// Run is the CPU time of a run, and what noise can have done to it.
+// Run is the CPU time of a run and the possible effect of noise on it.
 type Run struct {
 	CPUTime   time.Duration
 	Explained time.Duration // the most that noise can have added to CPUTime
-	Measured  time.Duration // the part of Explained that is known, and no bound
-	Saved     time.Duration // what noise took off: the CPU was faster than planned
-	Void      bool          // noise explains how it ended, so that its time proves nothing
+	Measured  time.Duration // the measured part of Explained, which is not only a bound
+	Saved     time.Duration // time that noise saved: the CPU was faster than planned
+	Void      bool          // noise explains how the run ended, so its time proves nothing
 }
 
 func (r Run) unexplained() time.Duration { return r.CPUTime - r.Explained }
 
-// Decision is the result of the runs so far. Until Done only Next is set, afterwards all but Next. Over is the same as
-// Value > Limit.
+// Decision is the result of the runs so far. Until Done, only Next is set; after that, everything except Next. Over
+// equals Value > Limit.
 type Decision struct {
 	Done       bool
 	Over       bool
@@ -79,15 +79,16 @@ type Decision struct {
 	Next       Placement // of the next run
 }
 
-// Placement is the requested placement of a run that confirms another. The evidence of a run shows neither of them: a busy
-// cache lengthens CPU time without a trace, and a core that has become slow lengthens all its runs. A run counts also if
-// the host cannot satisfy the request.
+// Placement is the requested placement of a run that confirms another. The evidence of a run shows neither condition: a
+// busy cache lengthens CPU time without a trace, and a core that has become slow lengthens all its runs. The run counts
+// even if the host cannot satisfy the request.
 type Placement struct {
-	Quiet     bool // no other slot with the same last level cache or NUMA node is busy
+	Quiet     bool // no other slot with the same last-level cache or NUMA node is busy
 	OtherCore bool // not on the core of the first two runs
 }
 
-// Margin is how far value is below the limit, as a part of the limit; negative if it is over. Without a limit it is 0.
+// Margin returns how far value is below the limit, as a fraction of the limit; it is negative if value is over the
+// limit, and 0 without a limit.
 func (r Rule) Margin(value time.Duration) float64 {
 	if r.Limit <= 0 {
 		return 0
@@ -101,17 +102,17 @@ func (r Rule) InGuardBand(value time.Duration) bool {
 	return sample{limit: r.Limit, guard: r.Band()}.inBand(value)
 }
 
-// Band is the half width of the guard band around the limit; 0 without a limit.
+// Band returns the half width of the guard band around the limit, or 0 without a limit.
 func (r Rule) Band() time.Duration { return r.Guard.width(r.resolved().Limit) }
 
-// StopAt is the CPU time at which a run is stopped, not counting time that noise explains.
+// StopAt returns the CPU time at which a run is stopped, not counting time that noise explains.
 func (r Rule) StopAt() time.Duration {
 	limit := r.resolved().Limit
 	beyond := max(time.Duration(stopRatio*float64(limit)), 2*r.Band(), leastBeyond)
 	return limit + min(beyond, math.MaxInt64-limit)
 }
 
-// far is the CPU time from which a single run is clearly over the limit, not counting time that noise explains.
+// far returns the CPU time from which a single run is clearly over the limit, not counting time that noise explains.
 func (r Rule) far() time.Duration {
 	stop := float64(r.StopAt() - r.Limit)
 	beyond := min(farOfStop*stop, max(farRatio*float64(r.Limit), 2*float64(r.Band())))
@@ -147,7 +148,7 @@ func (r Rule) Decide(runs []Run) Decision {
 	}
 }
 
-// resolved fills in the defaults of the policy. Afterwards 1 <= Min <= Max.
+// resolved returns the rule with the defaults of the policy, so that 1 <= Min <= Max.
 func (r Rule) resolved() Rule {
 	if r.Limit <= 0 {
 		r.Limit = math.MaxInt64
@@ -164,7 +165,7 @@ func (r Rule) resolved() Rule {
 	return r
 }
 
-// defaultRuns is the policy's number of runs.
+// defaultRuns returns the policy's number of runs.
 func (r Rule) defaultRuns() (least, most int) {
 	switch r.Policy {
 	case api.Single:
@@ -179,8 +180,8 @@ func (r Rule) defaultRuns() (least, most int) {
 // otherCoreFrom is the number of the first run that is requested on another core.
 const otherCoreFrom = 3
 
-// next requests nothing when there is nothing to confirm: a fixed number of runs is a measurement of the slot, and while
-// all runs are within the limit a different placement cannot change the verdict.
+// next returns the placement of the next run. It requests nothing if there is nothing to confirm: a fixed number of
+// runs measures the slot, and while all runs are within the limit a different placement cannot change the verdict.
 func (r Rule) next(s sample) Placement {
 	if r.Min == r.Max || s.over() == 0 {
 		return Placement{}
@@ -215,8 +216,8 @@ func (r Rule) minimum(s sample) (statistic, by string) {
 	return "", ""
 }
 
-// confirm decides under policy confirm. The statistic of each case is on the side of the limit for which the case decides:
-// with two runs within the limit the second smallest is within, with at most one it is over.
+// confirm decides under policy confirm. The statistic of each case is on the side of the limit for which the case
+// decides: with two runs within the limit the second smallest is within, with at most one it is over.
 func (r Rule) confirm(s sample) (statistic, by string) {
 	n, within, over := len(s.sorted), s.within(), s.over()
 	switch {
@@ -232,7 +233,7 @@ func (r Rule) confirm(s sample) (statistic, by string) {
 		return StatSecondMin, api.ByMajority
 	case n >= r.Max && over > within:
 		return StatSecondMin, api.ByBudget
-	case n >= r.Max: // one run within and one over: a tie is decided for the contestant
+	case n >= r.Max: // one run within and one over: a tie favours the contestant
 		return StatMin, api.ByBudget
 	}
 	return "", ""

@@ -14,7 +14,7 @@ import (
 
 const ms = time.Millisecond
 
-// millis makes times of so many milliseconds.
+// millis returns times in milliseconds.
 func millis(xs ...int) []time.Duration {
 	var out []time.Duration
 	for _, x := range xs {
@@ -23,7 +23,7 @@ func millis(xs ...int) []time.Duration {
 	return out
 }
 
-// took makes runs of so many milliseconds that nothing explains.
+// took returns runs with times in milliseconds that noise does not explain.
 func took(xs ...int) []Run {
 	var out []Run
 	for _, x := range millis(xs...) {
@@ -32,12 +32,12 @@ func took(xs ...int) []Run {
 	return out
 }
 
-// explained makes a run of which noise may have added a part.
+// explained returns a run to which noise may have added part.
 func explained(cpuTime, part int) Run {
 	return Run{CPUTime: time.Duration(cpuTime) * ms, Explained: time.Duration(part) * ms}
 }
 
-// limit1s has a guard band from 980 ms to 1020 ms.
+// limit1s returns a rule with a guard band from 980 ms to 1020 ms.
 func limit1s(policy api.Policy, least, most int) Rule {
 	return Rule{Policy: policy, Limit: time.Second, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}, Min: least, Max: most}
 }
@@ -237,9 +237,8 @@ func (d Decision) plus(x time.Duration) Decision {
 	return d
 }
 
-// TestDecideAgrees holds decisions over random rules and times against what
-// must be true of every one: the value is that of the statistic, and it is
-// on the side of the limit that was decided for; deciding ends at the maximum.
+// TestDecideAgrees checks invariants of decisions for random rules and times: the value is that of the statistic and on
+// the side of the limit that was decided for, and the maximum number of runs always decides.
 func TestDecideAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	decided := map[string]int{}
@@ -294,7 +293,7 @@ func randomRule(r *rand.Rand) Rule {
 	}
 }
 
-// statistic is the slow way, by definition.
+// statistic computes a statistic by its definition, without optimization.
 func statistic(name string, runs []Run) time.Duration {
 	var sorted []time.Duration
 	for _, run := range runs {
@@ -314,7 +313,7 @@ func statistic(name string, runs []Run) time.Duration {
 	return sorted[0]
 }
 
-// TestDecideHugeTimes holds the guard band against overflow.
+// TestDecideHugeTimes checks that the guard band does not overflow.
 func TestDecideHugeTimes(t *testing.T) {
 	for _, limit := range []time.Duration{1, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64} {
 		for _, guard := range []float64{0, 0.02, 10, math.Inf(1), math.NaN(), -1} {
@@ -329,7 +328,7 @@ func TestDecideHugeTimes(t *testing.T) {
 	}
 }
 
-// BenchmarkDecide is the promise: below a microsecond, nothing allocated.
+// BenchmarkDecide measures the promise: below a microsecond, without allocations.
 func BenchmarkDecide(b *testing.B) {
 	rule := limit1s(api.Confirm, 0, 0)
 	clean := took(1010, 1012, 900, 1013, 1011)

@@ -7,16 +7,16 @@ import (
 	"judged/internal/api"
 )
 
-// sample is the times of the runs with the limit that they are compared with.
+// sample holds the times of the runs and the limit that they are compared with.
 type sample struct {
 	sorted []time.Duration
 	limit  time.Duration
 	guard  time.Duration
 	beyond int // runs over the limit by more than the guard band, without time that noise explains
-	far    int // runs so far over it that one is enough, without time that noise explains
+	far    int // runs so far over the limit that one is enough, without time that noise explains
 }
 
-// sample sorts the times in the buffer sorted.
+// sample sorts the times. It uses the buffer sorted.
 func (r Rule) sample(sorted []time.Duration, runs []Run) sample {
 	s := sample{limit: r.Limit, guard: r.Band()}
 	far := max(r.far(), s.limit+s.guard) // with an extreme guard the band ends beyond far
@@ -34,7 +34,7 @@ func (r Rule) sample(sorted []time.Duration, runs []Run) sample {
 	return s
 }
 
-// above counts the times larger than bound.
+// above returns the number of times larger than bound.
 func (s sample) above(bound time.Duration) int {
 	n := 0
 	for _, x := range s.sorted {
@@ -59,7 +59,7 @@ func (s sample) at(statistic string) time.Duration {
 	}
 }
 
-// confidence says how reliable a decision by value is.
+// confidence returns how reliable a decision by value is.
 func (s sample) confidence(value time.Duration) api.Confidence {
 	n := len(s.sorted)
 	spread := s.sorted[n-1] - s.sorted[0]

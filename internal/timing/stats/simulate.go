@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Simulate judges a program whose runs are drawn, until they decide or noise prevents a decision. A run is stopped where
-// noise does not explain it any more.
+// Simulate judges a program with random runs until they decide or noise prevents a decision. A run is stopped once
+// noise no longer explains it.
 func (r Rule) Simulate(draw func(Placement) Run) (w Weighed, runs int) {
 	var all []Run
 	for !w.Done && !w.Undecided {
@@ -18,8 +18,8 @@ func (r Rule) Simulate(draw func(Placement) Run) (w Weighed, runs int) {
 	return w, len(all)
 }
 
-// Over simulates programs with a true time whose runs vary as those did that took the times given, each divided by the usual
-// time of its program. It returns how many programs are found over the limit, the same ones for the same arguments.
+// Over simulates programs with a true time. Their runs vary like the given times, each of which is divided by the usual
+// time of its program. It returns how many programs are found over the limit. The same arguments give the same result.
 func (r Rule) Over(truth time.Duration, relative []float64, programs int) (over int) {
 	random := rand.New(rand.NewPCG(1, uint64(len(relative))))
 	draw := func(Placement) Run {

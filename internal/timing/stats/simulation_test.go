@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// noise is the model of a machine. A run takes its true time, times a
-// log-normal factor, and longer by whatever of the rest befalls it. The shapes
-// are assumed; the magnitudes are those of published and of our own measurements.
+// noise is the model of a machine. A run takes its true time times a log-normal factor, plus the disturbances below.
+// The shapes of the distributions are assumed; the magnitudes are those of published and of our own measurements.
 type noise struct {
 	name, what  string
-	sigma       float64 // of the logarithm, to both sides
-	added       float64 // mean of what every run takes longer, exponential, as a part of it
-	disturbed   float64 // part of the runs that something disturbs
-	disturbance float64 // mean, as a part of the run
-	heavy       bool    // disturbances are Pareto, of index 1.5, and not exponential
-	lasts       float64 // chance that a disturbance is still there in the next run
-	slow        float64 // part of the cores that run a step slower, for the whole test
-	slowBy      float64 // by which part a run is longer on them
-	seen        float64 // part of the disturbed runs whose disturbance evidence explains
+	sigma       float64 // of the logarithm, in both directions
+	added       float64 // mean of the exponential time that is added to every run, as a fraction of it
+	disturbed   float64 // fraction of the runs that are disturbed
+	disturbance float64 // mean, as a fraction of the run
+	heavy       bool    // disturbances are Pareto with index 1.5 instead of exponential
+	lasts       float64 // probability that a disturbance continues in the next run
+	slow        float64 // fraction of the cores that are slower during the whole test
+	slowBy      float64 // fraction by which a run is longer on them
+	seen        float64 // fraction of the disturbed runs whose disturbance the evidence explains
 }
 
 func machines() []noise {
@@ -41,12 +40,12 @@ func machines() []noise {
 	}
 }
 
-// host is a machine while one test is judged on it.
+// host is the state of a machine while it judges one test.
 type host struct {
 	noise
 	r         *rand.Rand
-	disturbed bool       // the last run was
-	cores     [2]float64 // how much longer a run takes
+	disturbed bool       // whether the last run was disturbed
+	cores     [2]float64 // factor by which a run takes longer
 }
 
 func (n noise) host(r *rand.Rand) *host {
@@ -60,7 +59,7 @@ func (n noise) host(r *rand.Rand) *host {
 	return h
 }
 
-// run draws one run.
+// run returns a random run.
 func (h *host) run(truth time.Duration, core int) Run {
 	f := h.cores[core] * math.Exp(h.sigma*h.r.NormFloat64()) * (1 + h.added*h.r.ExpFloat64())
 	own := time.Duration(float64(truth) * f)
@@ -79,8 +78,8 @@ func (h *host) run(truth time.Duration, core int) Run {
 	return r
 }
 
-// chance is that of the next run to be disturbed. Over many runs it is the same
-// part of them whether disturbances last or not.
+// chance returns the probability that the next run is disturbed. Over many runs the fraction is the same whether or not
+// disturbances last.
 func (h *host) chance() float64 {
 	p, stay := h.noise.disturbed, h.lasts
 	switch {
@@ -92,7 +91,7 @@ func (h *host) chance() float64 {
 	return (1 - stay) * p / (1 - p)
 }
 
-// judge runs a program until rule decides. Without evidence it takes every run for its own time.
+// judge runs a program until rule decides. Without evidence, the times are used as measured.
 func (h *host) judge(rule Rule, truth time.Duration, evidence bool) (w Weighed, runs int) {
 	return rule.Simulate(func(p Placement) Run {
 		core := 0

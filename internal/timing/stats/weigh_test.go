@@ -9,11 +9,11 @@ import (
 	"judged/internal/api"
 )
 
-// TestAgree: runs over a limit of a second count, although noise may explain each, once their agreement would be too
-// improbable if noise had added what they are over it.
+// TestAgree checks that runs over a limit of a second count, although noise may explain each, once their agreement
+// would be too improbable if noise had caused the excess.
 func TestAgree(t *testing.T) {
 	rule := limit1s(api.Confirm, 0, 0)
-	// busy are runs with these times, in tenths of a millisecond, of which noise explains at most a tenth.
+	// busy returns runs with these times, in tenths of a millisecond, of which noise explains at most a tenth.
 	busy := func(times ...int) (runs []Run) {
 		for _, x := range times {
 			d := time.Duration(x) * ms / 10
@@ -59,7 +59,7 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestWeigh: which runs count, and what they decide.
+// TestWeigh checks which runs count, and what they decide.
 func TestWeigh(t *testing.T) {
 	over := func(x, explained int) Run {
 		return Run{CPUTime: time.Duration(x) * ms, Explained: time.Duration(explained) * ms}
