@@ -15,21 +15,20 @@ type Case struct {
 	Task      judge.Task // with one test
 }
 
-// Options say how to measure.
+// Options configure a measurement.
 type Options struct {
 	N    int    // runs of every case
-	Seed uint64 // of the order
-	// Seen is called before every run with how many are done, and which is next.
+	Seed uint64 // determines the order
+	// Seen is called before every run with the number of completed runs and the name of the next one.
 	Seen func(done int, next string)
 }
 
-// NotExecutable is a program that cannot be measured because it cannot be
-// executed.
+// NotExecutable means that a program cannot be measured because it cannot be executed.
 type NotExecutable struct{ Message string }
 
 func (e *NotExecutable) Error() string { return e.Message }
 
-// EachPlacement makes a case of a program in every placement.
+// EachPlacement returns a case of the program for every placement.
 func (s *Site) EachPlacement(task judge.Task) []Case {
 	var cases []Case
 	for _, p := range s.Placements {
@@ -38,9 +37,8 @@ func (s *Site) EachPlacement(task judge.Task) []Case {
 	return cases
 }
 
-// Run runs every case N times, in turns. The error is not nil only if judged
-// could not do its work, a program cannot be executed at all, or ctx ended. The
-// runs made before it are returned all the same; a case without any is left out.
+// Run runs every case N times, in turns. It returns an error only if judged fails, a program cannot be executed at all,
+// or ctx ends. The runs made before that are returned anyway; a case without runs is omitted.
 func (s *Site) Run(ctx context.Context, cases []Case, o Options) ([]Outcome, error) {
 	if err := s.warmUp(ctx, cases, o); err != nil {
 		return nil, err
@@ -76,8 +74,8 @@ func (s *Site) turns(ctx context.Context, cases []Case, o Options, runs [][]Run)
 	return nil
 }
 
-// warmUp makes a run that is not counted: what the first one pays, such as
-// reading libraries from the disk, the others find done.
+// warmUp makes a run that does not count: it does work that later runs find done, such as reading libraries from the
+// disk.
 func (s *Site) warmUp(ctx context.Context, cases []Case, o Options) error {
 	if len(cases) == 0 {
 		return nil

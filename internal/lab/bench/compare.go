@@ -9,9 +9,8 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Comparison is how much longer runs take in B than in A: an estimate of the
-// shift of the CPU time, the interval that holds the true one, and the
-// probability of times as far apart if there were no difference.
+// Comparison is by how much longer runs take in B than in A: an estimate of the shift of the CPU time, the interval
+// that contains the true shift, and the probability of a difference at least as large if there were none.
 type Comparison struct {
 	A          string        `json:"a"`
 	B          string        `json:"b"`
@@ -27,11 +26,10 @@ type Comparison struct {
 	P          float64       `json:"p"` // Mann and Whitney, two-sided
 }
 
-// CompareFrom is the number of runs of each placement from which they can be
-// compared.
+// CompareFrom is the minimum number of runs of each placement for a comparison.
 const CompareFrom = 4
 
-// Compare compares two cases. The error says which runs are missing.
+// Compare compares two cases. The error names the missing runs.
 func Compare(cases []Outcome, a, b string) (*Comparison, error) {
 	x, y := cpuTimes(cases, a), cpuTimes(cases, b)
 	c, ok := stats.Compare(x, y)
@@ -56,10 +54,10 @@ func cpuTimes(cases []Outcome, name string) []time.Duration {
 	return times
 }
 
-// significant is the customary bound of P.
+// significant is the customary threshold of P.
 const significant = 0.05
 
-// String is the comparison for people.
+// String returns the comparison as text for people.
 func (c *Comparison) String() string {
 	told := "no difference shown"
 	switch {

@@ -19,7 +19,7 @@ type column struct {
 	cell func(o Outcome, r Run) string
 }
 
-// columns of the CSV; what a run did not tell is empty.
+// columns are the columns of the CSV. A value that a run did not report is empty.
 var columns = []column{
 	{"case", func(o Outcome, _ Run) string { return o.Case }},
 	{"placement", func(o Outcome, _ Run) string { return o.Placement.ID }},
@@ -58,7 +58,7 @@ func causes(list []api.Cause) string {
 	return strings.Join(names, " ")
 }
 
-// WriteCSV writes one line a run.
+// WriteCSV writes one line per run.
 func (r Result) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	line := make([]string, len(columns))
@@ -82,12 +82,12 @@ func (r Result) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// Chart is the CPU time of every run, a lane for each case.
+// Chart returns a chart of the CPU time of every run, with a lane for each case.
 func (r Result) Chart() plot.Chart {
 	return r.ChartOf("CPU time", func(r api.Run) time.Duration { return r.CPUTime })
 }
 
-// ChartOf is a time of every run, a lane for each case.
+// ChartOf returns a chart of a time of every run, with a lane for each case.
 func (r Result) ChartOf(what string, of func(api.Run) time.Duration) plot.Chart {
 	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d runs of each, in turns", r.N), Axis: what + ", ms",
 		Source: r.Source()}
@@ -97,7 +97,7 @@ func (r Result) ChartOf(what string, of func(api.Run) time.Duration) plot.Chart 
 	return c
 }
 
-// lane is a lane of times in milliseconds, with their spread as its note.
+// lane returns a lane of times in milliseconds, with their spread as its note.
 func lane(o Outcome, of func(api.Run) time.Duration) plot.Lane {
 	lane := plot.Lane{Name: o.Case}
 	var all []time.Duration
@@ -111,7 +111,7 @@ func lane(o Outcome, of func(api.Run) time.Duration) plot.Lane {
 	return lane
 }
 
-// SpreadText is the spread for people.
+// SpreadText returns the spread as text for people.
 func (t *Times) SpreadText() string {
 	if t.SpreadRatio == nil {
 		return units.Duration(t.Spread)

@@ -13,15 +13,14 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Loads are kernels of the canary's program in separate sandboxes, one for
-// each of the resources: their cpusets keep them off the slot, and they die with judged as
-// every sandbox does.
+// Loads runs kernels of the canary's program in separate sandboxes, one on each of the given resources: their cpusets
+// keep them off the slot, and they end with judged like every sandbox.
 type Loads struct {
 	eng     *engine.Engine
 	program *os.File
 }
 
-// OpenLoads makes the program of the loads ready. Close it before the engine.
+// OpenLoads prepares the program of the loads. Close it before the engine.
 func OpenLoads(c *engine.Engine) (*Loads, error) {
 	program, err := sandbox.InitProgram()
 	if err != nil {
@@ -40,8 +39,7 @@ func OpenLoads(c *engine.Engine) (*Loads, error) {
 // Close closes the program file.
 func (s *Loads) Close() error { return s.program.Close() }
 
-// Crowd has every neighbour of the slot run a load, until it is stopped. "" is
-// none.
+// Crowd makes every neighbour of the slot run a load until it is stopped. "" means no load.
 func (s *Site) Crowd(ctx context.Context, load string) (*Crowd, error) {
 	if load == "" {
 		return new(Crowd), nil
@@ -49,7 +47,7 @@ func (s *Site) Crowd(ctx context.Context, load string) (*Crowd, error) {
 	return s.loads.Start(ctx, s.resources, load)
 }
 
-// Crowd is loads at work; the zero value has no loads.
+// Crowd is a set of running loads; the zero value has no loads.
 type Crowd struct {
 	members []member
 	cancel  context.CancelFunc
@@ -61,8 +59,7 @@ type member struct {
 	ended chan error
 }
 
-// Start has a load run on each of the resources, and returns when all are at full
-// strength.
+// Start starts a load on each of the resources, and returns when all of them are running.
 func (s *Loads) Start(ctx context.Context, resources []sandbox.Resources, load string) (*Crowd, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &Crowd{cancel: cancel}
@@ -88,7 +85,7 @@ func (s *Loads) gather(ctx context.Context, c *Crowd, resources []sandbox.Resour
 	return nil
 }
 
-// Stop ends the loads and takes them down. A second one does nothing.
+// Stop stops and removes the loads. A second call does nothing.
 func (c *Crowd) Stop() error {
 	if c.cancel != nil {
 		c.cancel()
@@ -122,7 +119,7 @@ func (s *Loads) start(ctx context.Context, one sandbox.Resources, load string) (
 	return m, nil
 }
 
-// loadSpec bounds a load by its memory only: it lives as long as it is needed.
+// loadSpec limits only the memory of a load: it runs as long as it is needed.
 func (s *Loads) loadSpec(load string) sandbox.Spec {
 	const days = 24 * time.Hour
 	return sandbox.Spec{
@@ -135,12 +132,10 @@ func (s *Loads) loadSpec(load string) sandbox.Spec {
 	}
 }
 
-// readyTimeout is an emergency brake: a load is ready after a tenth of a
-// second, and later where many start at once.
+// readyTimeout is a safety limit: a load is ready after a tenth of a second, and later if many start at once.
 const readyTimeout = time.Minute
 
-// waitReady returns when the load has written its byte. Looking at the size of
-// a file costs the load nothing.
+// waitReady returns when the load has written its byte. Checking the size of a file costs the load nothing.
 func (m member) waitReady(ctx context.Context) error {
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()

@@ -15,8 +15,8 @@ type Placement struct {
 	ID        string `json:"id"`
 	About     string `json:"about"`
 	CPUs      string `json:"cpus"`
-	NUMANodes string `json:"numa_nodes"`     // whose memory it gets
-	Load      string `json:"load,omitempty"` // what the neighbours run meanwhile: none, or a load of initproc
+	NUMANodes string `json:"numa_nodes"`     // nodes that provide its memory
+	Load      string `json:"load,omitempty"` // load that the neighbours run meanwhile: none, or a load of initproc
 
 	worker *measure.Worker
 }
@@ -32,22 +32,22 @@ const (
 	AnyNode    = "numa-unbound"
 )
 
-// IDs lists the placements.
+// IDs returns the IDs of all placements.
 func IDs() []string { return []string{Free, Pinned, Slot, CPULoad, MemoryLoad, TurboOff, AnyNode} }
 
-// LeftOut is a placement that this host cannot have.
+// LeftOut is a placement that is not possible on this host.
 type LeftOut struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
 }
 
-// places makes the placements of an engine ready.
+// places prepares the placements of an engine.
 func (s *Site) places() error {
 	t := s.eng.Topology()
 	slot := s.eng.Worker(s.eng.Slots()[0]).Resources()
 	near, all := cpuset.New(slot.Node), memoryNodes(s.eng)
 
-	// What is isolated a program gets only if somebody asks for it.
+	// A program gets isolated CPUs only if they are requested.
 	common := t.Online.Minus(t.Isolated)
 	if len(common) == 0 {
 		common = t.Online
@@ -80,8 +80,8 @@ func (s *Site) places() error {
 	return s.err
 }
 
-// whyNoTurbo says why there is no placement without turbo: judged measures
-// under the switches that it finds, and every other placement has them too.
+// whyNoTurbo returns the reason why there is no placement without turbo: judged does not change the switches, and every
+// other placement runs with the same setting.
 func whyNoTurbo(t turbo.State) string {
 	switch t.Value {
 	case turbo.Off:
@@ -93,7 +93,7 @@ func whyNoTurbo(t turbo.State) string {
 	return t.Reason
 }
 
-// add opens a placement. After the first error it does nothing.
+// add adds a placement. After the first error it does nothing.
 func (s *Site) add(p Placement, cpus, nodes cpuset.Set) {
 	if s.err != nil {
 		return
@@ -113,8 +113,8 @@ func (s *Site) add(p Placement, cpus, nodes cpuset.Set) {
 
 func (s *Site) leave(id, reason string) { s.LeftOut = append(s.LeftOut, LeftOut{id, reason}) }
 
-// openWorker takes the engine's worker of the slot where it fits: the slot is
-// measured through what judges.
+// openWorker returns the engine's worker of the slot if it fits, so that the slot is measured with the worker that
+// judges.
 func (s *Site) openWorker(cpus, nodes cpuset.Set) (*measure.Worker, error) {
 	own := s.eng.Worker(s.eng.Slots()[0])
 	if slot := own.Resources(); cpus.String() == slot.CPUs.String() && nodes.String() == cpuset.New(slot.Node).String() {
@@ -127,8 +127,7 @@ func (s *Site) openWorker(cpus, nodes cpuset.Set) (*measure.Worker, error) {
 	return s.eng.WorkerOn(ground)
 }
 
-// memoryNodes are the nodes that have memory, which is all that cpuset.mems
-// takes.
+// memoryNodes returns the nodes that have memory: cpuset.mems accepts only those.
 func memoryNodes(c *engine.Engine) cpuset.Set {
 	var ids []int
 	for _, n := range c.Topology().Nodes {
@@ -136,13 +135,13 @@ func memoryNodes(c *engine.Engine) cpuset.Set {
 			ids = append(ids, n.ID)
 		}
 	}
-	if len(ids) == 0 { // the kernel does not say
+	if len(ids) == 0 { // the kernel does not report them
 		return cpuset.New(c.Slots()[0].Node)
 	}
 	return cpuset.New(ids...)
 }
 
-// lastOf is the last CPU of the first set that has any.
+// lastOf returns the last CPU of the first nonempty set.
 func lastOf(sets ...cpuset.Set) (cpuset.Set, bool) {
 	for _, s := range sets {
 		if len(s) > 0 {

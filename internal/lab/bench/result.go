@@ -18,11 +18,10 @@ type Result struct {
 	LeftOut    []LeftOut       `json:"left_out,omitempty"`
 	Comparison *Comparison     `json:"comparison,omitempty"`
 	Host       *api.HostReport `json:"host,omitempty"`
-	Partial    bool            `json:"partial,omitempty"` // it was interrupted: runs are missing
+	Partial    bool            `json:"partial,omitempty"` // interrupted: runs are missing
 }
 
-// Source is what a picture needs to be repeated: the host, how it is isolated,
-// and the seed.
+// Source returns what is needed to reproduce a chart: the host, its isolation, and the seed.
 func (r Result) Source() string {
 	seed := fmt.Sprintf("seed %d", r.Seed)
 	if r.Partial {
@@ -47,14 +46,13 @@ type Run struct {
 	Round   int         `json:"round"` // from 1
 	Turn    int         `json:"turn"`  // within the round, from 1
 	Verdict api.Verdict `json:"verdict"`
-	Stdout  *string     `json:"stdout_head,omitempty"` // where the task asks for it
+	Stdout  *string     `json:"stdout_head,omitempty"` // if the task requests it
 	api.Run
 }
 
-// Summary is what the runs of a case have in common. A member is nil where
-// no run reported it.
+// Summary summarizes the runs of a case. A member is nil if no run reported it.
 type Summary struct {
-	Clean             int                 `json:"clean"` // runs that nothing disturbed
+	Clean             int                 `json:"clean"` // undisturbed runs
 	Verdicts          map[api.Verdict]int `json:"verdicts"`
 	UserTime          *Times              `json:"user_time,omitempty"`
 	SystemTime        *Times              `json:"system_time,omitempty"`
@@ -69,7 +67,7 @@ type Summary struct {
 	MajorFaults       *Counts             `json:"major_faults,omitempty"`
 }
 
-// Times is how repeated times lie.
+// Times describes the distribution of repeated times.
 type Times struct {
 	N           int            `json:"n"`
 	Min         time.Duration  `json:"min_ns"`
@@ -80,14 +78,14 @@ type Times struct {
 	Sigma       *time.Duration `json:"sigma_ns,omitempty"` // estimate of the standard deviation
 }
 
-// Counts is how repeated counts lie.
+// Counts describes the distribution of repeated counts.
 type Counts struct {
 	N      int   `json:"n"`
-	Median int64 `json:"median"` // the lower one of two
+	Median int64 `json:"median"` // lower one of two
 	Max    int64 `json:"max"`
 }
 
-// Summarize sums up runs of one case.
+// Summarize summarizes the runs of one case.
 func Summarize(runs []Run) Summary {
 	s := Summary{Verdicts: map[api.Verdict]int{}}
 	for _, r := range runs {
@@ -120,7 +118,7 @@ func times(runs []Run, of func(api.Run) *time.Duration) *Times {
 	return Describe(all)
 }
 
-// Describe sums times up, nil without any.
+// Describe summarizes times. It returns nil if there are no times.
 func Describe(all []time.Duration) *Times {
 	if len(all) == 0 {
 		return nil
@@ -130,8 +128,8 @@ func Describe(all []time.Duration) *Times {
 	if ratio, ok := d.SpreadRatio(); ok {
 		t.SpreadRatio = &ratio
 	}
-	// From the spread, as published ranges are compared; where the range of
-	// so many runs says little, from the middle half.
+	// Estimated from the spread, so that it compares with published ranges; for many runs, whose range says little,
+	// from the MAD.
 	sigma, ok := d.SpreadSigma()
 	if !ok {
 		sigma, ok = d.Sigma()
@@ -156,7 +154,7 @@ func counts(runs []Run, of func(api.Evidence) *int64) *Counts {
 	return &Counts{N: len(all), Median: stats.Quantile(all, 0.5), Max: all[len(all)-1]}
 }
 
-// AllAccepted reports whether there are runs and every one came to its end.
+// AllAccepted reports whether every case has runs and all of them were accepted.
 func (r Result) AllAccepted() bool {
 	return len(r.Cases) > 0 && !slices.ContainsFunc(r.Cases,
 		func(o Outcome) bool { return len(o.Runs) == 0 || o.Verdicts[api.Accepted] < len(o.Runs) })

@@ -17,8 +17,8 @@ const ms = time.Millisecond
 
 func ptr[T any](v T) *T { return &v }
 
-// Every place once a round, in an order that differs between rounds and that
-// the seed decides.
+// TestPlan checks that a plan has every place once per round, in an order that differs between rounds and depends on
+// the seed.
 func TestPlan(t *testing.T) {
 	const rounds, places = 50, 5
 	plan := Plan(rounds, places, 7)
@@ -43,7 +43,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// sampleRuns are three runs, the last of which has few figures.
+// sampleRuns returns three runs, the last of which has few figures.
 func sampleRuns() []Run {
 	run := func(cpu time.Duration, v api.Verdict, delay time.Duration, switches int64, causes ...api.Cause) Run {
 		return Run{Round: 1, Turn: 2, Verdict: v, Run: api.Run{
@@ -79,7 +79,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// Beyond 25 runs the range says little, so sigma comes from the middle.
+// TestDescribeMany checks that beyond 25 runs, whose range says little, sigma is estimated from the MAD.
 func TestDescribeMany(t *testing.T) {
 	var all []time.Duration
 	for i := range 41 {

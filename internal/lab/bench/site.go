@@ -22,10 +22,10 @@ type Site struct {
 	workers   map[string]*measure.Worker // by CPUs and nodes
 	resources []sandbox.Resources        // one for each neighbour
 	loads     *Loads
-	err       error // the first one while placements are made
+	err       error // first error while placements are added
 }
 
-// Open makes the placements of the engine's first slot ready.
+// Open prepares the placements of the engine's first slot.
 func Open(c *engine.Engine) (*Site, error) {
 	s := &Site{eng: c, workers: map[string]*measure.Worker{}}
 	if err := errors.Join(s.places(), s.neighbours()); err != nil {
@@ -49,7 +49,7 @@ func (s *Site) neighbours() (err error) {
 	}
 	t := s.eng.Topology()
 	for _, id := range s.eng.Neighbours() {
-		c, _ := t.CPU(id) // it is online
+		c, _ := t.CPU(id) // the CPU is online
 		nodes := cpuset.New(c.Node)
 		if n, _ := t.Node(c.Node); n.MemTotal == 0 {
 			nodes = memoryNodes(s.eng)
@@ -63,7 +63,7 @@ func (s *Site) neighbours() (err error) {
 	return nil
 }
 
-// Placement finds one by its ID.
+// Placement returns the placement with an ID.
 func (s *Site) Placement(id string) (Placement, bool) {
 	i := slices.IndexFunc(s.Placements, func(p Placement) bool { return p.ID == id })
 	if i < 0 {
@@ -72,14 +72,13 @@ func (s *Site) Placement(id string) (Placement, bool) {
 	return s.Placements[i], true
 }
 
-// Keep leaves out all placements but those named, in the order of Placements.
+// Keep removes all placements except those named, in the order of Placements.
 func (s *Site) Keep(ids ...string) {
 	s.Placements = slices.DeleteFunc(s.Placements, func(p Placement) bool { return !slices.Contains(ids, p.ID) })
 	s.LeftOut = slices.DeleteFunc(s.LeftOut, func(l LeftOut) bool { return !slices.Contains(ids, l.ID) })
 }
 
-// Judge judges a task with one test in a placement, without its load: see
-// Crowd.
+// Judge judges a task with one test in a placement, without its load: see Crowd.
 func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (api.TestReport, error) {
 	r, err := judge.Run(ctx, p.worker, task, func(api.TestReport) {})
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {

@@ -68,7 +68,7 @@ func taskOf(t *testing.T, script string) judge.Task {
 			Stack: 8 << 20, Processes: 16}}
 }
 
-// A program sees the CPUs of its placement, whatever is loaded next to it.
+// TestRun checks that a program sees the CPUs of its placement, whatever load runs next to it.
 func TestRun(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	s := open(t)
@@ -111,7 +111,7 @@ func TestRunNotExecutable(t *testing.T) {
 	}
 }
 
-// Loads work on every neighbour and on no other CPU, until they are stopped.
+// TestCrowd checks that loads run on every neighbour and on no other CPU, until they are stopped.
 func TestCrowd(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	s := open(t)
@@ -143,7 +143,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// A load that cannot run is an error, not a quiet machine.
+// TestCrowdUnknown checks that a load that cannot run is an error, and does not count as a quiet machine.
 func TestCrowdUnknown(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	s := open(t)
@@ -168,7 +168,7 @@ func TestCrowdCancelled(t *testing.T) {
 	}
 }
 
-// loadsRunning lists the CPUs that loads of this process may use.
+// loadsRunning returns the CPUs that loads of this process may use.
 func loadsRunning(t *testing.T, load string) []cpuset.Set {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -196,7 +196,7 @@ func loadsRunning(t *testing.T, load string) []cpuset.Set {
 	return found
 }
 
-// Where the placements are, against the plan of the engine.
+// TestPlaces compares the placements with the plan of the engine.
 func TestPlaces(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	s := open(t)
