@@ -7,11 +7,11 @@ import (
 	"judged/internal/lab/bench"
 )
 
-// rays is how many tests a table of the publication has.
+// rays is the number of tests in a table of the publication.
 const rays = 975_065
 
-// crowds are the published rows: seconds by the scheduler and pinned, on four
-// cores. 1+N are N workers for whom the first thread waits.
+// crowds are the published rows: seconds when scheduled freely and when pinned, on four cores. 1+N means N workers for
+// which the first thread waits.
 var crowds = []struct {
 	threads      string
 	workers      int
@@ -70,8 +70,7 @@ func affinity(l *lab) error {
 	return l.tellHost()
 }
 
-// widest is the slot with the most CPUs of those asked for, else all CPUs of
-// the host without a slot.
+// widest returns the slot with the most CPUs of the requested widths, or all CPUs of the host without a slot.
 func (l *lab) widest(widths ...int) (bench.Placement, error) {
 	for _, width := range append(widths, 1) { // 1 is never too wide
 		err := l.settle(width)

@@ -15,8 +15,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// batch is every exam once next to one load, between two looks at what the
-// programs take by themselves.
+// batch judges every exam once next to one load, between two measurements of the programs' own times.
 type batch struct {
 	*lab
 	dose     dose
@@ -25,10 +24,10 @@ type batch struct {
 	subjects []*subject
 	watch    *watch
 
-	crowd *bench.Crowd // the load at work; nil while it rests
+	crowd *bench.Crowd // running load; nil while it is stopped
 }
 
-// exam is a program, how long it should take, and how it is judged.
+// exam is a program, the time that it should take, and the method that judges it.
 type exam struct {
 	Flip
 	subject   *subject
@@ -62,7 +61,7 @@ func (b *batch) run(r *rand.Rand) error {
 	return nil
 }
 
-// exams combines the subjects with distances from the limit and methods.
+// exams returns the combinations of subjects, distances from the limit and methods.
 func (b *batch) exams() ([]exam, error) {
 	var exams []exam
 	for _, s := range b.subjects {
@@ -79,8 +78,8 @@ func (b *batch) exams() ([]exam, error) {
 	return exams, nil
 }
 
-// methods are the ways to judge a program, as far as the host has them. judged's
-// is the daemon's, which looks at the slot around runs near the limit.
+// methods returns an exam for each method that is possible on the host. Method judged is that of the daemon, which
+// reads the slot's kernels around runs near the limit.
 func (b *batch) methods(x exam) []exam {
 	single, confirm := api.Repeats{Min: 1, Max: 1, Policy: api.Single}, api.Repeats{Policy: api.Confirm}
 	var exams []exam
@@ -122,7 +121,7 @@ func (b *batch) judgeAll(exams []exam) error {
 	return nil
 }
 
-// quiet is the slot with idle neighbours.
+// quiet returns the slot with idle neighbours.
 func (b *batch) quiet(ctx context.Context, wish stats.Placement) (measure.Place, error) {
 	if wish.Quiet {
 		if err := b.rest(); err != nil {
@@ -132,7 +131,7 @@ func (b *batch) quiet(ctx context.Context, wish stats.Placement) (measure.Place,
 	return b.watch.place(ctx, wish)
 }
 
-// resume has the load work again, after rest.
+// resume starts the load again after rest.
 func (b *batch) resume() (err error) {
 	if b.crowd == nil {
 		b.crowd, err = b.site.Crowd(b.ctx, b.load)
@@ -140,7 +139,7 @@ func (b *batch) resume() (err error) {
 	return err
 }
 
-// rest ends the load.
+// rest stops the load.
 func (b *batch) rest() error {
 	if b.crowd == nil {
 		return nil
@@ -153,7 +152,7 @@ func (b *batch) rest() error {
 // judged fills in the result of an exam.
 func (f *Flip) judged(t api.TestReport) error {
 	f.Verdict, f.Runs = t.Verdict, len(t.Runs)
-	if t.Verdict == api.InternalError { // noise kept it from deciding
+	if t.Verdict == api.InternalError { // noise prevented a decision
 		return nil
 	}
 	if t.Verdict != api.Accepted && t.Verdict != api.TimeLimit || t.CPUTime == nil {
@@ -164,14 +163,12 @@ func (f *Flip) judged(t api.TestReport) error {
 	return nil
 }
 
-// calibratedTo is how far from its distance a program may be. The distances
-// that are tried are 2 % to 10 % from the limit.
+// calibratedTo is how far from its distance a program may be. The tested distances are 2 % to 10 % from the limit.
 const calibratedTo = 0.05
 
 func offBy(own, theta float64) float64 { return math.Abs(own/theta - 1) }
 
-// settled is the verdict held against what its program took by itself before
-// and after.
+// settled returns the flip after comparing the verdict with the program's own times before and after.
 func (x exam) settled() Flip {
 	f := x.Flip
 	f.OwnAfter = f.Theta * x.subject.own

@@ -12,7 +12,7 @@ import (
 	"judged/internal/sandbox"
 )
 
-// calibrated are the programs whose time is set by their argument.
+// calibrated are the programs whose time depends on their argument.
 var calibrated = map[string]string{"cpu-bound": "spin.c", "memory-bound": "walk.c"}
 
 // subject is a calibrated program.
@@ -20,7 +20,7 @@ type subject struct {
 	kind   string
 	binary sandbox.File
 	calibration
-	own float64 // of the limit, taken by what was calibrated to it, when it was last weighed
+	own float64 // own time as a fraction of the limit to which it was calibrated, when last measured
 }
 
 func (l *lab) subjects(d dose) ([]*subject, error) {
@@ -48,17 +48,16 @@ func (l *lab) subjects(d dose) ([]*subject, error) {
 	return all, nil
 }
 
-// calibration is a program's time: base and so much for every unit of its
-// argument, in nanoseconds.
+// calibration models a program's time: base plus unit for every unit of its argument, in nanoseconds.
 type calibration struct{ base, unit float64 }
 
 func (c calibration) units(ns float64) int { return max(1, int((ns-c.base)/c.unit+0.5)) }
 
-// scaled is the calibration of a program that takes so many times as long.
+// scaled returns the calibration of a program that takes by times as long.
 func (c calibration) scaled(by float64) calibration { return calibration{c.base * by, c.unit * by} }
 
-// calibrate finds it in the slot with idle neighbours: two lengths on both
-// sides of the limit, in turns, the median of each.
+// calibrate measures the calibration in the slot with idle neighbours: two lengths on both sides of the limit, in
+// turns, with the median of each.
 func (l *lab) calibrate(kind string, binary sandbox.File, limit time.Duration) (calibration, error) {
 	const rounds = 9
 	n, err := l.firstGuess(kind, binary, limit)
@@ -85,7 +84,7 @@ func (l *lab) calibrate(kind string, binary sandbox.File, limit time.Duration) (
 	return calibration{base: a - unit*float64(short), unit: unit}, nil
 }
 
-// firstGuess is about how many units take as long as the limit.
+// firstGuess returns roughly how many units take as long as the limit.
 func (l *lab) firstGuess(kind string, binary sandbox.File, limit time.Duration) (int, error) {
 	n := 1000
 	for {
@@ -96,8 +95,8 @@ func (l *lab) firstGuess(kind string, binary sandbox.File, limit time.Duration) 
 		if t >= limit/2 {
 			return max(1, int(float64(n)*float64(limit)/float64(t))), nil
 		}
-		// What a program takes without any units hides how long they take,
-		// so small steps while that is most of it.
+		// The time that a program takes without any units hides how long a unit takes, so the steps are small while it
+		// dominates.
 		n = int(float64(n) * min(10, max(2, float64(limit)/float64(t))))
 	}
 }
@@ -124,8 +123,7 @@ func middle(xs []float64) float64 {
 	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }
 
-// weigh measures what the program takes of the limit, alone in the slot, where
-// it was calibrated to take all of it.
+// weigh measures which fraction of the limit the program takes alone in the slot, after it was calibrated to the limit.
 func (l *lab) weigh(s *subject, limit time.Duration) error {
 	const runs = 5
 	var times []float64
@@ -140,7 +138,7 @@ func (l *lab) weigh(s *subject, limit time.Duration) error {
 	return nil
 }
 
-// exact is how far from the limit a program may be that is said to take it.
+// exact is how far from the limit a program may be to count as calibrated to it.
 const exact = 0.01
 
 // sharpen corrects the subject's calibration until it is exact.
@@ -148,8 +146,8 @@ func (l *lab) sharpen(s *subject, limit time.Duration) error {
 	return sharpened(s, func() error { return l.weigh(s, limit) })
 }
 
-// sharpened corrects and weighs in turns. On a shared host others come and go,
-// and the truth itself moves: there is an end to trying.
+// sharpened alternately corrects and measures. On a shared host other programs come and go, and the true time itself
+// changes, so the number of tries is limited.
 func sharpened(s *subject, weigh func() error) error {
 	const tries = 6
 	for n := 0; n < tries && math.Abs(s.own-1) > exact; n++ {

@@ -10,16 +10,16 @@ import (
 	"judged/internal/lab/bench"
 )
 
-// widths are the slots that are tried. Published were 1, 2 and 10 CPUs.
+// widths are the slot widths to try. The publication used 1, 2 and 10 CPUs.
 var widths = []int{1, 2, 4, 10}
 
-// kinds and ways make the programs: 18 as published.
+// kinds and ways are combined into the programs: 18 as published.
 var (
 	kinds = []string{"io", "cpu", "mixed"}
 	ways  = []string{"sequential", "threads", "processes", "thread-pool", "process-pool", "async"}
 )
 
-// publishedWalls are what was published of the time that the programs took.
+// publishedWalls are the published times of the programs.
 var publishedWalls = map[string]struct{ one, ten string }{
 	"io sequential":    {"", "14.34 s, 8 %"},
 	"io thread-pool":   {"", "2.02 s"},
@@ -113,7 +113,7 @@ func percent(cpu, wall time.Duration) string {
 	return strconv.Itoa(int(100*float64(cpu)/float64(max(wall, 1)) + 0.5))
 }
 
-// peak is the largest memory of any run.
+// peak returns the largest memory of any run.
 func peak(runs []bench.Run) string {
 	var most units.Bytes
 	for _, r := range runs {

@@ -7,11 +7,11 @@ import (
 	"judged/internal/lab/bench"
 )
 
-// sieveSize is how many ints were sieved.
+// sieveSize is the number of sieved ints.
 const sieveSize = 500_000_000
 
-// stages are the published rows, and where each is repeated here. Their figure
-// is user time, slowest minus fastest of 20 runs of about 10 s.
+// stages are the published rows, and the placement that repeats each here. Their figure is user time, slowest minus
+// fastest of 20 runs of about 10 s.
 var stages = []struct{ what, published, placement string }{
 	{"as it comes", "2230 ms", bench.Free},
 	{"pinned, no isolation", "-", bench.Pinned},
@@ -66,7 +66,7 @@ func consistency(l *lab) error {
 	return l.tellHost()
 }
 
-// median and spread are cells.
+// median and spread format table cells.
 func median(t *bench.Times) string {
 	if t == nil {
 		return "-"

@@ -15,16 +15,14 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Options say how an experiment goes.
+// Options configure an experiment.
 type Options struct {
-	N     int     // runs of every case; 0 is the experiment's own number
+	N     int     // runs of every case; 0 selects the experiment's default
 	Scale float64 // size of the programs; 1 is that of the publication
 	Seed  uint64
-	// Open opens an engine whose slots are so many CPUs wide. One engine is
-	// open at a time.
+	// Open opens an engine whose slots have the given number of CPUs. Only one engine is open at a time.
 	Open func(width int) (*engine.Engine, error)
-	// Seen is called before every run with how many of how many are done, and which
-	// is next.
+	// Seen is called before every run with the number of completed runs, the total, and the name of the next one.
 	Seen func(done, total int, next string)
 }
 
@@ -36,19 +34,19 @@ type Result struct {
 	Tables []Table      `json:"tables"`
 	Notes  []string     `json:"notes"`
 	Flips  []Flip       `json:"flips,omitempty"`
-	Guard  *stats.Guard `json:"guard,omitempty"` // by which the flips were judged
+	Guard  *stats.Guard `json:"guard,omitempty"` // band with which the flips were judged
 
 	chart plot.Chart
 }
 
-// Table is for people: every cell has its unit, or its column has.
+// Table is a table for people: every cell or its column has a unit.
 type Table struct {
 	Title   string     `json:"title"`
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
 }
 
-// Chart is the picture of the experiment.
+// Chart returns the chart of the experiment.
 func (r Result) Chart() plot.Chart {
 	c := r.chart
 	c.Source = fmt.Sprintf("%s, scale %g", r.Source(), r.Scale)
@@ -72,7 +70,7 @@ func plans() []plan {
 	}
 }
 
-// IDs lists the experiments.
+// IDs returns the names of the experiments.
 func IDs() []string {
 	var ids []string
 	for _, p := range plans() {
@@ -81,9 +79,8 @@ func IDs() []string {
 	return ids
 }
 
-// Run makes an experiment. A part for which the host lacks something is left
-// out, with a note; the error is not nil only if judged could not do its work, or ctx
-// ended before the first run. Later it ends with a partial result.
+// Run runs an experiment. A part for which the host lacks something is omitted with a note. Run returns an error only
+// if judged fails, or if ctx ends before the first run. If ctx ends later, Run returns a partial result.
 func Run(ctx context.Context, name string, o Options) (Result, error) {
 	for _, p := range plans() {
 		if p.name != name {
@@ -103,8 +100,7 @@ func Run(ctx context.Context, name string, o Options) (Result, error) {
 	return Result{}, fmt.Errorf("find experiment %q: unknown", name)
 }
 
-// partial makes a result of the runs so far: a picture, the host, and the
-// tables that were complete.
+// partial completes the result from the runs so far: a chart, the host, and the tables that are complete.
 func (l *lab) partial() error {
 	l.result.Partial = true
 	l.result.chart = l.result.Result.Chart()
@@ -114,7 +110,7 @@ func (l *lab) partial() error {
 	return l.tellHost()
 }
 
-// sized is a published size at the scale of the options, at least 1.
+// sized returns a published size at the scale of the options, at least 1.
 func (l *lab) sized(n int) int { return max(1, int(float64(n)*l.Scale)) }
 
 // note adds a remark.
@@ -122,7 +118,7 @@ func (l *lab) note(format string, args ...any) {
 	l.result.Notes = append(l.result.Notes, fmt.Sprintf(format, args...))
 }
 
-// leave says what this host cannot have.
+// leave records what is not possible on this host.
 func (l *lab) leave(what, reason string) {
 	l.result.LeftOut = append(l.result.LeftOut, bench.LeftOut{ID: what, Reason: reason})
 }
@@ -130,7 +126,7 @@ func (l *lab) leave(what, reason string) {
 // table adds a table.
 func (l *lab) table(t Table) { l.result.Tables = append(l.result.Tables, t) }
 
-// find is the outcome of a case, or nil.
+// find returns the outcome of a case, or nil.
 func find(cases []bench.Outcome, name string) *bench.Outcome {
 	for i := range cases {
 		if cases[i].Case == name {
@@ -142,17 +138,16 @@ func find(cases []bench.Outcome, name string) *bench.Outcome {
 
 func wall(r api.Run) time.Duration { return r.WallTime }
 
-// Measured reports whether there is an answer: every run came to its end, and
-// where verdicts are counted some do.
+// Measured reports whether there is a result: every run was accepted and, if verdicts are counted, some count.
 func (r Result) Measured() bool {
 	if r.Flips != nil && !slices.ContainsFunc(r.Flips, Flip.counts) {
 		return false
 	}
-	ended := len(r.Cases) == 0 || r.AllAccepted() // verdicts are counted, and tables computed, without cases
+	ended := len(r.Cases) == 0 || r.AllAccepted() // without cases, verdicts are counted and tables computed
 	return ended && len(r.Tables) > 0
 }
 
-// WriteCSV writes one line a run, or a verdict where those are counted.
+// WriteCSV writes one line per run, or per verdict if verdicts are counted.
 func (r Result) WriteCSV(w io.Writer) error {
 	if r.Flips != nil {
 		return writeFlips(w, r.Flips)

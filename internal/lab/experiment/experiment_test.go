@@ -21,7 +21,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// options are for a test: the smallest programs, one run of each.
+// options returns options for a test: the smallest programs, with one run of each.
 func options(t *testing.T) Options {
 	c, claims := config.Default(), t.TempDir()
 	return Options{
@@ -37,8 +37,7 @@ func options(t *testing.T) Options {
 	}
 }
 
-// Every experiment runs to its end with the columns that were published, and
-// says what it leaves out.
+// TestExperiments checks that every experiment runs to its end with the published columns, and reports what it omits.
 func TestExperiments(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC, testkit.Python)
 	tests := []struct {
@@ -92,7 +91,7 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// An experiment that is interrupted after its first run ends with what it has.
+// TestInterruptedExperiments checks that an experiment that is interrupted after its first run returns what it has.
 func TestInterruptedExperiments(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC, testkit.Python)
 	for _, name := range IDs() {
@@ -136,7 +135,7 @@ func everyServerSaid(t *testing.T, r Result) {
 	}
 }
 
-// CPUs that cannot be had are wrong usage; slots that are too wide are left out.
+// TestNoCPUs checks that unavailable CPUs are a usage error, and that slots that are too wide are omitted.
 func TestNoCPUs(t *testing.T) {
 	testkit.Need(t, testkit.GCC, testkit.Python)
 	o := options(t)
@@ -163,14 +162,14 @@ func TestNoCPUs(t *testing.T) {
 	}
 }
 
-// TestInterruptedFlips: the batches that were complete are counted.
+// TestInterruptedFlips checks that the complete batches are counted.
 func TestInterruptedFlips(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := options(t)
 	o.N = 50
-	const each = 4 // methods, where a CPU is left next to the slot
+	const each = 4 // methods, if a CPU is left next to the slot
 	o.Seen = func(done, total int, _ string) {
 		if total > 0 && done > each {
 			cancel()
@@ -187,7 +186,7 @@ func TestInterruptedFlips(t *testing.T) {
 	}
 }
 
-// TestMeasured: verdicts that count nowhere are no answer.
+// TestMeasured checks that verdicts that do not count are not a result.
 func TestMeasured(t *testing.T) {
 	tables := []Table{{Title: "t"}}
 	counts, not := Flip{}, Flip{Uncalibrated: true}
@@ -208,10 +207,9 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// TestFlips judges programs clearly on one side of the limit while the
-// neighbours compute and while they do not. It counts: judged must not wrong
-// those within the limit more often than a single free run does, whatever the
-// machine is busy with. Two are allowed for calibrating on a busy machine.
+// TestFlips judges programs clearly on one side of the limit with busy and with idle neighbours, and counts wrong
+// verdicts: judged must not judge programs within the limit wrongly more often than a single free run, whatever else
+// the machine does. Two more are allowed for calibration on a busy machine.
 func TestFlips(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
 	o := options(t)
@@ -238,12 +236,12 @@ func TestFlips(t *testing.T) {
 		t.Errorf("wrong AC at 1.25 of the limit: judged %s", hopeless)
 	}
 	for _, f := range r.Flips {
-		far := f.CPUTime >= d.limit*130/100 // there one run decides
+		far := f.CPUTime >= d.limit*130/100 // here one run decides
 		if f.Method == byJudged && f.Verdict == api.TimeLimit && f.Runs < 2 && !far {
 			t.Errorf("TLE after %d run: %+v; near the limit a time verdict takes two", f.Runs, f)
 		}
 	}
-	// Of one set nothing can be learned, and that is said.
+	// Nothing can be learned from one set, and the result says so.
 	if r.Guard == nil || *r.Guard != stats.DefaultGuard() {
 		t.Errorf("judged by the guard %+v, want %+v", r.Guard, stats.DefaultGuard())
 	}

@@ -10,25 +10,23 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Flip is one verdict on a program whose own time is known: what it takes alone
-// in the slot.
+// Flip is one verdict on a program whose own time is known: the time that it takes alone in the slot.
 type Flip struct {
 	Round     int           `json:"round"`
 	Program   string        `json:"program"`     // cpu-bound, memory-bound
-	Theta     float64       `json:"limit_ratio"` // that its own time was to have against the limit
-	OwnBefore float64       `json:"own_before"`  // that it had, shortly before and after
+	Theta     float64       `json:"limit_ratio"` // intended ratio of the program's time to the limit
+	OwnBefore float64       `json:"own_before"`  // actual ratios, shortly before and after
 	OwnAfter  float64       `json:"own_after"`
 	Load      string        `json:"load"`   // of the neighbours
 	Method    string        `json:"method"` // free, pinned, judged, judged-quiet
 	Verdict   api.Verdict   `json:"verdict"`
-	CPUTime   time.Duration `json:"cpu_time_ns"` // that decided
-	Runs      int           `json:"runs"`        // that the verdict took
-	// both verdicts are right: at a ratio of 1, and where the own time crossed the limit
+	CPUTime   time.Duration `json:"cpu_time_ns"` // deciding time
+	Runs      int           `json:"runs"`        // runs for the verdict
+	// both verdicts are right: at a ratio of 1, and if the own time crossed the limit
 	Either bool `json:"either"`
 	Wrong  bool `json:"wrong"`
-	// Uncalibrated says that the program had its time neither before nor
-	// after: far from the limit any verdict is right, so this one counts
-	// nowhere.
+	// Uncalibrated means that the program had its intended time neither before nor after. Far from the limit any
+	// verdict is right, so this one does not count.
 	Uncalibrated bool `json:"uncalibrated,omitempty"`
 }
 
@@ -37,20 +35,20 @@ func (f Flip) counts() bool { return !f.Either && !f.Uncalibrated }
 
 // The methods that are compared.
 const (
-	byFree   = "free"   // one run wherever the scheduler puts it
+	byFree   = "free"   // one run wherever the scheduler places it
 	byPinned = "pinned" // one run on an ordinary CPU
-	byJudged = "judged" // in a slot, by the rule confirm, next to a load that nobody can stop
-	// the same next to a load that is work of other slots: it rests while a run over the limit is confirmed
+	byJudged = "judged" // in a slot, by the rule confirm, next to a load that cannot be stopped
+	// the same next to a load that is work of other slots: it stops while a run over the limit is confirmed
 	byQuiet = "judged-quiet"
 )
 
-// dose is how much of it is measured.
+// dose is the amount of measurement.
 type dose struct {
 	limit  time.Duration
 	thetas []float64
 	loads  []string // of the neighbours, "" for idle ones
 	kinds  []string
-	sets   int // of reference kernels to learn the guard band from, at most
+	sets   int // maximum number of sets of reference kernels from which the guard band is learned
 }
 
 func fullDose(scale float64) dose {
@@ -60,7 +58,7 @@ func fullDose(scale float64) dose {
 		thetas: []float64{0.90, 0.95, 0.98, 1.00, 1.02, 1.05, 1.10},
 		loads:  append([]string{""}, initproc.Loads()...),
 		kinds:  []string{"cpu-bound", "memory-bound"},
-		sets:   80, // where three of four readings are disturbed they are still enough
+		sets:   80, // enough even if three of four readings are disturbed
 	}
 }
 
@@ -118,7 +116,7 @@ func (l *lab) flips(d dose) error {
 	return l.tellAll(d)
 }
 
-// tellAll makes tables and picture of the batches that are complete.
+// tellAll adds the tables and the chart of the complete batches.
 func (l *lab) tellAll(d dose) error {
 	l.tellFlips(d)
 	return l.tellHost()

@@ -11,8 +11,8 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// gilLines is how many lines the client sends: about as much work as was
-// published, on a processor of ten years later.
+// gilLines is the number of lines that the client sends: about the published amount of work, on a processor that is ten
+// years newer.
 const gilLines = 10_000
 
 // servers are the published rows: seconds, free and pinned to one
@@ -85,7 +85,7 @@ type serverUsed struct {
 	Switches int64   `json:"switches"`
 }
 
-// usedBy is the median of each figure.
+// usedBy returns the median of each figure.
 func usedBy(o *bench.Outcome) serverUsed {
 	var reals, users, systems []float64
 	var switches []int64
@@ -97,7 +97,7 @@ func usedBy(o *bench.Outcome) serverUsed {
 		stats.Quantile(switches, 0.5)}
 }
 
-// said is what each run that came to its end printed.
+// said returns the output of each accepted run.
 func said(o *bench.Outcome) []serverUsed {
 	if o == nil {
 		return nil
@@ -114,7 +114,7 @@ func said(o *bench.Outcome) []serverUsed {
 
 func seconds(a, b float64) string { return fmt.Sprintf("%.2f / %.2f", a, b) }
 
-// gilChart shows the time of the server as it says itself.
+// gilChart returns a chart of the time that the server reports.
 func gilChart(r bench.Result) plot.Chart {
 	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("threads and placement, %d runs of each, in turns", r.N),
 		Axis: "real time of the server, s"}

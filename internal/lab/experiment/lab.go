@@ -24,19 +24,18 @@ import (
 	"judged/testdata"
 )
 
-// lab is an experiment at work.
+// lab is a running experiment.
 type lab struct {
 	Options
-	ctx    context.Context // of the one experiment that the lab is made for
+	ctx    context.Context // context of the only experiment of the lab
 	result Result
 
-	eng   *engine.Engine // the open one
+	eng   *engine.Engine // currently open
 	site  *bench.Site
-	files []*os.File // programs, in memory
+	files []*os.File // programs in memory
 }
 
-// settle opens an engine with slots of a width, and its placements. The one
-// before is closed.
+// settle opens an engine with slots of a width, and its placements. It closes the previous one.
 func (l *lab) settle(width int) error {
 	if err := l.leaveEngine(); err != nil {
 		return err
@@ -50,8 +49,8 @@ func (l *lab) settle(width int) error {
 	return err
 }
 
-// tooWide says why this host has no slot of a width, where err is that. A slot
-// of one CPU it has, or was asked for CPUs that it cannot have.
+// tooWide returns the reason why this host has no slot of a width, if err means that. A slot of one CPU is always
+// possible, unless the requested CPUs are unavailable.
 func tooWide(width int, err error) (reason string, ok bool) {
 	var usage *engine.UsageError
 	if width == 1 || !errors.As(err, &usage) {
@@ -79,9 +78,9 @@ func (l *lab) close() error {
 	return l.leaveEngine()
 }
 
-// tell remembers the host while its engine is open.
+// tellHost records the host while its engine is open.
 func (l *lab) tellHost() error {
-	// An interrupted experiment has the host, too.
+	// The result of an interrupted experiment includes the host too.
 	examined, err := l.eng.Doctor(context.WithoutCancel(l.ctx))
 	if err != nil {
 		return fmt.Errorf("examine host: %w", err)
@@ -91,8 +90,8 @@ func (l *lab) tellHost() error {
 	return nil
 }
 
-// measure runs cases and keeps what came of them, also of those before an
-// error. done and total are of the whole experiment.
+// measure runs cases and keeps the results, also of the runs before an error. done and total refer to the whole
+// experiment.
 func (l *lab) measure(cases []bench.Case, done, total int) ([]bench.Outcome, error) {
 	outcomes, err := l.site.Run(l.ctx, cases, bench.Options{N: l.N, Seed: l.Seed,
 		Seen: func(n int, next string) { l.Seen(done+n, total, next) }})
@@ -105,8 +104,7 @@ func (l *lab) measure(cases []bench.Case, done, total int) ([]bench.Outcome, err
 	return outcomes, err
 }
 
-// missing says why programs cannot run here, or nothing. A sandbox sees the
-// host's programs.
+// missing returns the reason why programs cannot run here, or "". A sandbox sees the host's programs.
 func missing(names ...string) string {
 	for _, name := range names {
 		if !inSandbox(name) {
@@ -132,7 +130,7 @@ func limits() api.Limits {
 		Output: 64 << 20, Stack: 64 << 20, Processes: 256}
 }
 
-// script is a task that runs a Python source with arguments.
+// script returns a task that runs a Python source with arguments.
 func (l *lab) script(name string, args ...string) (judge.Task, error) {
 	source, err := l.hold(name)
 	if err != nil {
@@ -141,7 +139,7 @@ func (l *lab) script(name string, args ...string) (judge.Task, error) {
 	return task(append([]string{"python3", name}, args...), source)
 }
 
-// program is a task that runs a compiled source with arguments.
+// program returns a task that runs a compiled source with arguments.
 func program(binary sandbox.File, args ...string) (judge.Task, error) {
 	return task(append([]string{"./" + binary.Name}, args...), binary)
 }
@@ -152,7 +150,7 @@ func task(args []string, file sandbox.File) (judge.Task, error) {
 		Limits: limits()}, err
 }
 
-// hold puts an embedded source into memory, where sandboxes copy it from.
+// hold puts an embedded source into memory, from which sandboxes copy it.
 func (l *lab) hold(name string) (sandbox.File, error) {
 	content, err := testdata.ReadExperiment(name)
 	if err != nil {
@@ -174,7 +172,7 @@ func (l *lab) keep(name string, content io.Reader) (sandbox.File, error) {
 	return sandbox.File{Name: name, Path: fmt.Sprintf("/proc/self/fd/%d", f.Fd())}, nil
 }
 
-// compile builds a C source in a sandbox, whose output is the program.
+// compile compiles a C source in a sandbox, whose output is the program.
 func (l *lab) compile(name string) (binary sandbox.File, err error) {
 	source, err := l.hold(name)
 	if err != nil {

@@ -11,11 +11,10 @@ import (
 
 const (
 	promisedOf   = 100 // verdicts
-	promisedPart = 0.1 // of the wrong verdicts of a free run may be left
+	promisedPart = 0.1 // fraction of the wrong verdicts of a free run that may remain
 )
 
-// promises holds the figures against what judged promises. What was measured
-// too seldom to tell is no promise kept.
+// promises compares the figures with judged's promises. A promise that was measured too rarely does not count as kept.
 func promises(flips []Flip) Table {
 	t := Table{Title: "What is promised, and what was found", Columns: []string{"PROMISE", "FOUND", ""}}
 	for _, theta := range []float64{0.95, 1.10} {
@@ -54,7 +53,7 @@ func promises(flips []Flip) Table {
 	return t
 }
 
-// never says whether the promise that no verdict is wrong is kept.
+// never returns whether the promise that no verdict is wrong is kept.
 func never(r rate) string {
 	switch {
 	case r.wrong > 0:
@@ -65,7 +64,7 @@ func never(r rate) string {
 	return "kept"
 }
 
-// seldom says whether the promise that few are wrong is kept.
+// seldom returns whether the promise that few verdicts are wrong is kept.
 func seldom(judged, free rate) (found, kept string) {
 	if judged.of == 0 || free.wrong == 0 {
 		return judged.percent() + " of " + free.percent(), "undecided: no free run was wrong"
@@ -78,7 +77,7 @@ func seldom(judged, free rate) (found, kept string) {
 	return found, "kept"
 }
 
-// driftTable shows how far the truth has moved while verdicts were counted.
+// driftTable returns a table of how far the programs' own times changed while verdicts were counted.
 func driftTable(flips []Flip, d dose) Table {
 	t := Table{Title: "What a program takes alone in the slot, that was calibrated to the limit",
 		Columns: []string{"PROGRAM", "BEFORE", "MOVED MEANWHILE, MEDIAN", "MOST", "CROSSED", "UNCALIBRATED"}}

@@ -8,7 +8,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// counted are so many flips, the first of them wrong.
+// counted returns n flips, the first of which are wrong.
 func counted(n, wrong int, f Flip) []Flip {
 	all := make([]Flip, n)
 	for i := range all {
@@ -33,20 +33,20 @@ func TestPromises(t *testing.T) {
 	unknown := [][]string{{timed("0.90"), " of ", "undecided: no free run was wrong"},
 		{timed("0.95"), " of ", "undecided: no free run was wrong"},
 		{timed110, "", "too few to tell; -n 50 has enough"}}
-	// atTimes are flips of the memory-bound program next to the load that works and rests.
+	// atTimes returns flips of the memory-bound program next to the load that stops at times.
 	atTimes := func(method string, theta float64, n, wrong int) []Flip {
 		return counted(n, wrong, Flip{Program: "memory-bound", Load: initproc.LoadMemoryAtTimes, Theta: theta,
 			Method: method})
 	}
 	quietly := counted(50, 2, Flip{Program: "memory-bound", Load: initproc.LoadMemory, Theta: 0.98, Method: byQuiet})
-	// judged and free are flips of the CPU-bound program next to load.
+	// judged and free return flips of the CPU-bound program next to load.
 	judged := func(theta float64, n, wrong int) []Flip {
 		return counted(n, wrong, Flip{Program: "cpu-bound", Load: initproc.LoadCPU, Theta: theta, Method: byJudged})
 	}
 	free := func(n, wrong int) []Flip {
 		return counted(n, wrong, Flip{Program: "memory-bound", Theta: 0.98, Method: byFree})
 	}
-	// What no promise is about.
+	// Flips that no promise covers.
 	rest := append(quietly, counted(9, 9, Flip{Program: "cpu-bound", Load: initproc.LoadCPU, Theta: 1, Either: true,
 		Method: byJudged})...)
 	rest = append(rest, counted(9, 9, Flip{Program: "cpu-bound", Theta: 0.95, Method: byPinned})...)
@@ -94,8 +94,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// TestDriftTable: once for every batch, and neither the flips at the limit nor
-// those of other programs.
+// TestDriftTable checks that the table has one entry for every batch, and ignores flips at the limit and those of other
+// programs.
 func TestDriftTable(t *testing.T) {
 	in := func(round int, load string, theta, before, after float64, either bool) Flip {
 		return Flip{Program: "cpu-bound", Round: round, Load: load, Theta: theta, OwnBefore: theta * before,

@@ -13,7 +13,7 @@ import (
 	"judged/internal/lab/plot"
 )
 
-// rate is how many of so many verdicts are wrong.
+// rate is the number of wrong verdicts among all.
 type rate struct{ wrong, of, runs int }
 
 func (r rate) String() string {
@@ -30,7 +30,7 @@ func (r rate) percent() string {
 	return strconv.FormatFloat(100*float64(r.wrong)/float64(r.of), 'f', 1, 64) + " %"
 }
 
-// runsEach is how many runs a verdict took.
+// runsEach returns the number of runs per verdict.
 func (r rate) runsEach() string {
 	if r.of == 0 {
 		return ""
@@ -38,9 +38,8 @@ func (r rate) runsEach() string {
 	return strconv.FormatFloat(float64(r.runs)/float64(r.of), 'f', 2, 64)
 }
 
-// count counts the verdicts for which wanted holds. Where both verdicts are
-// right it counts nothing, but TLE at a ratio of 1; where a program was not
-// calibrated it counts nothing at all.
+// count counts the verdicts that wanted selects. If both verdicts are right, it counts only TLE at a ratio of 1. It
+// ignores programs that were not calibrated.
 func count(flips []Flip, wanted func(Flip) bool) rate {
 	var r rate
 	for _, f := range flips {
@@ -58,7 +57,7 @@ func count(flips []Flip, wanted func(Flip) bool) rate {
 
 var methods = []string{byFree, byPinned, byJudged, byQuiet}
 
-// tellFlips makes the tables and the picture.
+// tellFlips adds the tables and the chart.
 func (l *lab) tellFlips(d dose) {
 	l.table(flipTable(l.result.Flips, d))
 	l.table(flipSums(l.result.Flips))
@@ -79,8 +78,7 @@ func (l *lab) tellFlips(d dose) {
 	l.result.chart = flipChart(l.result, d)
 }
 
-// uncalibrated counts the verdicts that are left out, and how many of them are
-// wrong.
+// uncalibrated returns the number of verdicts that are ignored, and how many of them are wrong.
 func uncalibrated(flips []Flip) (left, wrong int) {
 	for _, f := range flips {
 		if !f.Uncalibrated {
@@ -116,7 +114,7 @@ func flipTable(flips []Flip, d dose) Table {
 	return t
 }
 
-// flipSums is what it comes to: all verdicts but those at the limit itself.
+// flipSums returns the totals: all verdicts except those at the limit itself.
 func flipSums(flips []Flip) Table {
 	t := Table{Title: "In sum, without 1.00",
 		Columns: []string{"METHOD", "WRONG", "RATE", "WRONG TLE", "WRONG AC", "RUNS"}}
@@ -131,12 +129,12 @@ func flipSums(flips []Flip) Table {
 	return t
 }
 
-// loadName is a load for people.
+// loadName returns the name of a load for people.
 func loadName(load string) string {
 	return cmp.Or(strings.TrimPrefix(load, "load-"), "none")
 }
 
-// flipChart shows how far the deciding time was from the program's own.
+// flipChart returns a chart of how far the deciding time was from the program's own.
 func flipChart(r Result, d dose) plot.Chart {
 	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d verdicts at each of %d distances from a limit of %s", r.N,
 		len(d.thetas), units.Duration(d.limit)),
@@ -167,7 +165,7 @@ func flipChart(r Result, d dose) plot.Chart {
 	return c
 }
 
-// writeFlips writes one line a verdict.
+// writeFlips writes one line per verdict.
 func writeFlips(w io.Writer, flips []Flip) error {
 	ratio := func(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 	out := csv.NewWriter(w)

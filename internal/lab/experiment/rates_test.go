@@ -21,8 +21,8 @@ func over(cpu time.Duration, runs int) api.TestReport {
 	return api.TestReport{Verdict: api.TimeLimit, CPUTime: &cpu, Runs: make([]api.Run, runs)}
 }
 
-// A verdict is wrong where the program's own time was on the other side of the
-// limit before and after it.
+// TestSettled checks that a verdict is wrong if the program's own time was on the other side of the limit before and
+// after it.
 func TestSettled(t *testing.T) {
 	type ends struct{ either, wrong, uncalibrated bool }
 	tests := []struct {
@@ -41,12 +41,12 @@ func TestSettled(t *testing.T) {
 		{0.98, 1.05, 1, accepted(1, 1), ends{either: true}},
 		{0.98, 1.04, 1.04, accepted(1, 1), ends{wrong: true}},
 		{0.98, 1.04, 1.04, over(1, 1), ends{}},
-		{0.9, 0.6, 0.6, accepted(1, 1), ends{uncalibrated: true}}, // right, and trivial
+		{0.9, 0.6, 0.6, accepted(1, 1), ends{uncalibrated: true}}, // right, but trivial
 		{0.9, 1, 0.6, accepted(1, 1), ends{}},
 		{0.9, 0.6, 1.04, accepted(1, 1), ends{}},
 		{0.9, 0.6, 0.6, over(1, 1), ends{wrong: true, uncalibrated: true}},
 		{1.02, 1, 0.9, accepted(1, 1), ends{either: true}},
-		{1.25, 0.8, 0.8, over(1, 1), ends{wrong: true, uncalibrated: true}}, // a time equal to the limit is within
+		{1.25, 0.8, 0.8, over(1, 1), ends{wrong: true, uncalibrated: true}}, // a time equal to the limit is within it
 	}
 	for _, tt := range tests {
 		x := exam{Flip: Flip{Theta: tt.theta, OwnBefore: tt.theta * tt.before}, subject: &subject{own: tt.after}}
@@ -95,10 +95,10 @@ func sampleDose() dose {
 }
 
 func TestFlipTables(t *testing.T) {
-	// One that crossed the limit counts nowhere.
+	// A verdict on a program that crossed the limit does not count.
 	flips := append(sampleFlips(t), Flip{Program: "cpu-bound", Theta: 0.9, Method: byFree, Verdict: api.TimeLimit,
 		Runs: 1, Either: true})
-	// Nor does one on a program that was far from where it should be.
+	// Nor does one on a program that was far from its intended time.
 	for range 9 {
 		flips = append(flips, Flip{Program: "cpu-bound", Theta: 0.9, OwnBefore: 0.5, OwnAfter: 0.5, Method: byJudged,
 			Verdict: api.Accepted, Runs: 1, Uncalibrated: true})
@@ -156,11 +156,11 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// A calibration is corrected until it is exact, and no longer.
+// TestSharpened checks that a calibration is corrected until it is exact, and no longer.
 func TestSharpened(t *testing.T) {
 	const limit = 75e6
 	for name, tt := range map[string]struct {
-		program calibration // what is true, times slow after so many looks
+		program calibration // true calibration, times slow after the given number of measurements
 		slow    []float64
 		tries   int
 		exact   bool
@@ -194,8 +194,7 @@ func TestSharpened(t *testing.T) {
 	}
 }
 
-// What the server says of itself is taken as the median of the runs that said
-// something.
+// TestUsedBy checks that the median is taken of the runs in which the server reported figures.
 func TestUsedBy(t *testing.T) {
 	run := func(said string) bench.Run { return bench.Run{Stdout: &said} }
 	o := &bench.Outcome{Runs: []bench.Run{

@@ -13,21 +13,20 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// watch is what the daemon knows of a slot before it judges there.
+// watch is the daemon's knowledge of a slot before it judges there.
 type watch struct {
 	canary *canary.Canary
 	worker *measure.Worker
-	clean  map[string][]time.Duration // of undisturbed reference kernels
-	noisy  []error                    // of those that met noise each time they were run
+	clean  map[string][]time.Duration // times of undisturbed reference kernels
+	noisy  []error                    // errors of kernels that noise disturbed in each run
 }
 
-// mostNoisy is how many kernels may meet noise before judged learns no more: a
-// kernel that is kept from its CPU takes minutes.
+// mostNoisy is the number of noisy readings after which judged stops learning: a kernel that cannot get its CPU takes
+// minutes.
 const mostNoisy = 3
 
-// watch reads reference kernels in the slot with idle neighbours, until there
-// are enough of them for the guard band and to look at the slot around runs near
-// the limit, but so many sets at most.
+// watch reads reference kernels in the slot with idle neighbours, until there are enough for the guard band and for
+// reading the slot around runs near the limit, but at most the given number of sets.
 func (l *lab) watch(most int) (*watch, error) {
 	c, err := canary.New(l.eng.Topology())
 	if err != nil {
@@ -52,7 +51,7 @@ func (l *lab) watch(most int) (*watch, error) {
 	return w, nil
 }
 
-// noise are the kernels that the guard is learned from.
+// noise returns the kernels from which the guard is learned.
 func (l *lab) noise() []string { return canary.Noise(l.eng.Virtual()) }
 
 func (w *watch) read(ctx context.Context, kernel string) error {
@@ -61,7 +60,7 @@ func (w *watch) read(ctx context.Context, kernel string) error {
 	return w.take(kernel, r, err)
 }
 
-// take keeps a reading that is undisturbed. Noise is no error of the experiment.
+// take keeps an undisturbed reading. Noise is not an error of the experiment.
 func (w *watch) take(kernel string, r canary.Reading, err error) error {
 	switch {
 	case errors.Is(err, canary.ErrNoise):
@@ -78,16 +77,15 @@ func (w *watch) knows(noise []string) bool {
 	return short && len(w.relative(noise)) >= stats.GuardFrom
 }
 
-// usual reports whether it is known what a kernel takes here.
+// usual reports whether the usual time of a kernel is known here.
 func (w *watch) usual(kernel string) bool { return len(w.clean[kernel]) >= stats.DefaultChart().Learn }
 
-// place is the slot once more: it has no other core here, and no say in what
-// runs next to it.
+// place returns the same slot: it has no other core here, and cannot influence what runs next to it.
 func (w *watch) place(context.Context, stats.Placement) (measure.Place, error) {
 	return measure.Place{Worker: w.worker, Release: w.worker.Tidy, Deviation: w.deviation}, nil
 }
 
-// deviation is by how much the first short kernel beyond its guard band took longer.
+// deviation returns the ratio by which the first short kernel beyond its guard band took longer.
 func (w *watch) deviation(ctx context.Context) float64 {
 	for _, kernel := range initproc.ShortKernels() {
 		if !w.usual(kernel) {
@@ -101,7 +99,7 @@ func (w *watch) deviation(ctx context.Context) float64 {
 	return 0
 }
 
-// setGuard has the flips judged by what the kernels have shown.
+// setGuard uses the readings of the kernels to judge the flips.
 func (l *lab) setGuard(w *watch) {
 	relative := w.relative(l.noise())
 	g := stats.DefaultGuard().Learn(relative)
@@ -124,7 +122,7 @@ func (l *lab) setGuard(w *watch) {
 	}
 }
 
-// relative are times by what their kernel usually takes.
+// relative returns times divided by the usual time of their kernel.
 func (w *watch) relative(kernels []string) []float64 {
 	var all []float64
 	for _, kernel := range kernels {

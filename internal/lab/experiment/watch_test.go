@@ -16,7 +16,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// settled is a lab with an engine of slots of one CPU.
+// settled returns a lab with an engine with slots of one CPU.
 func settled(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{ctx: t.Context(), Options: options(t)}
@@ -31,8 +31,8 @@ func settled(t *testing.T) *lab {
 	return l
 }
 
-// TestWatch: judged alone asks for a place, where the short kernels are held
-// against what they usually take, once that is known.
+// TestWatch checks that only method judged asks for a place, where the short kernels are compared with their usual
+// times once these are known.
 func TestWatch(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	l := settled(t)
@@ -78,8 +78,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestQuiet: the load rests only where quiet is asked for, and works again for
-// the next exam.
+// TestQuiet checks that the load stops only if quiet is requested, and runs again for the next exam.
 func TestQuiet(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	l := settled(t)
@@ -107,7 +106,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestRelative: every kernel is held against itself.
+// TestRelative checks that every kernel is compared with its own times.
 func TestRelative(t *testing.T) {
 	const ms = time.Millisecond
 	w := watch{clean: map[string][]time.Duration{"long": {100 * ms, 100 * ms, 110 * ms},
@@ -119,8 +118,8 @@ func TestRelative(t *testing.T) {
 	}
 }
 
-// TestNoiseEndsNoExperiment: a reference kernel that met noise is left out, any
-// other failure ends the experiment.
+// TestNoiseEndsNoExperiment checks that a reference kernel disturbed by noise is skipped, and that any other failure
+// ends the experiment.
 func TestNoiseEndsNoExperiment(t *testing.T) {
 	w := &watch{clean: map[string][]time.Duration{}}
 	noise, damage := fmt.Errorf("read alu: %w", canary.ErrNoise), errors.New("damage")
