@@ -8,18 +8,17 @@ import (
 	"strconv"
 )
 
-// Chart is a picture of lanes over one axis.
+// Chart is a chart of lanes over one axis.
 type Chart struct {
 	Title    string
 	Subtitle string
 	Axis     string // what is measured, with its unit
-	Source   string // on which host, and how to have it again
+	Source   string // host, and how to reproduce it
 	Lanes    []Lane
-	Marks    []Mark // values that all lanes are held against
-	// What solid and hollow dots are called; empty is a clean and a
-	// disturbed run.
+	Marks    []Mark // values that all lanes are compared with
+	// Solid and Hollow are the names of solid and hollow dots; "" means a clean and a disturbed run.
 	Solid, Hollow string
-	Tick          string // what the red tick is called; empty is median
+	Tick          string // name of the red tick; "" means median
 }
 
 // Mark is a value with a name, drawn through all lanes.
@@ -33,7 +32,7 @@ type Lane struct {
 	Name string
 	Note string // at the end of the lane, such as the spread
 	Dots []Dot
-	// Interval, if there is one, is drawn as a bar, and the tick is at its center instead of the median of the dots.
+	// Interval, if not nil, is drawn as a bar, with the tick at its center instead of at the median of the dots.
 	Interval *Interval
 }
 
@@ -43,30 +42,30 @@ type Interval struct{ Low, Center, High float64 }
 // Dot is one run.
 type Dot struct {
 	Value  float64 // in the unit of the axis
-	Hollow bool    // a run that something disturbed, or what the chart calls it
-	Name   string  // empty is its number in the lane
+	Hollow bool    // a disturbed run, or what the chart defines
+	Name   string  // "" means its number in the lane
 }
 
-// The measures of a picture, in pixels.
+// The dimensions of a chart, in pixels.
 const (
 	width      = 960
-	letter     = 7.6 // about, of the widest names
+	letter     = 7.6 // approximate, of the widest names
 	margin     = 20
-	right      = 210 // room for the notes
+	right      = 210 // space for the notes
 	top        = 76
 	laneHeight = 46
 	bottom     = 84
 	foot       = 14
-	jitter     = 12 // how far dots lie from the middle of their lane
+	jitter     = 12 // maximum distance of dots from the middle of their lane
 )
 
-// WriteSVG draws the chart as a whole document.
+// WriteSVG writes the chart as a complete document.
 func (c Chart) WriteSVG(w io.Writer) error {
 	_, err := io.WriteString(w, c.layout().svg())
 	return err
 }
 
-// drawing is a chart in pixels.
+// drawing is a chart with positions in pixels.
 type drawing struct {
 	Title, Subtitle, Axis, Source string
 	Solid, Hollow, Tick           string
@@ -134,8 +133,8 @@ func (l Lane) layout(i int, s scale) drawnLane {
 	return d
 }
 
-// offset spreads dots over the height of a lane, so that equal ones do not hide
-// each other: the same place for the same number, no chance involved.
+// offset spreads dots over the height of a lane, so that equal ones do not hide each other. It is deterministic: the
+// same number gives the same position.
 func offset(n int) float64 {
 	const golden = 0.6180339887498949
 	_, fraction := math.Modf(float64(n) * golden)

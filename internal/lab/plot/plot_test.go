@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Whatever a program is called, the picture is XML, and says the name.
+// TestStandsAlone checks that the chart is valid XML and contains the name of the program, whatever it is.
 func TestStandsAlone(t *testing.T) {
 	tests := map[string]Chart{
 		"sample":  sampleChart(),

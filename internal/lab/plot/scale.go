@@ -7,17 +7,16 @@ import (
 
 // scale maps values onto the axis.
 type scale struct {
-	left      float64 // pixels, where the axis begins
+	left      float64 // pixels, start of the axis
 	low, high float64 // the first and the last tick
 	ticks     []float64
 	digits    int // after the point, for labels
 }
 
-// wantedTicks is about how many ticks an axis gets.
+// wantedTicks is the approximate number of ticks on an axis.
 const wantedTicks = 7
 
-// scale covers all dots with round numbers, and no more: spread is what the
-// picture is about, so the axis does not begin at zero.
+// scale covers all dots with round numbers, and no more: the chart is about spread, so the axis does not start at zero.
 func (c Chart) scale() scale {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, lane := range c.Lanes {
@@ -42,7 +41,7 @@ func (c Chart) scale() scale {
 	return s
 }
 
-// left leaves room for the names of the lanes, up to half of the picture.
+// left returns the space for the names of the lanes, up to half of the chart.
 func (c Chart) left() float64 {
 	longest := 0
 	for _, lane := range c.Lanes {
@@ -54,7 +53,7 @@ func (c Chart) left() float64 {
 func roundScale(low, high float64) scale {
 	step := niceStep((high - low) / wantedTicks)
 	s := scale{low: math.Floor(low/step) * step, digits: max(0, int(math.Ceil(-math.Log10(step)-1e-9)))}
-	// Counted and not added up: the last tick must not be lost to rounding.
+	// Computed from the count instead of added up: the last tick must not be lost to rounding.
 	n := int(math.Ceil((high-s.low)/step - 1e-9))
 	for i := range n + 1 {
 		s.ticks = append(s.ticks, s.low+float64(i)*step)
@@ -63,7 +62,7 @@ func roundScale(low, high float64) scale {
 	return s
 }
 
-// niceStep is the least of 1, 2, 5 times a power of ten that is not below x.
+// niceStep returns the smallest of 1, 2, 5 times a power of ten that is not below x.
 func niceStep(x float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, m := range []float64{1, 2, 5} {
