@@ -22,7 +22,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// medians are a kernel's times, by kernel and then by slot or by what is next to it.
+// medians are the times of kernels, by kernel and then by slot or by what runs next to it.
 type medians map[string]map[string]time.Duration
 
 // canary compares the slots with each other, and with another host of the pool.
@@ -32,8 +32,8 @@ func (p *prober) canary(ctx context.Context) (doctor.Outcome, error) {
 		return lonely, nil
 	}
 	times := map[string]map[string][]time.Duration{}
-	// Round by round, so that a machine that gets warmer does so to all slots. The first round is for
-	// caches of files and pages.
+	// The slots take turns in each round, so that a machine that gets warmer affects all slots. The first round warms
+	// the caches of files and pages.
 	for round := range p.o.Rounds + 1 {
 		for _, s := range p.slots {
 			for _, kernel := range p.o.Own {
@@ -63,7 +63,7 @@ func (p *prober) canary(ctx context.Context) (doctor.Outcome, error) {
 	return both(all), nil
 }
 
-// overAll are the medians over all places.
+// overAll returns the medians over all places.
 func overAll(times map[string]map[string][]time.Duration) map[string]time.Duration {
 	all := map[string]map[string][]time.Duration{}
 	for kernel, places := range times {
@@ -80,7 +80,7 @@ func overAll(times map[string]map[string][]time.Duration) map[string]time.Durati
 	return m
 }
 
-// judge says what a ratio is by the bounds.
+// judge compares a ratio with the bounds.
 func judge(b hosts.Bounds, found string, apart float64, reason string) doctor.Outcome {
 	switch {
 	case apart > b.Fail:
@@ -91,7 +91,7 @@ func judge(b hosts.Bounds, found string, apart float64, reason string) doctor.Ou
 	return doctor.Outcome{Status: api.DoctorPass, Found: found}
 }
 
-// both is the worst of the outcomes, with what all found.
+// both returns the worst of the outcomes, with the findings of all.
 func both(all []doctor.Outcome) doctor.Outcome {
 	o := worst(all)
 	var found []string
@@ -104,7 +104,7 @@ func both(all []doctor.Outcome) doctor.Outcome {
 	return o
 }
 
-// judgePool takes the kernel and the slot that are farthest from the pool's time.
+// judgePool judges the kernel and the slot that are farthest from the pool's time.
 func judgePool(m medians, pool *api.KernelTimes, program string, b hosts.Bounds) doctor.Outcome {
 	if pool.Program != program {
 		return doctor.Outcome{Status: api.DoctorUnknown,
@@ -156,7 +156,7 @@ func middles(times map[string]map[string][]time.Duration) medians {
 	return m
 }
 
-// judgeSlots takes the kernel by which slots differ most.
+// judgeSlots judges the kernel whose times differ most between slots.
 func judgeSlots(m medians, b hosts.Bounds) doctor.Outcome {
 	var texts []string
 	most, which := -1.0, ""
@@ -255,7 +255,7 @@ func (p *prober) nextToOthers(ctx context.Context, loads *bench.Loads, s slots.S
 	return middles(times), err
 }
 
-// bound is what others may cost a run of the slot.
+// bound returns how much others may slow down a run of the slot.
 func (p *prober) bound(s slots.Slot) float64 {
 	if p.eng.Virtual() || len(s.Cache) == 0 {
 		return 0.10

@@ -16,7 +16,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Class says what may be expected of a CPU.
+// Class is what can be expected of a CPU.
 type Class string
 
 // The classes, by how much of a spin each may lose.
@@ -37,7 +37,7 @@ func (c Class) allowance() float64 {
 	}
 }
 
-// classOf says what may be expected of CPUs.
+// classOf returns the class of CPUs.
 func (p *prober) classOf(cpus cpuset.Set) Class {
 	switch {
 	case p.eng.Virtual():
@@ -76,7 +76,7 @@ func (p *prober) gap(ctx context.Context) (doctor.Outcome, error) {
 	return summed(all), nil
 }
 
-// workerOn is the slot's own worker, or one on a CPU of a wide slot.
+// workerOn returns the slot's own worker, or one for a CPU of a wide slot.
 func (p *prober) workerOn(cpu cpuset.Set, node int) (*measure.Worker, error) {
 	for _, s := range p.slots {
 		if s.CPUs.String() == cpu.String() {
@@ -90,7 +90,7 @@ func (p *prober) workerOn(cpu cpuset.Set, node int) (*measure.Worker, error) {
 	return p.eng.WorkerOn(resources)
 }
 
-// summed is the worst of the outcomes, with how many there are.
+// summed returns the worst of the outcomes, with their number.
 func summed(all []doctor.Outcome) doctor.Outcome {
 	o := worst(all)
 	if len(all) > 1 {
@@ -112,14 +112,14 @@ func judgeGaps(g initproc.Gaps, e api.Evidence, class Class) doctor.Outcome {
 			100*class.allowance(), class)
 	}
 	if o.Status != api.DoctorPass {
-		// The run's own delay is that of the process that only waits for the one that spins.
+		// The run's own delay is that of the process that only waits for the spinning one.
 		e.RunDelay = &g.Waited
 		o.Reason += "; meanwhile: " + attribution(e)
 	}
 	return o
 }
 
-// histogram lists the classes that have a gap.
+// histogram lists the intervals that contain a gap.
 func histogram(g initproc.Gaps) string {
 	bounds := initproc.GapBounds()
 	var classes []string
@@ -139,7 +139,7 @@ func histogram(g initproc.Gaps) string {
 	return strings.Join(classes, ", ")
 }
 
-// short is a bound as people write it; units.Duration rounds half a microsecond.
+// short formats a bound; units.Duration rounds half a microsecond.
 func short(d time.Duration) string {
 	if d < time.Millisecond {
 		return fmt.Sprintf("%g µs", float64(d)/1000)
@@ -147,8 +147,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%g ms", float64(d)/1e6)
 }
 
-// attribution is what the kernel counted on the CPU meanwhile: times first, the longest before the
-// others, then interrupts.
+// attribution returns what the kernel counted on the CPU meanwhile: times first, the longest first, then interrupts.
 func attribution(e api.Evidence) string {
 	type share struct {
 		what string

@@ -7,7 +7,7 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// TestGuest has two slots, which this machine may not have.
+// TestGuest tests two slots, which this machine may not have.
 func TestGuest(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
 	t.Parallel() // one emulator keeps one CPU busy

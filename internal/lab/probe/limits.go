@@ -14,7 +14,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// place holds the CPUs and the memory node that a run is promised.
+// place is the CPUs and the memory node that a run is promised.
 type place struct {
 	CPUs     cpuset.Set
 	Node     int
@@ -23,7 +23,7 @@ type place struct {
 	Virtual  bool
 }
 
-// limits runs a program in the sandbox that says what it found there.
+// limits runs a program in the sandbox that reports its limits.
 func (p *prober) limits(ctx context.Context) (doctor.Outcome, error) {
 	var all []doctor.Outcome
 	for _, s := range p.slots {
@@ -42,11 +42,11 @@ func (p *prober) limits(ctx context.Context) (doctor.Outcome, error) {
 	return summed(all), nil
 }
 
-// startTicks are timer interrupts that the start of the probe itself brings, with the threads of its
-// runtime: 30 ms and their timers. A second of a tick is 250 and more.
+// startTicks is the number of timer interrupts that the start of the probe itself causes, with the threads of its
+// runtime: 30 ms and their timers. A tick causes 250 and more per second.
 const startTicks = 100
 
-// judgeLimits holds what the program wrote, lines as /proc/PID/status has them, against the promise.
+// judgeLimits compares the output of the program, lines in the format of /proc/PID/status, with the promise.
 func judgeLimits(text string, run api.Run, want place) doctor.Outcome {
 	field := func(name string) string {
 		for line := range strings.Lines(text) {
@@ -95,7 +95,7 @@ func judgeLimits(text string, run api.Run, want place) doctor.Outcome {
 	return o
 }
 
-// patience is how long a run may wait for its CPU: evidence has the same figures.
+// patience returns how long a run may wait for its CPU: evidence has the same figures.
 func (p place) patience(cpu time.Duration) time.Duration {
 	if p.Virtual {
 		return max(2*time.Millisecond, cpu/200)

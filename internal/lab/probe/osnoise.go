@@ -21,12 +21,12 @@ import (
 const (
 	tracing  = "/sys/kernel/tracing"
 	instance = tracing + "/instances/judged-probe"
-	// period is what the tracer looks at before it writes a line, unless somebody has changed it.
+	// period is how long the tracer measures before it writes a line, unless an administrator has changed it.
 	period = time.Second
 )
 
-// osnoise has the kernel look itself, in an instance of the tracer that is ours alone: nothing of the
-// host's own tracing is touched. Its threads are busy on every CPU until the instance is gone.
+// osnoise runs the kernel's tracer in a private instance: the host's own tracing is not touched. The tracer's threads
+// are busy on every CPU until the instance is removed.
 func (p *prober) osnoise(ctx context.Context) (o doctor.Outcome, err error) {
 	p.read = []string{tracing + "/available_tracers", tracing + "/current_tracer", instance + "/trace"}
 	tracers, err := p.fs.Read(tracing + "/available_tracers")
@@ -49,8 +49,8 @@ func (p *prober) osnoise(ctx context.Context) (o doctor.Outcome, err error) {
 	return p.judgeTrace(text), nil
 }
 
-// trace lets the tracer look for one period more than it is asked for, since its first line is of
-// when it was switched on. A reason says why it does not work.
+// trace lets the tracer run for one period more than requested, because its first line covers the time when it was
+// switched on. It returns the reason if tracing does not work.
 func (p *prober) trace(ctx context.Context) (text, reason string, err error) {
 	if err := removeInstance(); err != nil {
 		return "", "", err
@@ -75,7 +75,7 @@ func (p *prober) trace(ctx context.Context) (text, reason string, err error) {
 	return string(b), "", nil
 }
 
-// removeInstance also ends what a probe left that was killed.
+// removeInstance also removes what a killed probe has left.
 func removeInstance() error {
 	err := os.Remove(instance)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -88,12 +88,11 @@ func removeInstance() error {
 type noise struct {
 	CPU                              int
 	Runtime, Lost, Longest           time.Duration
-	HW, NMI, IRQ, SoftIRQ, ThreadRun int // how often each came
+	HW, NMI, IRQ, SoftIRQ, ThreadRun int // how often each occurred
 }
 
-// parseNoise reads the lines of the tracer osnoise: "osnoise/2-859 [002] .... 81.637220: 1000000 190
-// 99.98100 9 18 0 1007 18 1", of which the share that was left needs no reading. Other lines are not
-// for it.
+// parseNoise parses the lines of the tracer osnoise: "osnoise/2-859 [002] .... 81.637220: 1000000 190 99.98100 9 18 0
+// 1007 18 1". The available share can be computed, so it is not parsed. Other lines are skipped.
 func parseNoise(text string) []noise {
 	var all []noise
 	for line := range strings.Lines(text) {
@@ -112,7 +111,7 @@ func parseNoise(text string) []noise {
 	return all
 }
 
-// parseColumns reads the numbers of a line; the third has a point and is left 0.
+// parseColumns parses the numbers of a line; the third has a decimal point and is left 0.
 func parseColumns(text string) (n [9]int, ok bool) {
 	f := strings.Fields(text)
 	if len(f) < len(n) {
@@ -131,7 +130,7 @@ func parseColumns(text string) (n [9]int, ok bool) {
 	return n, n[0] > 0
 }
 
-// judgeTrace sums the lines of each reserved CPU up, without the first.
+// judgeTrace judges the sum of the lines of each reserved CPU, without the first.
 func (p *prober) judgeTrace(text string) doctor.Outcome {
 	byCPU := map[int][]noise{}
 	for _, n := range parseNoise(text) {
@@ -178,7 +177,7 @@ func judgeNoise(lines []noise, class Class) doctor.Outcome {
 	return o
 }
 
-// culprit names what came most often; the tracer counts the kinds and does not time them.
+// culprit names the most frequent cause; the tracer counts the kinds and does not time them.
 func (n noise) culprit(class Class) string {
 	hardware := "hardware or firmware"
 	if class == Virtual {

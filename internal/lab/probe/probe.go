@@ -18,40 +18,40 @@ import (
 	"judged/internal/timing/canary"
 )
 
-// Options say what to try out.
+// Options configure the probes.
 type Options struct {
-	IDs    []string      // of doctor.ProbeIDs; in which order they are given does not matter
+	IDs    []string      // subset of doctor.ProbeIDs, in any order
 	Length time.Duration // of each spin on each CPU
 	Rounds int           // of the reference kernels, on each slot
-	// Own are kernels that no neighbour reaches. Shared are those that neighbours reach, through the last-level cache and
-	// memory.
+	// Own are kernels that neighbours do not affect. Shared are those that neighbours affect, through the last-level
+	// cache and memory.
 	Own, Shared []string
-	// Pool is what the kernels of Own take on another host of the pool; nil is unknown. Times reports
-	// those of this host, even where there is nothing to compare.
+	// Pool has the times of the kernels in Own on another host of the pool; nil means unknown. Times reports those of
+	// this host, even if there is nothing to compare them with.
 	Pool  *api.KernelTimes
 	Times bool
 	// Seen is called with the name of every step before it.
 	Seen func(step string)
 }
 
-// Default is what the thresholds are made for.
+// Default returns the options for which the thresholds are defined.
 func Default() Options {
 	return Options{IDs: doctor.ProbeIDs(), Length: 3 * time.Second, Rounds: 5,
 		Own:    canary.Own(),
 		Shared: []string{initproc.KernelL3, initproc.KernelDRAM}}
 }
 
-// Result is what came of one probe.
+// Result is the result of one probe.
 type Result struct {
 	ID      string
 	Outcome doctor.Outcome
-	Read    []string         // host paths; what was run has none
-	Kernels *api.KernelTimes // of probe-canary
+	Read    []string         // host paths; programs that were run have none
+	Kernels *api.KernelTimes // set by probe-canary
 }
 
-// Run tries the slots of an engine out, one after the other. What a host does not have is a skip, and a
-// probe that fails is unknown, with the error as its reason: the others have something to say. The
-// error is of the whole, or of ctx.
+// Run tests the slots of an engine, one after the other. A feature that the host lacks is a skip, and a probe that
+// fails is unknown, with the error as its reason, so that the other probes still run. Run itself returns an error only
+// if no probe can run or ctx ends.
 func Run(ctx context.Context, c *engine.Engine, o Options) (results []Result, err error) {
 	kernels, err := canary.New(c.Topology())
 	if err != nil {
@@ -90,7 +90,7 @@ type prober struct {
 	top     topology.Topology
 	slots   []slots.Slot
 	o       Options
-	read    []string // by the probe that is at work
+	read    []string // by the running probe
 	times   *api.KernelTimes
 }
 
@@ -106,13 +106,13 @@ func skip(reason string) doctor.Outcome {
 	return doctor.Outcome{Status: api.DoctorSkip, Reason: reason}
 }
 
-// worse orders statuses; those that say nothing of the slot come first.
+// worse orders statuses; those without information about the slot come first.
 func worse(a, b api.DoctorStatus) int {
 	order := []api.DoctorStatus{api.DoctorSkip, api.DoctorUnknown, api.DoctorPass, api.DoctorWarn, api.DoctorFail}
 	return slices.Index(order, a) - slices.Index(order, b)
 }
 
-// worst is the outcome that decides.
+// worst returns the deciding outcome.
 func worst(all []doctor.Outcome) doctor.Outcome {
 	return slices.MaxFunc(all, func(a, b doctor.Outcome) int { return worse(a.Status, b.Status) })
 }

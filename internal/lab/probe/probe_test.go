@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// TestHere tries this machine's own slots out, for a short time: every probe says something, and the
+// TestHere probes this machine's own slots for a short time, and checks that every probe has a result, and that the
 // sandbox is as promised.
 func TestHere(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
@@ -44,7 +44,7 @@ func TestHere(t *testing.T) {
 		}
 	}()
 	o := Default()
-	// The tracer would keep all CPUs of this machine busy; the guests' tests have it.
+	// The tracer would keep all CPUs of this machine busy; the tests in guests run it.
 	o.IDs = slices.DeleteFunc(o.IDs, func(id string) bool { return id == "probe-osnoise" })
 	o.Length, o.Rounds = 50*time.Millisecond, 1
 	o.Own, o.Shared = []string{initproc.KernelALUShort}, []string{initproc.KernelL3Short}
@@ -76,7 +76,7 @@ func TestHere(t *testing.T) {
 		}
 	}
 
-	// The times of one run are what the next is compared with.
+	// The times of one run are compared with those of the next.
 	o.IDs, o.Times = []string{"probe-canary"}, true
 	first, err := Run(t.Context(), eng, o)
 	if err != nil || len(first) != 1 || first[0].Kernels == nil ||
