@@ -1,10 +1,9 @@
 package api
 
-// Cause is a reason why a run is called disturbed. The set is closed: metrics
-// use it as a label.
+// Cause is a reason why a run counts as disturbed. The set is closed: metrics use it as a label.
 type Cause string
 
-// The causes. Catalogue explains them, package evidence has the thresholds.
+// The causes. Catalogue describes them, package evidence has the thresholds.
 const (
 	CauseWait       Cause = "wait"
 	CauseForeign    Cause = "foreign"
@@ -27,35 +26,34 @@ const (
 	CauseNeighbours Cause = "neighbours"
 )
 
-// CauseEntry explains a cause. The help texts and the OpenAPI document are
-// generated from these entries or tested against them.
+// CauseEntry describes a cause. The help texts and the OpenAPI document are generated from these entries or tested
+// against them.
 type CauseEntry struct {
 	Cause Cause  `json:"cause"`
-	Means string `json:"means"` // one sentence: what was seen
-	Short string `json:"short"` // the same of some runs: "2 had other tasks on the CPU"
-	// SelfMade says how a contestant's program can produce the cause by itself; empty if it cannot. A cause that a
+	Means string `json:"means"` // one sentence: what was observed
+	Short string `json:"short"` // the same for several runs: "2 had other tasks on the CPU"
+	// SelfMade describes how a contestant's program can produce the cause by itself; empty if it cannot. A cause that a
 	// program can produce explains nothing, so that no program can get its runs repeated.
 	SelfMade string    `json:"self_made,omitempty"`
 	Adds     Lengthens `json:"lengthens"`
 	Remedy   string    `json:"remedy"` // what the operator can do
 }
 
-// Explains reports whether the cause can explain why a run is over its limit.
-// How much it explains is bounded for each run.
+// Explains reports whether the cause can explain why a run is over its limit. How much it explains is limited for each
+// run.
 func (e CauseEntry) Explains() bool { return e.SelfMade == "" }
 
-// Lengthens is the time that a cause adds to.
+// Lengthens is the kind of time that a cause adds to.
 type Lengthens string
 
-// What a cause can lengthen.
+// The kinds of time that a cause can lengthen.
 const (
 	LengthensCPU  Lengthens = "CPU time"
 	LengthensWall Lengthens = "wall time"
 	LengthensBoth Lengthens = "CPU time and wall time"
 )
 
-// Catalogue lists the causes in the order in which reports and metrics show
-// them.
+// Catalogue returns the causes in the order in which reports and metrics list them.
 func Catalogue() []CauseEntry {
 	return []CauseEntry{
 		{CauseWait, "The program was ready to run and waited for a CPU.", "waited for a CPU",
@@ -126,7 +124,7 @@ func Catalogue() []CauseEntry {
 	}
 }
 
-// Causes lists the closed set, in the order of the catalogue.
+// Causes returns the closed set, in the order of the catalogue.
 func Causes() []Cause {
 	var causes []Cause
 	for _, e := range Catalogue() {
@@ -135,7 +133,7 @@ func Causes() []Cause {
 	return causes
 }
 
-// Explain returns the catalogue's entry of a cause.
+// Explain returns the catalogue's entry for a cause.
 func Explain(c Cause) (CauseEntry, bool) {
 	for _, e := range Catalogue() {
 		if e.Cause == c {
@@ -145,7 +143,7 @@ func Explain(c Cause) (CauseEntry, bool) {
 	return CauseEntry{}, false
 }
 
-// Meaning is a word in a report and what it means.
+// Meaning is a word in a report with its meaning.
 type Meaning struct {
 	Word  string `json:"word"`
 	Means string `json:"means"`
@@ -158,7 +156,7 @@ type WordList struct {
 	Words  []Meaning `json:"words"`
 }
 
-// WordLists lists the members whose values need an explanation.
+// WordLists returns the members whose values need an explanation.
 func WordLists() []WordList {
 	return []WordList{
 		{"confidence", "How far a time verdict can be trusted", Confidences()},
@@ -167,10 +165,10 @@ func WordLists() []WordList {
 	}
 }
 
-// Confidence says how far a time verdict can be trusted.
+// Confidence is how reliable a time verdict is.
 type Confidence string
 
-// The confidences.
+// The values of Confidence.
 const (
 	OneRun     Confidence = "single"
 	Stable     Confidence = "stable"
@@ -178,7 +176,7 @@ const (
 	Noisy      Confidence = "noisy"
 )
 
-// Confidences explains the values of Timing.Confidence.
+// Confidences returns the meanings of the values of Timing.Confidence.
 func Confidences() []Meaning {
 	return []Meaning{
 		{string(OneRun), "One run decided; its time is far from the limit."},
@@ -200,7 +198,7 @@ const (
 	ByVerdict  = "verdict"
 )
 
-// Deciders explains the values of Timing.DecidedBy.
+// Deciders returns the meanings of the values of Timing.DecidedBy.
 func Deciders() []Meaning {
 	return []Meaning{
 		{ByFirst, "The first run was enough."},

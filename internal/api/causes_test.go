@@ -37,7 +37,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 	}
 }
 
-// What a program can produce explains nothing: this list is the rule.
+// TestCausesThatExplain checks that only causes that no program can produce explain anything: this list is the rule.
 func TestCausesThatExplain(t *testing.T) {
 	want := []Cause{CauseForeign, CauseSteal, CauseThrottle, CauseFrequency, CauseSMI, CauseCanary, CauseNeighbours}
 	var got []Cause

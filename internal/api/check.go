@@ -12,23 +12,25 @@ import (
 	"judged/internal/base/units"
 )
 
-// Bounds of what a report says. Reports of judged are far within them.
+// Limits of the values in a report. Reports of judged are far within them.
 const (
 	maxText  = 256 << 10           // bytes of a message
 	maxLabel = 256                 // bytes of a name of the host
-	maxWord  = 32                  // bytes of a word of a closed set
+	maxWord  = 32                  // bytes of a word from a closed set
 	maxCPUs  = 4 << 10             // bytes of a kernel list
-	maxTime  = 30 * 24 * time.Hour // of anything
+	maxTime  = 30 * 24 * time.Hour // of any time
 	maxBytes = 1 << 50
 	maxLines = 10_000 // of a transcript
 	maxRows  = 1_000  // of a table of counters, or of a list of doctor
-	// moreRuns is how many runs a test has at most in addition to those that it asks for: by the rule, and discarded ones.
+	// moreRuns is the maximum number of runs of a test in addition to those that it asks for: required by the rule, and
+	// discarded ones.
 	moreRuns = 200
-	// replacement is how many bytes one that is not UTF-8 becomes in a report.
+	// replacement is the number of bytes in a report for a byte that is not UTF-8.
 	replacement = 3
 )
 
-// TestOrder lists the tests in the order in which they run, which is that of a report: of the scheme, else by name.
+// TestOrder returns the tests in the order in which they run, which is also the order in a report: that of the scheme,
+// otherwise by name.
 func (j Job) TestOrder() []string {
 	if j.Scheme != nil {
 		return j.Scheme.Tests()
@@ -41,8 +43,9 @@ func (j Job) TestOrder() []string {
 	return names
 }
 
-// CheckReport returns why a report cannot be one of the job, or nil. A judge node runs hostile programs: what it reports is
-// stored, shown and compared by others. Times, verdicts and texts within these bounds are for audits to doubt.
+// CheckReport returns the reason why a report cannot be one of the job, or nil. A judge node runs hostile programs, and
+// its report is stored, shown and compared by others. Audits check times, verdicts and texts that are within these
+// limits.
 func (j Job) CheckReport(r Report) error {
 	c := checkOf(j)
 	c.verdict("verdict", r.Verdict, false)
@@ -66,19 +69,20 @@ func (j Job) CheckReport(r Report) error {
 	return c.err
 }
 
-// CheckTest returns why a report cannot be that of the n-th test that a run of the job has decided, from 1, or nil.
+// CheckTest returns the reason why a report cannot be that of the n-th test, counted from 1, that a run of the job has
+// decided, or nil.
 func (j Job) CheckTest(n int, t TestReport) error {
 	c := checkOf(j)
 	c.that(1 <= n && n <= len(j.Tests), "n", "%d of %d tests", n, len(j.Tests))
 	known := slices.ContainsFunc(j.Tests, func(other Test) bool { return other.Name == t.Name })
 	c.that(known, "test", "no test %s in the job", quoted(t.Name))
-	if c.err == nil { // without sorting all names for each test
+	if c.err == nil { // avoids sorting all names for each test
 		c.test("test.", t)
 	}
 	return c.err
 }
 
-// check notes the first finding.
+// check records the first error.
 type check struct {
 	job Job
 	err error
@@ -92,24 +96,25 @@ func (c *check) that(ok bool, member, finding string, args ...any) {
 	}
 }
 
-// quoted is a part of a text that may be long.
+// quoted returns the quoted start of a text that may be long.
 func quoted[T ~string](s T) string { return fmt.Sprintf("%q", s[:min(len(s), maxWord)]) }
 
 func (v Verdict) known() bool {
 	return slices.ContainsFunc(Verdicts(), func(m Meaning) bool { return m.Word == string(v) })
 }
 
-// verdict allows the verdicts of a test, or those that end a job.
+// verdict accepts the verdicts of a test, or those that end a job.
 func (c *check) verdict(member string, v Verdict, test bool) {
 	c.that(v.known() && v != Cancelled && (test || v != Skipped), member, "unexpected verdict %s", quoted(v))
 }
 
-// fault may be missing in a report of the version before.
+// fault accepts a missing fault, because reports of the previous version lack it.
 func (c *check) fault(member string, f Fault, v Verdict) {
 	c.that(f == "" || v == InternalError && slices.Contains(AllFaults(), f), member, "unexpected fault %s", quoted(f))
 }
 
-// score is not bounded by the points of the problem: Kattis allows negative ones, and groups without a maximum.
+// score accepts any number, regardless of the points of the problem: Kattis allows negative ones, and groups without a
+// maximum.
 func (c *check) score(member string, s *float64) {
 	c.that(s == nil || !math.IsNaN(*s) && !math.IsInf(*s, 0), member, "not a number")
 }
@@ -118,7 +123,7 @@ func (c *check) text(member, s string) {
 	c.that(len(s) <= maxText, member, "%d bytes, want at most %d", len(s), maxText)
 }
 
-// label is a short text without control characters.
+// label accepts a short text without control characters.
 func (c *check) label(member, s string) {
 	ok := len(s) <= maxLabel && utf8.ValidString(s)
 	for _, r := range s[:min(len(s), maxLabel)] {
@@ -127,7 +132,7 @@ func (c *check) label(member, s string) {
 	c.that(ok, member, "%s of %d bytes, want at most %d without control characters", quoted(s), len(s), maxLabel)
 }
 
-// word is one of a closed set, which a newer version may have extended.
+// word accepts a word from a closed set, which a newer version may have extended.
 func (c *check) word(member, s string) {
 	ok := len(s) <= maxWord
 	for i := range min(len(s), maxWord) {
@@ -153,7 +158,7 @@ func (c *check) bytes(member string, b *units.Bytes) {
 	c.that(b == nil || 0 <= *b && *b <= maxBytes, member, "out of range")
 }
 
-// groups are some of those of the scheme.
+// groups accepts a subset of the scheme's groups.
 func (c *check) groups(groups []GroupReport) {
 	known := map[string]bool{}
 	if c.job.Scheme != nil {
@@ -169,7 +174,7 @@ func (c *check) groups(groups []GroupReport) {
 	}
 }
 
-// tests are some of those of the job, in their order.
+// tests accepts a subset of the job's tests, in order.
 func (c *check) tests(tests []TestReport) {
 	place := map[string]int{}
 	for i, name := range c.job.TestOrder() {
@@ -182,21 +187,21 @@ func (c *check) tests(tests []TestReport) {
 		c.that(at > 0, member, "no test %s in the job", quoted(t.Name))
 		c.that(at > last, member, "test %s is out of order", quoted(t.Name))
 		if c.err != nil {
-			return // also of 20,000 tests
+			return // stops here even for 20,000 tests
 		}
 		last = at
 		c.test(member+".", t)
 	}
 }
 
-// completes checks the verdict against those of the tests. One that says something about the program rests on all of them.
+// completes compares the verdict with those of the tests. A verdict about the program requires all of them.
 func (c *check) completes(r Report) {
 	if r.Verdict == InternalError || r.Verdict == CompileError {
 		return
 	}
 	c.that(len(r.Tests) == len(c.job.Tests), "tests", "%d of %d with verdict %s", len(r.Tests), len(c.job.Tests),
 		r.Verdict)
-	if c.err != nil || c.job.Scheme != nil { // package scoring knows how groups fail
+	if c.err != nil || c.job.Scheme != nil { // package scoring decides when groups fail
 		return
 	}
 	first := slices.IndexFunc(r.Tests, func(t TestReport) bool { return t.Verdict.Failed() })
@@ -307,7 +312,7 @@ func (c *check) timing(member string, t *Timing) {
 	c.score(member+"margin_ratio", &t.MarginRatio)
 }
 
-// mostRuns is how many runs a test, or a pass of one, has at most.
+// mostRuns returns the maximum number of runs of a test, or of a pass of one.
 func (c *check) mostRuns() int { return max(c.job.Repeats.Max, c.job.Repeats.Min) + moreRuns }
 
 func (c *check) runs(member string, runs []Run) {

@@ -12,7 +12,7 @@ import (
 
 func pointer[T any](v T) *T { return &v }
 
-// judgedJob is a job with two tests that run in natural order, and grouped one with four.
+// judgedJob returns a job with two tests that run in natural order; grouped returns one with four.
 func judgedJob() Job {
 	return Job{Language: "c", Tests: []Test{{Name: "10"}, {Name: "2"}}, Head: 100, Passes: 2,
 		Repeats: Repeats{Min: 1, Max: 3}, Interactor: &Interactor{Kind: "cms", Instances: 2}, Transcript: true}
@@ -25,7 +25,7 @@ func groupedJob() Job {
 		Scheme: &Scheme{Scoring: true, Root: &Group{Members: []Member{{Group: second}, test("b")}}}}
 }
 
-// full is a report with all members set, of judgedJob.
+// full returns a report of judgedJob with all members set.
 func full() Report {
 	now, size := time.Second, units.Bytes(1<<20)
 	instance := InstanceReport{CPUTime: now, WallTime: now, MemoryPeak: &size, Output: size,
@@ -51,14 +51,15 @@ func full() Report {
 			Doctor: &DoctorHost{Failed: []string{"isolation.cpus"}}}}
 }
 
-// TestCheckReport: each case is full with one change. The reports of the daemon's tests are checked by the front, too.
+// TestCheckReport checks the full report with one change per case. The front also checks the reports in the daemon's
+// tests.
 func TestCheckReport(t *testing.T) {
 	long := strings.Repeat("x", 20<<20)
 	first := func(f func(*TestReport)) func(*Report) { return func(r *Report) { f(&r.Tests[0]) } }
 	run := func(f func(*Run)) func(*Report) { return func(r *Report) { f(&r.Tests[0].Runs[0]) } }
 	for name, tt := range map[string]struct {
 		change func(*Report)
-		want   string // begin of the error, "" for none
+		want   string // start of the error, "" for none
 	}{
 		"as it is":                 {func(*Report) {}, ""},
 		"IE without a test":        {func(r *Report) { *r = Report{}; r.Fail(JudgedFault, "no memory") }, ""},
@@ -186,7 +187,7 @@ func skip(r *Report) {
 	}
 }
 
-// TestCheckReportOfAnotherJob: what a job does not ask for is in no report of it.
+// TestCheckReportOfAnotherJob checks that a report cannot contain anything that its job does not ask for.
 func TestCheckReportOfAnotherJob(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*Job)
@@ -215,7 +216,7 @@ func TestCheckReportOfAnotherJob(t *testing.T) {
 	}
 }
 
-// TestCheckReportOfGroups: the order is that of the scheme, and so are the groups.
+// TestCheckReportOfGroups checks that the order and the groups are those of the scheme.
 func TestCheckReportOfGroups(t *testing.T) {
 	of := func(v Verdict, names ...string) Report {
 		r := Report{Verdict: v, Groups: []GroupReport{{Verdict: v}, {Name: "second", Verdict: Skipped}}}
@@ -249,7 +250,8 @@ func TestCheckTest(t *testing.T) {
 	}
 }
 
-// FuzzCheckReport: no report crashes the check, and a report that passes has an encoding that is bounded by its job.
+// FuzzCheckReport checks that no report crashes the check, and that the size of an accepted report's encoding is
+// limited by its job.
 func FuzzCheckReport(f *testing.F) {
 	whole, err := json.Marshal(full())
 	if err != nil {

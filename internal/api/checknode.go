@@ -9,16 +9,16 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// Bounds of what a node says about itself. judged is far within them.
+// Limits of what a node reports about itself. judged is far within them.
 const (
 	maxSlots      = 4096
 	maxLanguages  = 1024
 	maxNodeReason = 64 << 10 // bytes
-	// maxDelay is the longest that a node keeps a job from all nodes.
+	// maxDelay is the longest time for which a node can withhold a job from all nodes.
 	maxDelay = time.Hour
 )
 
-// checkCPUs allows a kernel list, and "" of a host without one.
+// checkCPUs accepts a kernel list, and "" from a host without one.
 func checkCPUs(list string) error {
 	if len(list) > maxCPUs {
 		return fmt.Errorf("a list of CPUs has %d bytes, want at most %d", len(list), maxCPUs)
@@ -30,7 +30,7 @@ func checkCPUs(list string) error {
 	return err
 }
 
-// checkText allows line breaks: reasons are errors of programs.
+// checkText accepts line breaks: reasons are errors of programs.
 func checkText(what, text string, most int) error {
 	if len(text) > most {
 		return fmt.Errorf("%s has %d bytes, want at most %d", what, len(text), most)

@@ -2,12 +2,12 @@ package api
 
 import "time"
 
-// Severity says how much a wrong setting can cost.
+// Severity is how much a wrong setting can affect times.
 type Severity string
 
 // The severities.
 const (
-	SeverityS1   Severity = "S1"   // can move a verdict: more than 5 % of a time
+	SeverityS1   Severity = "S1"   // can change a verdict: more than 5 % of a time
 	SeverityS2   Severity = "S2"   // 0.5 to 5 %
 	SeverityS3   Severity = "S3"   // less, or only start-up latency
 	SeverityInfo Severity = "info" // describes the host
@@ -21,19 +21,19 @@ const (
 	DoctorPass    DoctorStatus = "pass"
 	DoctorWarn    DoctorStatus = "warn"
 	DoctorFail    DoctorStatus = "fail"
-	DoctorSkip    DoctorStatus = "skip"    // does not apply, or the kernel does not show it
+	DoctorSkip    DoctorStatus = "skip"    // does not apply, or the kernel does not report it
 	DoctorUnknown DoctorStatus = "unknown" // applies, but cannot be determined
 )
 
-// DoctorReport is doctor's answer, as printed by judged doctor --json and GET /v1/doctor.
+// DoctorReport is the result of judged doctor --json and GET /v1/doctor.
 type DoctorReport struct {
 	Schema int `json:"schema"`
-	// Version is that of judged; "" if unknown.
+	// Version is the version of judged; "" if unknown.
 	Version string `json:"version,omitempty"`
 	Ready   bool   `json:"ready"`  // no S1 check fails; with Strict no S2 check either
-	Strict  bool   `json:"strict"` // as asked
+	Strict  bool   `json:"strict"` // as requested
 	CPUs    string `json:"cpus"`   // the reserved CPUs, as a kernel list
-	// WindowNS is the time between two looks at what the kernel counts; 0 if counts are since boot.
+	// WindowNS is the time between two readings of the kernel's counters; 0 if they count since boot.
 	WindowNS time.Duration     `json:"window_ns"`
 	Host     DoctorHostSummary `json:"host"`
 	Checks   []DoctorCheck     `json:"checks"`
@@ -59,21 +59,20 @@ type DoctorCheck struct {
 	Status   DoctorStatus `json:"status"`
 	Found    string       `json:"found"`
 	Wanted   string       `json:"wanted"`
-	Reason   string       `json:"reason"` // why the status is not pass; "" when it is
+	Reason   string       `json:"reason"` // why the status is not pass; "" if it is
 	Read     []string     `json:"read"`   // host paths; [pid] and [irq] stand for all of them
-	Effect   string       `json:"effect"` // what it costs in timing, and where the figure comes from
+	Effect   string       `json:"effect"` // cost in timing, and the source of the figure
 	Fix      DoctorFix    `json:"fix"`
 }
 
-// DoctorFix is how to fix it.
+// DoctorFix describes how to fix a failed check.
 type DoctorFix struct {
-	Runtime []string `json:"runtime"` // shell commands, in order, until the next boot; never null
+	Runtime []string `json:"runtime"` // shell commands in order, effective until the next boot; never null
 	Boot    string   `json:"boot"`    // kernel command line, firmware or unit; "" if there is nothing
-	Tune    bool     `json:"tune"`    // judged tune can set and restore it
+	Tune    bool     `json:"tune"`    // whether judged tune can set and restore it
 }
 
-// FailedIDs are the ids of the checks that fail, of every severity, in the order of the report. It
-// is never nil.
+// FailedIDs returns the IDs of the failed checks of every severity, in the order of the report. It never returns nil.
 func (r DoctorReport) FailedIDs() []string {
 	ids := []string{}
 	for _, c := range r.Checks {

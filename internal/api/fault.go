@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Fault is whose an IE is. The set is closed: metrics use it as a label.
+// Fault is the party at fault for an IE. The set is closed: metrics use it as a label.
 type Fault string
 
 // The faults.
@@ -17,7 +17,7 @@ const (
 	JudgedFault  Fault = "judged"
 )
 
-// AllFaults lists the faults.
+// AllFaults returns all faults.
 func AllFaults() []Fault {
 	var all []Fault
 	for _, m := range Faults() {
@@ -26,7 +26,7 @@ func AllFaults() []Fault {
 	return all
 }
 
-// Faults explains the values of Report.Fault.
+// Faults returns the meanings of the values of Report.Fault.
 func Faults() []Meaning {
 	return []Meaning{
 		{string(HostFault), "The host lacks something that the job needs, or the system refused it: a compiler, an " +
@@ -43,21 +43,21 @@ func Faults() []Meaning {
 	}
 }
 
-// Fail makes the report that of a job without a verdict on its program.
+// Fail turns the report into that of a job without a verdict on its program.
 func (r *Report) Fail(f Fault, why string) {
 	r.State, r.Verdict, r.Fault, r.Message = Done, InternalError, f, why
 	r.JudgementType = r.Verdict.JudgementType()
 }
 
-// Fail makes the report that of a test without a verdict on the program.
+// Fail turns the report into that of a test without a verdict on the program.
 func (t *TestReport) Fail(f Fault, why string) { t.Verdict, t.Fault, t.Message = InternalError, f, why }
 
-// FailedCheck is the result of a check that did not come to one.
+// FailedCheck returns the result of a check that failed.
 func FailedCheck(f Fault, why string) CheckReport {
 	return CheckReport{Verdict: InternalError, Fault: f, Message: why}
 }
 
-// blamed is an error with the fault of the IE that it leads to.
+// blamed is an error with the fault of the IE that it causes.
 type blamed struct {
 	error
 	fault Fault
@@ -65,10 +65,10 @@ type blamed struct {
 
 func (b blamed) Unwrap() error { return b.error }
 
-// Fault returns the fault.
+// Fault returns the party at fault.
 func (b blamed) Fault() Fault { return b.fault }
 
-// Blame states the fault of the IE that an error leads to. It leaves nil as it is.
+// Blame states the fault of the IE that an error causes. It returns nil for nil.
 func Blame(f Fault, err error) error {
 	if err == nil {
 		return nil
@@ -76,12 +76,12 @@ func Blame(f Fault, err error) error {
 	return blamed{err, f}
 }
 
-// hostErrors are those of a system that has run out of something.
+// hostErrors are errors of a system that has run out of a resource.
 var hostErrors = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EIO,
 	syscall.EROFS}
 
-// FaultOf returns the fault of the IE that an error leads to: what the error states, else that of the host where the
-// system has run out of something, else that of judged.
+// FaultOf returns the fault of the IE that an error causes: the fault that the error states, otherwise that of the host
+// if the system has run out of a resource, otherwise that of judged.
 func FaultOf(err error) Fault {
 	var stated interface{ Fault() Fault }
 	if errors.As(err, &stated) {

@@ -41,7 +41,8 @@ func TestFaultOf(t *testing.T) {
 	}
 }
 
-// Reports that other versions of judged have written stay readable, and are written as they were.
+// TestReportsOfOtherVersions checks that reports written by other versions of judged stay readable, and are written
+// back unchanged.
 func TestReportsOfOtherVersions(t *testing.T) {
 	for _, text := range []string{
 		`{"state":"done","verdict":"IE","judgement_type":"JE","message":"m","tests":[{"name":"1","verdict":"IE","message":"m"}]}`,

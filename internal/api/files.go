@@ -8,9 +8,8 @@ import (
 	"judged/internal/base/text"
 )
 
-// MapFiles returns a copy of the job in which every file is what each made of it;
-// field is its name in JSON. It goes through the files in a fixed order and ends
-// at the first error, which it returns as it is.
+// MapFiles returns a copy of the job in which every file is replaced by the result of each; field is its name in JSON.
+// It visits the files in a fixed order, and stops at the first error, which it returns unchanged.
 func (j Job) MapFiles(each func(field string, f File) (File, error)) (Job, error) {
 	var err error
 	if j.Program != (File{}) {
@@ -80,7 +79,7 @@ func mapFiles(member string, files map[string]File, each func(string, File) (Fil
 	return mapped, nil
 }
 
-// Languages lists the languages of the sources in the job by their members.
+// Languages returns the languages of the sources in the job, by member.
 func (j Job) Languages() map[string]string {
 	found := map[string]string{"language": j.Language}
 	if j.Checker != nil {

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// PrefetchRequest names what the nodes of a pool are to fetch before a job needs it. It
-// replaces the one before.
+// PrefetchRequest names what the nodes of a pool should fetch before a job needs it. It replaces the previous request.
 type PrefetchRequest struct {
 	Problems []string `json:"problems,omitempty"`
 	Blobs    []string `json:"blobs,omitempty"`
 }
 
-// Prefetch is a request as fronts store it and nodes get it.
+// Prefetch is a request as fronts store it and nodes receive it.
 type Prefetch struct {
 	ID    string    `json:"id"` // of the request
 	At    time.Time `json:"at"`
@@ -32,14 +31,14 @@ func (p Prefetch) Size() (total int64) {
 	return total
 }
 
-// PrefetchProgress is what a node says about the last request that it knows.
+// PrefetchProgress is a node's progress with the last request that it received.
 type PrefetchProgress struct {
 	ID    string `json:"id"`
-	Blobs int    `json:"blobs"`           // how many of them it has
-	Error string `json:"error,omitempty"` // of the last attempt; the node tries again
+	Blobs int    `json:"blobs"`           // number of the blobs that it has
+	Error string `json:"error,omitempty"` // of the last attempt; the node retries
 }
 
-// PrefetchStatus is how far a pool is. It is zero without a request.
+// PrefetchStatus is the progress of a pool. It is zero if there is no request.
 type PrefetchStatus struct {
 	Pool  string           `json:"pool"`
 	At    time.Time        `json:"at,omitzero"` // of the request
@@ -48,7 +47,7 @@ type PrefetchStatus struct {
 	Nodes []PrefetchedNode `json:"nodes"`
 }
 
-// PrefetchedNode is how far a node of a pool is.
+// PrefetchedNode is the progress of a node of a pool.
 type PrefetchedNode struct {
 	Node  string `json:"node"`
 	Up    bool   `json:"up"`
@@ -57,14 +56,14 @@ type PrefetchedNode struct {
 	Error string `json:"error,omitempty"`
 }
 
-// RejudgingSet is what a node that was drained for its times judged while it deviated, as far as the deviation may have
-// changed a verdict. People decide what is judged again.
+// RejudgingSet lists the jobs that a drained node judged while its times deviated, if the deviation may have changed a
+// verdict. An operator decides what is judged again.
 type RejudgingSet struct {
 	Node      string        `json:"node"`
 	Since     time.Time     `json:"since"`
 	Until     time.Time     `json:"until"`
 	Deviation float64       `json:"deviation_ratio"`
-	Window    float64       `json:"window_ratio"` // how far from its limit the time of a test may be
+	Window    float64       `json:"window_ratio"` // maximum distance of a test's time from its limit
 	Jobs      []RejudgedJob `json:"jobs"`
 	Truncated bool          `json:"truncated"` // there are more jobs
 }
@@ -73,29 +72,27 @@ type RejudgingSet struct {
 type RejudgedJob struct {
 	ID      string        `json:"id"`
 	Verdict Verdict       `json:"verdict"`
-	Test    string        `json:"test"` // the one nearest to its limit
+	Test    string        `json:"test"` // test nearest to its limit
 	CPUTime time.Duration `json:"cpu_time_ns"`
 	Limit   time.Duration `json:"limit_ns"`
 }
 
-// Protocols are the versions of the requests of this file that a judged speaks. A
-// version that changes them speaks the one before, too, so that fronts and nodes can be
-// updated one after the other.
+// Protocols is the range of versions of the requests in this file that a judged supports. A version that changes the
+// requests also supports the previous version, so that fronts and nodes can be upgraded one after the other.
 type Protocols struct{ Oldest, Newest int }
 
-// KnownProtocols are those of this judged.
+// FleetProtocols returns the versions that this judged supports.
 func FleetProtocols() Protocols { return Protocols{Oldest: 1, Newest: 1} }
 
-// Has reports whether a version is spoken.
+// Has reports whether a version is supported.
 func (p Protocols) Has(version int) bool { return p.Oldest <= version && version <= p.Newest }
 
-// Caller is part of every request. With tokens, a node must have the name of its
-// token. A front that does not speak the Protocol refuses the request; the node repeats
-// it in an older version.
+// Caller is part of every request. With tokens, a node must have the name of its token. A front that does not support
+// the Protocol refuses the request; the node repeats it in an older version.
 type Caller struct {
 	Node string `json:"node"`
-	// Unnamed means that Node is the host name, because no operator has named the node. A front with
-	// tokens calls it by the name of its token.
+	// Unnamed means that Node is the host name, because no operator has named the node. A front with tokens uses the
+	// name of its token instead.
 	Unnamed  bool `json:"unnamed,omitempty"`
 	Protocol int  `json:"protocol"`
 }
@@ -110,58 +107,59 @@ type Registration struct {
 	Pool        string           `json:"pool"`
 	Fingerprint string           `json:"fingerprint"`
 	Slots       []NodeSlot       `json:"slots"`
-	Languages   []LanguageStatus `json:"languages"` // null: not listed yet, those of before
+	Languages   []LanguageStatus `json:"languages"` // null: not listed yet, the previous ones stay
 	Ready       bool             `json:"ready"`
 	Reason      string           `json:"reason,omitempty"` // why it is not ready
 	Time        time.Time        `json:"time"`             // the node's clock
-	// Started is set until the front has answered for the first time: the jobs that
-	// an earlier process of the node held are taken again.
+	// Started is set until the front has responded for the first time: the jobs that an earlier process of the node
+	// held are taken again.
 	Started  bool              `json:"started,omitempty"`
 	Prefetch *PrefetchProgress `json:"prefetch,omitempty"`
-	// Hardware are the hard members of the fingerprint. They are set until the front has answered that it knows them.
+	// Hardware has the hard members of the fingerprint. It is set until the front has responded that it has them.
 	Hardware map[string]string `json:"hardware,omitempty"`
-	// Kernels are its times of reference kernels, set until the front has answered that it knows them; nil if it does
-	// not measure them. Without a time they are being measured.
+	// Kernels has the node's times of reference kernels. It is set until the front has responded that it has them; nil
+	// if the node does not measure them. Without a time they are being measured.
 	Kernels *KernelTimes `json:"kernels,omitempty"`
 }
 
-// Slot is a slot of a node and its state.
+// NodeSlot is a slot of a node and its state.
 type NodeSlot struct {
 	CPUs  string `json:"cpus"`
 	State string `json:"state"`
 }
 
-// Commands is the answer to a Registration.
+// NodeCommands is the response to a Registration.
 type NodeCommands struct {
-	Node    string `json:"node,omitempty"`     // the name that the front has for the node
+	Node    string `json:"node,omitempty"`     // name of the node at the front
 	Drained bool   `json:"drained"`            // the node gets no jobs
-	KeptOut string `json:"kept_out,omitempty"` // why it is not in its pool, and gets no jobs either
-	// HardwareKnown means that the front needs the node's hardware no more.
+	KeptOut string `json:"kept_out,omitempty"` // reason why it is not in its pool; such a node gets no jobs either
+	// HardwareKnown means that the front has the node's hardware.
 	HardwareKnown bool `json:"hardware_known,omitempty"`
-	// KernelsKnown means the same of the times of reference kernels that the node has sent.
+	// KernelsKnown means that the front has the times of reference kernels that the node has sent.
 	KernelsKnown bool `json:"kernels_known,omitempty"`
-	// Prefetch is what the pool is to have, if the node does not know it yet.
+	// Prefetch is the request for the pool, if the node does not have it yet.
 	Prefetch *Prefetch `json:"prefetch,omitempty"`
 }
 
-// TakeRequest asks for a job. The front answers after at most WaitMS.
+// TakeRequest asks for a job. The front responds after at most WaitMS.
 type TakeRequest struct {
 	Caller
 	Pool   string `json:"pool"`
 	Width  int    `json:"width"`
 	CPUs   string `json:"cpus"`
 	WaitMS int64  `json:"wait_ms"`
-	// Key names the take. Repeated means that an earlier request with this key failed: its answer may have been a job.
+	// Key identifies the take. Repeated means that an earlier request with this key failed: its response may have been
+	// a job.
 	Key      string `json:"key,omitempty"`
 	Repeated bool   `json:"repeated,omitempty"`
 }
 
-// TakeAnswer holds a job, or nothing when none was waiting.
+// TakeAnswer has a job, or nothing if none was waiting.
 type TakeAnswer struct {
 	Work *NodeWork `json:"work,omitempty"`
 }
 
-// Work is jobs.Work.
+// NodeWork is Work in JSON.
 type NodeWork struct {
 	ID        string `json:"id"`
 	Attempt   int    `json:"attempt"`
@@ -171,7 +169,7 @@ type NodeWork struct {
 	Exhausted bool   `json:"exhausted,omitempty"`
 }
 
-// WorkOf converts from jobs.Work.
+// NodeWorkOf converts from Work.
 func NodeWorkOf(w Work) *NodeWork {
 	return &NodeWork{ID: w.ID, Attempt: w.Attempt, Job: w.Job, Report: w.Report, Last: w.Last, Exhausted: w.Exhausted}
 }
@@ -181,42 +179,41 @@ func (w *NodeWork) Work() Work {
 		Exhausted: w.Exhausted}
 }
 
-// Hold names the attempt of a request.
+// Hold identifies the attempt of a request.
 type Hold struct {
 	Caller
 	ID      string `json:"id"`
 	Attempt int    `json:"attempt"`
 }
 
-// Lease converts to jobs.Lease.
+// Lease converts to Lease.
 func (h Hold) Lease() Lease { return Lease{ID: h.ID, Attempt: h.Attempt} }
 
-// ExtendRequest extends a lease. The front answers after WaitMS, or as soon as the
-// lease is lost.
+// ExtendRequest extends a lease. The front responds after WaitMS, or as soon as the lease is lost.
 type ExtendRequest struct {
 	Hold
 	WaitMS int64 `json:"wait_ms,omitempty"`
 }
 
-// ExtendAnswer says how long the lease holds, by the front's clock.
+// ExtendAnswer has the end of the lease, by the front's clock.
 type ExtendAnswer struct {
 	Until time.Time `json:"until"`
 }
 
-// EmitRequest reports the N-th test of an attempt, from 1.
+// EmitRequest reports the N-th test of an attempt, counted from 1.
 type EmitRequest struct {
 	Hold
 	N    int        `json:"n"`
 	Test TestReport `json:"test"`
 }
 
-// FinishRequest hands in a report.
+// FinishRequest sends a report.
 type FinishRequest struct {
 	Hold
 	Report Report `json:"report"`
 }
 
-// ReturnRequest puts a job back, see jobs.Returned.
+// ReturnRequest returns a job to the queue, see Returned.
 type ReturnRequest struct {
 	Hold
 	DelayMS   int64  `json:"delay_ms"`
@@ -224,35 +221,35 @@ type ReturnRequest struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// VerifyRequest asks a front to read a blob that reached the node damaged.
+// VerifyRequest asks a front to verify a blob that reached the node damaged.
 type VerifyRequest struct {
 	Caller
 	Blob string `json:"blob"`
 }
 
-// VerifyAnswer says whether the front has the blob. It deletes a damaged one.
+// VerifyAnswer reports whether the front has the blob. The front deletes a damaged one.
 type VerifyAnswer struct {
 	Stored bool `json:"stored"`
 }
 
-// Nothing is an answer without content.
+// Nothing is a response without content.
 type Nothing struct{}
 
-// Difference is something that times depend on, or a time, that a node does not have in common with its pool.
+// NodeDifference is a property that times depend on, or a time, in which a node differs from its pool.
 type NodeDifference struct {
 	Member string `json:"member"` // of the fingerprint, such as kernel
-	Node   string `json:"node"`   // its value there; "" if it is missing
-	Pool   string `json:"pool"`   // the value of the node of the pool that is most alike; of a time the median
+	Node   string `json:"node"`   // value of the node; "" if it is missing
+	Pool   string `json:"pool"`   // value of the most similar node of the pool; for a time, the median
 }
 
-// maxShown bounds the values in a message, in bytes.
+// maxShown limits the values in a message, in bytes.
 const maxShown = 60
 
 func (d NodeDifference) String() string {
 	return fmt.Sprintf("%s: %.*q, in the pool %.*q", d.Member, maxShown, d.Node, maxShown, d.Pool)
 }
 
-// Check returns why a node cannot be as it says, or nil.
+// Check returns the reason why a registration is invalid, or nil.
 func (g Registration) Check() error {
 	if len(g.Slots) > maxSlots || len(g.Languages) > maxLanguages {
 		return fmt.Errorf("%d slots and %d languages, want at most %d and %d", len(g.Slots), len(g.Languages), maxSlots,
@@ -293,7 +290,7 @@ func (g Registration) Check() error {
 	return checkText("fingerprint", g.Fingerprint, maxLabel)
 }
 
-// Check returns why no slot asks for this, or nil.
+// Check returns the reason why no slot makes this request, or nil.
 func (q TakeRequest) Check() error {
 	if q.Width < 0 || q.Width > maxSlots {
 		return fmt.Errorf("width %d, want 1 to %d", q.Width, maxSlots)
@@ -304,7 +301,7 @@ func (q TakeRequest) Check() error {
 	return checkCPUs(q.CPUs)
 }
 
-// Delay is how long no node takes the job. The error says why that cannot be meant.
+// Delay returns how long no node may take the job. It returns an error for an invalid delay.
 func (q ReturnRequest) Delay() (time.Duration, error) {
 	if q.DelayMS < 0 || q.DelayMS > maxDelay.Milliseconds() {
 		return 0, fmt.Errorf("delay_ms %d, want 0 to %d", q.DelayMS, maxDelay.Milliseconds())
@@ -312,7 +309,7 @@ func (q ReturnRequest) Delay() (time.Duration, error) {
 	return time.Duration(q.DelayMS) * time.Millisecond, nil
 }
 
-// Node is a judge node as fronts know it.
+// Node is the state of a judge node at the fronts.
 type Node struct {
 	Name        string           `json:"name"`
 	Pool        string           `json:"pool"`
@@ -324,29 +321,29 @@ type Node struct {
 	Fingerprint string           `json:"fingerprint"`
 	Slots       []NodeSlot       `json:"slots"`
 	Languages   []LanguageStatus `json:"languages"`
-	ClockOffset int64            `json:"clock_offset_ns"` // node minus database, within one way of the request
+	ClockOffset int64            `json:"clock_offset_ns"` // node minus database, up to the one-way time
 	SeenAt      time.Time        `json:"seen_at"`
-	Deviation   *Deviation       `json:"deviation,omitempty"` // nil before it was compared with others
-	// Differs is how it differs from its pool; such a node gets no jobs.
+	Deviation   *Deviation       `json:"deviation,omitempty"` // nil until it has been compared with others
+	// Differs lists how the node differs from its pool; such a node gets no jobs.
 	Differs  []NodeDifference  `json:"differs,omitempty"`
 	Admitted bool              `json:"admitted,omitempty"` // by an operator, although it differs
-	Prefetch *PrefetchProgress `json:"prefetch,omitempty"` // nil before the first request to its pool
+	Prefetch *PrefetchProgress `json:"prefetch,omitempty"` // nil until the first request to its pool
 }
 
-// Deviation is by how much the times of a node differ from those of its pool, by audits.
+// Deviation is by how much the times of a node differ from those of its pool, according to audits.
 type Deviation struct {
 	At        time.Time           `json:"at"`
-	Ratio     float64             `json:"ratio"` // 0.02 is 2 % slower than the median node
+	Ratio     float64             `json:"ratio"` // 0.02 means 2 % slower than the median node
 	Low       float64             `json:"low_ratio"`
-	High      float64             `json:"high_ratio"`      // with Low an interval of 95 %
+	High      float64             `json:"high_ratio"`      // Low and High are a 95 % interval
 	Threshold float64             `json:"threshold_ratio"` // equal hosts differ by less
-	Pairs     int                 `json:"pairs"`           // audits
+	Pairs     int                 `json:"pairs"`           // number of audits
 	Deviates  bool                `json:"deviates"`
-	ChangedAt time.Time           `json:"changed_at,omitzero"` // since when it is slower or faster than it was
-	History   []DeviationEstimate `json:"history"`             // of the last month, a few a day, oldest first
+	ChangedAt time.Time           `json:"changed_at,omitzero"` // since when it has been slower or faster
+	History   []DeviationEstimate `json:"history"`             // of the last month, a few per day, oldest first
 }
 
-// Estimate is the deviation of a node at one time.
+// DeviationEstimate is the deviation of a node at one time.
 type DeviationEstimate struct {
 	At    time.Time `json:"at"`
 	Ratio float64   `json:"ratio"`
@@ -355,45 +352,45 @@ type DeviationEstimate struct {
 // Judging reports whether a node takes jobs.
 func (n Node) Judging() bool { return n.Up && n.Ready && !n.Drained && len(n.Differs) == 0 }
 
-// NodeList is the answer of GET /v1/nodes.
+// NodeList is the response of GET /v1/nodes.
 type NodeList struct {
 	Nodes []Node `json:"nodes"`
 }
 
-// Pool is what a pool has now.
+// Pool is the current state of a pool.
 type Pool struct {
 	Name    string `json:"name"`
 	Nodes   int    `json:"nodes"`
 	Judging int    `json:"judging"` // nodes that are up, ready and not drained
-	Slots   int    `json:"slots"`   // of these
-	// ContestSlots are those of the slots that judge jobs of contests only.
+	Slots   int    `json:"slots"`   // of the judging nodes
+	// ContestSlots is the number of the slots that judge only contest jobs.
 	ContestSlots int `json:"contest_slots,omitempty"`
 	Waiting      int `json:"waiting"`
-	// Screen is that of a pool that another one decides for.
+	// Screen is set for a pool for which another pool decides.
 	Screen *Screen `json:"screen,omitempty"`
 }
 
-// Screen is what a screening pool may decide.
+// Screen is the state of a screening pool.
 type Screen struct {
 	DecidedBy string        `json:"decided_by"`
 	Open      bool          `json:"open"`                // not closed by a check
-	ChangedAt time.Time     `json:"changed_at,omitzero"` // when it was closed or opened last
+	ChangedAt time.Time     `json:"changed_at,omitzero"` // when it was last closed or opened
 	Reason    string        `json:"reason,omitempty"`    // why it is closed
 	Ratios    []ScreenRatio `json:"ratios"`
 }
 
-// ScreenRatio is what is known of the times of two classes of hosts.
+// ScreenRatio is the known ratio of times between two classes of hosts.
 type ScreenRatio struct {
-	Language            string  `json:"language"` // "" are programs
+	Language            string  `json:"language"` // "" for programs
 	Fingerprint         string  `json:"fingerprint"`
 	DecidingFingerprint string  `json:"deciding_fingerprint"`
 	Pairs               int     `json:"pairs"`          // submissions that both have judged
-	SmallestRatio       float64 `json:"smallest_ratio"` // of a time in the screening pool and in the deciding one
-	Known               bool    `json:"known"`          // from enough pairs
+	SmallestRatio       float64 `json:"smallest_ratio"` // of a time in the screening pool to one in the deciding pool
+	Known               bool    `json:"known"`          // whether there are enough pairs
 	KnownForContests    bool    `json:"known_for_contests"`
 }
 
-// PoolList is the answer of GET /v1/pools.
+// PoolList is the response of GET /v1/pools.
 type PoolList struct {
 	Pools []Pool `json:"pools"`
 }
@@ -401,6 +398,6 @@ type PoolList struct {
 const (
 	// RegisterEvery is the interval of registrations.
 	RegisterEvery = 10 * time.Second
-	// MaxWait is the longest that a front holds a request.
+	// MaxWait is the longest time for which a front holds a request.
 	MaxWait = 30 * time.Second
 )

@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// KernelTimes are times of reference kernels that no neighbour reaches, each the median over all slots of
-// a host.
+// KernelTimes are times of reference kernels that neighbours do not affect, each the median over all slots of a host.
 type KernelTimes struct {
-	// SHA-256 of what ran them; those of two programs are not compared
+	// SHA-256 of the program that ran them; times of different programs are not comparable
 	Program string                   `json:"program"`
-	CPUTime map[string]time.Duration `json:"cpu_time_ns"` // by kernel, of its thread
+	CPUTime map[string]time.Duration `json:"cpu_time_ns"` // by kernel, CPU time of its thread
 }
 
-// Check returns an error for a time that is not positive. No kernels are valid.
+// Check returns an error for a time that is not positive. An empty set of kernels is valid.
 func (k *KernelTimes) Check() error {
 	if k == nil {
 		return nil
@@ -28,7 +27,7 @@ func (k *KernelTimes) Check() error {
 	return nil
 }
 
-// Equal reports whether two hosts have the same times. nil equals nil only.
+// Equal reports whether two hosts have the same times. nil equals only nil.
 func (k *KernelTimes) Equal(other *KernelTimes) bool {
 	if k == nil || other == nil {
 		return k == other

@@ -2,14 +2,14 @@ package api
 
 import "maps"
 
-// Problem is what a package says to jobs that name it. Its files are blobs.
+// Problem is what a package adds to jobs that name it. Its files are blobs.
 type Problem struct {
 	ID         string        `json:"id"`
 	Version    string        `json:"version"`         // digest of the package's files: SHA-256 in hex
-	Owner      string        `json:"owner,omitempty"` // token that stored it first, "" if none was needed
+	Owner      string        `json:"owner,omitempty"` // token that first stored it, "" if no token was needed
 	Name       string        `json:"name"`
 	Format     ProblemFormat `json:"format"`
-	Archive    string        `json:"archive"` // blob: the package as it was sent
+	Archive    string        `json:"archive"` // blob: the package as submitted
 	Tests      []Test        `json:"tests"`
 	Groups     []GroupTests  `json:"groups"` // outer ones before their parts
 	Checker    *Checker      `json:"checker"`
@@ -18,26 +18,26 @@ type Problem struct {
 	OutputFile string        `json:"output_file,omitempty"`
 	Passes     int           `json:"passes,omitempty"`
 	Limits     Limits        `json:"limits"`
-	Findings   []string      `json:"findings"` // what the package uses and judged does not do
-	// What only judged itself reads.
+	Findings   []string      `json:"findings"` // features that the package uses and judged does not support
+	// Members that only judged reads.
 	Scheme    *Scheme                    `json:"scheme,omitempty" from:"judged"`
 	Includes  map[string]map[string]File `json:"includes,omitempty" from:"judged"` // code for submissions, by language
-	Languages []string                   `json:"languages,omitempty"`              // allowed ones; empty is all
+	Languages []string                   `json:"languages,omitempty"`              // allowed languages; empty means all
 }
 
-// Shown is what callers see of the problem.
+// Shown returns the part of the problem that callers see.
 func (p Problem) Shown() Problem {
 	p.Scheme, p.Includes = nil, nil
 	return p
 }
 
-// Job is the part of a job that the problem has.
+// Job returns the part of a job that comes from the problem.
 func (p Problem) Job() Job {
 	return Job{Tests: p.Tests, Checker: p.Checker, Interactor: p.Interactor, Passes: p.Passes,
 		InputFile: p.InputFile, OutputFile: p.OutputFile, Limits: p.Limits, Scheme: p.Scheme}
 }
 
-// ProblemOf is the inverse of Job: what a job that was accepted has of its problem.
+// ProblemOf is the inverse of Job: it returns the part of an accepted job that came from its problem.
 func ProblemOf(j Job) Problem {
 	return Problem{ID: j.Problem, Version: j.ProblemVersion, Tests: j.Tests, Checker: j.Checker, Interactor: j.Interactor,
 		Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits, Scheme: j.Scheme}

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Protocol is a convention between a judge and a checker or an interactor that is a program. It is the kind of the
+// Protocol is the protocol between a judge and a checker or an interactor that is a program. It is the kind of the
 // Checker or Interactor.
 type Protocol string
 
 // The protocols.
 const (
-	ICPC    Protocol = "icpc"    // output validators of the ICPC and Kattis package formats
-	Testlib Protocol = "testlib" // programs that use testlib.h, as those of Polygon do
-	CMS     Protocol = "cms"     // comparators, and managers of Communication tasks, of the Contest Management System
+	ICPC    Protocol = "icpc"    // output validators in the ICPC and Kattis package formats
+	Testlib Protocol = "testlib" // programs that use testlib.h, such as those of Polygon
+	CMS     Protocol = "cms"     // comparators, and managers of Communication tasks, in the Contest Management System
 )
 
-// CheckerProtocols lists the protocols of checkers.
+// CheckerProtocols returns the protocols of checkers.
 func CheckerProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
 
-// InteractorProtocols lists the protocols of interactors.
+// InteractorProtocols returns the protocols of interactors.
 func InteractorProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
 
 // CheckerProtocol returns the protocol of a kind of checker, and whether the kind is a program.
@@ -32,7 +32,7 @@ func InteractorProtocol(kind string) (p Protocol, known bool) {
 	return Protocol(kind), slices.Contains(InteractorProtocols(), Protocol(kind))
 }
 
-// ProtocolUsage lists protocols as a flag takes them: "icpc:PATH or testlib:PATH".
+// ProtocolUsage formats protocols for the usage of a flag: "icpc:PATH or testlib:PATH".
 func ProtocolUsage(protocols []Protocol) string {
 	var forms []string
 	for _, p := range protocols {
@@ -43,8 +43,8 @@ func ProtocolUsage(protocols []Protocol) string {
 }
 
 const (
-	// MaxInstances is the largest number of instances of a program that a manager talks with.
+	// MaxInstances is the maximum number of instances of a program that a manager communicates with.
 	MaxInstances = 8
-	// MaxTranscript is how much text a transcript has at most, in bytes.
+	// MaxTranscript is the maximum amount of text in a transcript, in bytes.
 	MaxTranscript = 64 << 10
 )

@@ -7,15 +7,15 @@ import (
 
 // Want describes a free slot.
 type Want struct {
-	Pool  string // "" is default
-	Width int    // CPUs of the slot, the most that a job may ask for; 0 is 1
-	Host  string // that has the slot
+	Pool  string // "" means default
+	Width int    // CPUs of the slot, the most that a job may ask for; 0 means 1
+	Host  string // host that has the slot
 	Node  string // its name in the fleet: a node does not audit its own jobs, nor judge one again for a cross-check
 	CPUs  string // kernel list of the slot, for the event
-	// Contests means that only jobs of the priority contest are wanted.
+	// Contests means that only contest jobs are wanted.
 	Contests bool
-	// Key names the call, so that it can be repeated when its answer was lost: with
-	// Repeated, Take returns the job that Host has for this Key, if there is one.
+	// Key identifies the call, so that it can be repeated if its response was lost: with Repeated, Take returns the job
+	// that Host already holds for this Key, if any.
 	Key      string
 	Repeated bool
 }
@@ -26,28 +26,28 @@ type Lease struct {
 	Attempt int
 }
 
-// Work is a leased job. The lease ends with the report or when the job is put back. If it is not extended it expires, and
-// the job is taken again.
+// Work is a leased job. The lease ends with the report or when the job is returned. If it is not extended, it expires,
+// and the job is taken again.
 type Work struct {
 	Lease
 	Job       Job
-	Report    Report    // without tests; its attempt counts this one
-	Last      bool      // no attempt may follow this one
+	Report    Report    // without tests; its attempt includes this one
+	Last      bool      // no further attempt is allowed
 	Exhausted bool      // one attempt too many: to be finished as IE without a run
 	Until     time.Time // deadline of the lease, by the database's clock
 }
 
-// Returned is how a job is put back.
+// Returned describes how a job is returned.
 type Returned struct {
 	Delay time.Duration // until it may be taken again
-	// Uncounted means that the job was not at fault, because no host could start it or judged is shutting down: the
-	// attempt does not count.
+	// Uncounted means that the attempt does not count, because the job was not at fault: no host could start it, or
+	// judged is shutting down.
 	Uncounted bool
-	// Reason is the message of the report until the job is judged: what is missing. "" leaves the one that it has.
+	// Reason is the message of the report until the job is judged: what is missing. "" keeps the current message.
 	Reason string
 }
 
-// What a queue answers in place of doing what it was asked. Only ErrUnavailable passes.
+// Errors of a queue. Only ErrUnavailable is temporary.
 var (
 	// ErrUnavailable means that the database or the front cannot be used at the moment: its disk is full, the file
 	// system read-only, or the server down. The same call may succeed later.
@@ -58,6 +58,6 @@ var (
 	ErrFinal = errors.New("the job has ended")
 	// ErrStale means that the lease was lost: another attempt has the job, or it is queued again.
 	ErrStale = errors.New("another attempt has the job")
-	// ErrRefused means that what was sent can never be taken as it is: repeating the call is useless.
+	// ErrRefused means that the request can never be accepted: repeating it is useless.
 	ErrRefused = errors.New("refused")
 )

@@ -2,16 +2,15 @@ package api
 
 import "time"
 
-// RejudgingState is how far a rejudging is.
+// RejudgingState is the state of a rejudging.
 type RejudgingState string
 
-// MaxRejudged is the most jobs of a rejudging.
+// MaxRejudged is the maximum number of jobs in a rejudging.
 const MaxRejudged = 10_000
 
-// The states, in the order in which they follow each other. A cancelled rejudging was not applied, and one that failed
-// has queued no job.
+// The states in order. A cancelled rejudging was not applied, and a failed one has queued no job.
 const (
-	RejudgingFilling   RejudgingState = "filling" // its jobs are selected and queued
+	RejudgingFilling   RejudgingState = "filling" // its jobs are being selected and queued
 	RejudgingFailed    RejudgingState = "failed"
 	RejudgingJudging   RejudgingState = "judging" // some of its jobs have not ended
 	RejudgingReady     RejudgingState = "ready"
@@ -20,30 +19,30 @@ const (
 	RejudgingCancelled RejudgingState = "cancelled"
 )
 
-// Rejudging is a set of jobs that are judged again, and what that changes. The reports of the originals stay until it is
-// applied.
+// Rejudging is a set of jobs that are judged again, with the resulting changes. The reports of the originals stay until
+// it is applied.
 type Rejudging struct {
 	ID        string           `json:"id"`
 	State     RejudgingState   `json:"state"`
 	Reason    string           `json:"reason,omitempty"`
 	CreatedAt time.Time        `json:"created_at"`
 	EndedAt   time.Time        `json:"ended_at,omitzero"` // applied, cancelled or failed
-	Error     string           `json:"error,omitempty"`   // why it failed
-	Jobs      int              `json:"jobs"`              // selected so far
-	Queued    int              `json:"queued"`            // of them, also those that have been judged since
-	Judged    int              `json:"judged"`            // of these again
-	Changed   int              `json:"changed"`           // of these with another verdict
+	Error     string           `json:"error,omitempty"`   // reason why it failed
+	Jobs      int              `json:"jobs"`              // number of jobs selected so far
+	Queued    int              `json:"queued"`            // number of those that were queued, including judged ones
+	Judged    int              `json:"judged"`            // number of those that have been judged
+	Changed   int              `json:"changed"`           // number of those whose verdict has changed
 	Verdicts  []RejudgedCount  `json:"verdicts"`
-	Skipped   []SkippedJob     `json:"skipped"`      // selected ones that are not judged again; the first of them
-	SkippedN  int              `json:"skipped_jobs"` // all of them
+	Skipped   []SkippedJob     `json:"skipped"`      // the first of the selected jobs that are not judged again
+	SkippedN  int              `json:"skipped_jobs"` // number of all skipped jobs
 	Page      []RejudgedReport `json:"page,omitempty"`
 	Next      string           `json:"next,omitempty"` // cursor of the next page
 }
 
-// RejudgedCount is how many jobs of a rejudging had one verdict and have another one now.
+// RejudgedCount is the number of jobs of a rejudging with an old and a new verdict.
 type RejudgedCount struct {
 	Old  Verdict `json:"old"`
-	New  Verdict `json:"new,omitempty"` // "" before it was judged again
+	New  Verdict `json:"new,omitempty"` // "" if not judged again yet
 	Jobs int     `json:"jobs"`
 }
 
@@ -62,28 +61,28 @@ type RejudgingList struct {
 // RejudgedReport is a job of a rejudging.
 type RejudgedReport struct {
 	Job string `json:"job"`
-	// Again is the job that judges it again; has the old report once the new one is applied.
+	// Again is the job that judges it again. It has the old report once the new one is applied.
 	Again   string  `json:"rejudged_as,omitempty"`
 	Old     Verdict `json:"old,omitempty"`
 	New     Verdict `json:"new,omitempty"`
 	Applied bool    `json:"applied"`
-	Skipped string  `json:"skipped,omitempty"` // why it is not judged again
+	Skipped string  `json:"skipped,omitempty"` // reason why it is not judged again
 }
 
-// RejudgingRequest asks for jobs to be judged again: those that are named, or those of a filter.
+// RejudgingRequest asks for jobs to be judged again: named ones, or those of a filter.
 type RejudgingRequest struct {
 	ID     string           `json:"id,omitempty"`
 	Reason string           `json:"reason,omitempty"`
 	Jobs   []string         `json:"jobs,omitempty"`
 	Filter *RejudgingFilter `json:"filter,omitempty"`
-	// SameProblem judges with the problem as it was; else with the stored one.
+	// SameProblem judges with the problem as it was, instead of the stored one.
 	SameProblem bool    `json:"same_problem,omitempty"`
 	Limits      Limits  `json:"limits,omitzero"`
 	Repeats     Repeats `json:"repeats,omitzero"`
 	Pool        string  `json:"pool,omitempty"`
 }
 
-// RejudgingFilter selects judged jobs. Members that are zero do not restrict.
+// RejudgingFilter selects judged jobs. Zero members do not restrict.
 type RejudgingFilter struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Verdict     Verdict           `json:"verdict,omitempty"`
@@ -94,7 +93,7 @@ type RejudgingFilter struct {
 	CreatedTo   time.Time         `json:"created_to,omitzero"`
 }
 
-// Add counts jobs with the same verdicts together.
+// Add adds jobs, grouped by their verdicts.
 func (v *Rejudging) Add(c RejudgedCount) {
 	v.Jobs += c.Jobs
 	if c.New != "" {

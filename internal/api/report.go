@@ -19,7 +19,7 @@ const (
 	CancelledState State = "cancelled"
 )
 
-// Final reports whether a job in this state never changes again.
+// Final reports whether a job in this state can no longer change.
 func (s State) Final() bool { return s == Done || s == CancelledState }
 
 // Report is what judged reports about a job, from its acceptance on.
@@ -28,21 +28,21 @@ type Report struct {
 	State         State             `json:"state"`
 	Verdict       Verdict           `json:"verdict,omitempty"`
 	JudgementType string            `json:"judgement_type,omitempty"`
-	Fault         Fault             `json:"fault,omitempty"` // with IE only
+	Fault         Fault             `json:"fault,omitempty"` // only with IE
 	Score         *float64          `json:"score,omitempty"`
-	Deterministic *bool             `json:"deterministic,omitempty"` // repeats agreed on everything but time
-	Message       string            `json:"message,omitempty"`       // why, where the verdict is IE, CE or CX, and why it waits, where a file is missing
+	Deterministic *bool             `json:"deterministic,omitempty"` // repeats agreed on everything except time
+	Message       string            `json:"message,omitempty"`       // reason for IE, CE or CX, or the missing file
 	Compilation   *Compilation      `json:"compilation,omitempty"`   // of a job with a language
-	Problem       *ProblemVersion   `json:"problem,omitempty"`       // that judged, of a job that names a stored problem
+	Problem       *ProblemVersion   `json:"problem,omitempty"`       // of a job that names a stored problem
 	CPUTime       *time.Duration    `json:"cpu_time_ns,omitempty"`   // of the worst test
 	WallTime      *time.Duration    `json:"wall_time_ns,omitempty"`
 	MemoryPeak    *units.Bytes      `json:"memory_peak_bytes,omitempty"`
 	Groups        []GroupReport     `json:"groups,omitempty"` // of a problem with groups, in the order in which they run
 	Tests         []TestReport      `json:"tests,omitempty"`
 	Host          *HostReport       `json:"host,omitempty"`
-	Screening     *Screening        `json:"screening,omitempty"`   // of a job for a pool that another one decides for
-	CrossCheck    *CrossCheck       `json:"cross_check,omitempty"` // of a job of a contest or a rejudging whose time is near the limit
-	Rejudging     *AppliedRejudging `json:"rejudging,omitempty"`   // that replaced the report
+	Screening     *Screening        `json:"screening,omitempty"`   // of a job for a pool for which another pool decides
+	CrossCheck    *CrossCheck       `json:"cross_check,omitempty"` // of a job of a contest or a rejudging, near the limit
+	Rejudging     *AppliedRejudging `json:"rejudging,omitempty"`   // rejudging that replaced the report
 	Priority      Priority          `json:"priority,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
 	CreatedAt     time.Time         `json:"created_at,omitzero"`
@@ -51,17 +51,18 @@ type Report struct {
 	Attempt       int               `json:"attempt,omitempty"`
 }
 
-// Screening is the result of a job in a pool whose times do not count in the end.
+// Screening is the result of a job in a screening pool, whose times are not final.
 type Screening struct {
-	Pool    string `json:"pool"`             // that judged first
-	Decided bool   `json:"decided"`          // its report stands: it is this one
-	Job     string `json:"job,omitempty"`    // that has its report, where another pool decided
-	Reason  string `json:"reason,omitempty"` // why another pool decided
-	// SmallestRatio is the smallest ratio known of a time there and a time in the deciding pool. No time is scaled with it.
+	Pool    string `json:"pool"`             // pool that judged first
+	Decided bool   `json:"decided"`          // its report counts: it is this one
+	Job     string `json:"job,omitempty"`    // job with its report, if another pool decided
+	Reason  string `json:"reason,omitempty"` // reason why another pool decided
+	// SmallestRatio is the smallest known ratio of a time there to a time in the deciding pool. It is not used to scale
+	// times.
 	SmallestRatio float64 `json:"smallest_ratio,omitempty"`
 }
 
-// CrossCheck is what several hosts found. The report is that of the first host with the verdict that stands.
+// CrossCheck is the result of comparing several hosts. The report is that of the first host with the deciding verdict.
 type CrossCheck struct {
 	Hosts    []CrossCheckedHost `json:"hosts"` // in the order in which they judged
 	Decision string             `json:"decision,omitempty"`
@@ -70,40 +71,40 @@ type CrossCheck struct {
 // The values of CrossCheck.Decision.
 const (
 	HostsAgree      = "agreed"      // the second host has the same verdict and score
-	MajorityOfHosts = "majority"    // two of three have
-	NoMajority      = "no_majority" // all three differ: the first report stands
-	NoOtherHost     = "no_host"     // there is no further host, or it had no verdict: the first report stands
+	MajorityOfHosts = "majority"    // two of three hosts agree
+	NoMajority      = "no_majority" // all three differ: the first report counts
+	NoOtherHost     = "no_host"     // no other host was available, or it had no verdict: the first report counts
 )
 
-// CrossCheckedHost is what one host found.
+// CrossCheckedHost is the result of one host.
 type CrossCheckedHost struct {
 	Node    string         `json:"node"`
 	Verdict Verdict        `json:"verdict"`
 	Score   *float64       `json:"score,omitempty"`
 	CPUTime *time.Duration `json:"cpu_time_ns,omitempty"` // of the worst test
-	Job     string         `json:"job,omitempty"`         // that has its report, where a further host judged after it
+	Job     string         `json:"job,omitempty"`         // job with its report, if another host judged after it
 }
 
-// AppliedRejudging is the rejudging that replaced a report, as that report names it.
+// AppliedRejudging is the rejudging that replaced a report, in that report.
 type AppliedRejudging struct {
 	ID              string    `json:"id"`
-	Job             string    `json:"job"` // that now holds the previous report
+	Job             string    `json:"job"` // job that now has the previous report
 	PreviousVerdict Verdict   `json:"previous_verdict"`
 	AppliedAt       time.Time `json:"applied_at"`
 }
 
-// ProblemVersion is a stored problem at one time.
+// ProblemVersion identifies a version of a stored problem.
 type ProblemVersion struct {
 	ID      string `json:"id"`
 	Version string `json:"version"` // digest of the package's files: SHA-256 in hex
 }
 
-// Compilation is what the compiler of a job said.
+// Compilation is the result of compiling a job.
 type Compilation struct {
-	Program  string `json:"program,omitempty"` // checker or interactor, where that does not compile; else the submission
+	Program  string `json:"program,omitempty"` // checker or interactor, if that failed; otherwise the submission
 	Language string `json:"language"`
-	Output   string `json:"output,omitempty"` // its first bytes
-	Cached   bool   `json:"cached"`           // the same sources were compiled before
+	Output   string `json:"output,omitempty"` // first bytes
+	Cached   bool   `json:"cached"`           // whether the result comes from the cache
 }
 
 // GroupReport is the result of a group of tests.
@@ -111,18 +112,18 @@ type GroupReport struct {
 	Name     string   `json:"name"`
 	Verdict  Verdict  `json:"verdict"`
 	Score    *float64 `json:"score,omitempty"`
-	MaxScore *float64 `json:"max_score,omitempty"` // absent: unbounded
+	MaxScore *float64 `json:"max_score,omitempty"` // absent means unlimited
 }
 
-// TestReport is one test of a job. Its times are the deciding statistic over
-// the kept runs, its memory and output the largest of them.
+// TestReport is the report of one test of a job. Its times are the deciding statistic over the kept runs; its memory
+// and output are the largest of them.
 type TestReport struct {
 	Name       string         `json:"name"`
 	Verdict    Verdict        `json:"verdict"`
-	Fault      Fault          `json:"fault,omitempty"` // with IE only
+	Fault      Fault          `json:"fault,omitempty"` // only with IE
 	Score      *float64       `json:"score,omitempty"`
-	Message    string         `json:"message,omitempty"` // why, where the verdict is BAD or IE or a limit may explain it
-	Limits     Limits         `json:"limits,omitzero"`   // that applied, where the test has its own
+	Message    string         `json:"message,omitempty"` // reason for BAD or IE, or a limit that may explain it
+	Limits     Limits         `json:"limits,omitzero"`   // limits that applied, if the test has its own
 	CPUTime    *time.Duration `json:"cpu_time_ns,omitempty"`
 	UserTime   *time.Duration `json:"user_time_ns,omitempty"`
 	SystemTime *time.Duration `json:"system_time_ns,omitempty"`
@@ -133,32 +134,34 @@ type TestReport struct {
 	Checker    *CheckReport   `json:"checker,omitempty"`
 	StdoutHead *string        `json:"stdout_head,omitempty"`
 	StderrHead *string        `json:"stderr_head,omitempty"`
-	Transcript *Transcript    `json:"transcript,omitempty"` // where the job asks for it
-	// Instances are those of a program that talks with a manager, in the run that decides. CPUTime is their sum, MemoryPeak
-	// and Output are the largest of them, and WallTime lasts from the start of the first to the end of the last.
+	Transcript *Transcript    `json:"transcript,omitempty"` // if the job asks for it
+	// Instances are the instances of a program that communicates with a manager, in the deciding run. CPUTime is their
+	// sum, MemoryPeak and Output are the largest of them, and WallTime lasts from the start of the first to the end of
+	// the last.
 	Instances []InstanceReport `json:"instances,omitempty"`
 	Timing    *Timing          `json:"timing,omitempty"`
 	Runs      []Run            `json:"runs,omitempty"`
 	// Passes are all passes of a multi-pass problem. The other members are those of Pass, which counts from 1: the pass
-	// that failed, else the slowest one. MemoryPeak is the largest of all passes.
+	// that failed, otherwise the slowest one. MemoryPeak is the largest of all passes.
 	Pass   int          `json:"pass,omitempty"`
 	Passes []PassReport `json:"passes,omitempty"`
-	// Agree says that the runs agreed on everything but time. The report has it for the whole job, as deterministic.
+	// Agree means that the runs agreed on everything except time. The report has it for the whole job, as
+	// deterministic.
 	Agree bool `json:"-"`
-	// Ratio says that Score is a part of the points of the test, until its scheme makes points of it.
+	// Ratio means that Score is a fraction of the test's points, until the scheme converts it to points.
 	Ratio bool `json:"-"`
 }
 
-// InstanceReport is one of the instances of a program that talk with a manager.
+// InstanceReport is the report of one of the instances of a program that communicate with a manager.
 type InstanceReport struct {
 	CPUTime    time.Duration `json:"cpu_time_ns"`
 	WallTime   time.Duration `json:"wall_time_ns"`
 	MemoryPeak *units.Bytes  `json:"memory_peak_bytes,omitempty"`
 	Output     units.Bytes   `json:"output_bytes"`
-	Exit       *Exit         `json:"exit,omitempty"` // absent: it did not start, or judged ended it when another one had failed
+	Exit       *Exit         `json:"exit,omitempty"` // absent if it did not start, or was stopped after another failed
 }
 
-// PassReport is one pass of a test: its members are as in TestReport.
+// PassReport is the report of one pass of a test. Its members are as in TestReport.
 type PassReport struct {
 	Verdict    Verdict        `json:"verdict"`
 	CPUTime    *time.Duration `json:"cpu_time_ns,omitempty"`
@@ -181,7 +184,7 @@ func (t TestReport) AllRuns() []Run {
 	return all
 }
 
-// WithoutRuns returns the report as events have it.
+// WithoutRuns returns the report as used in events.
 func (t TestReport) WithoutRuns() TestReport {
 	t.Runs, t.Passes = nil, slices.Clone(t.Passes)
 	for i := range t.Passes {
@@ -190,7 +193,7 @@ func (t TestReport) WithoutRuns() TestReport {
 	return t
 }
 
-// Exit is how the first process ended: one member is set.
+// Exit is how the first process ended: exactly one member is set.
 type Exit struct {
 	Code   *int   `json:"code,omitempty"`
 	Signal string `json:"signal,omitempty"` // SIGSEGV, SIGKILL, …
@@ -200,28 +203,28 @@ type Exit struct {
 type CheckReport struct {
 	Verdict     Verdict  `json:"verdict"`
 	Message     string   `json:"message,omitempty"`      // for the jury
-	TeamMessage string   `json:"team_message,omitempty"` // for the contestant, from checkers that have one
-	Stderr      string   `json:"stderr,omitempty"`       // of a checker that failed, at IE
-	FirstExit   string   `json:"first_exit,omitempty"`   // of a program and its interactor: ExitProgram or ExitInteractor
-	Fault       Fault    `json:"-"`                      // with IE only; the test has it
+	TeamMessage string   `json:"team_message,omitempty"` // for the contestant, from checkers that provide one
+	Stderr      string   `json:"stderr,omitempty"`       // of a checker that failed, with IE
+	FirstExit   string   `json:"first_exit,omitempty"`   // which exited first: ExitProgram or ExitInteractor
+	Fault       Fault    `json:"-"`                      // only with IE; the test has it
 	Score       *float64 `json:"-"`
-	Ratio       bool     `json:"-"` // Score is a part of the points of the test, from 0 to 1
-	// Exhausted says, at IE, that a program of the jury used more than it may of something. What it read may be why.
+	Ratio       bool     `json:"-"` // Score is a fraction of the test's points, from 0 to 1
+	// Exhausted means, with IE, that a program of the jury exceeded a limit. Its input may be the reason.
 	Exhausted bool `json:"-"`
-	// Next is the feedback folder, with the next input, where the checker asks for another pass; else nil.
+	// Next is the feedback folder with the next input if the checker asks for another pass; otherwise nil.
 	Next *os.File `json:"-"`
 }
 
-// Transcript is what a program and its interactor said.
+// Transcript is the conversation of a program and its interactor.
 type Transcript struct {
-	Note      string           `json:"note"`      // that the times of the test do not count
-	Truncated bool             `json:"truncated"` // there was more
+	Note      string           `json:"note"`      // says that the times of the test do not count
+	Truncated bool             `json:"truncated"` // part of the conversation is missing
 	Lines     []TranscriptLine `json:"lines"`
 }
 
-// TranscriptLine is what one of them wrote at once.
+// TranscriptLine is one write by one of them.
 type TranscriptLine struct {
-	Time time.Duration `json:"time_ns"` // since both were let go
+	Time time.Duration `json:"time_ns"` // since both were started
 	From string        `json:"from"`    // ExitProgram or ExitInteractor
 	Text string        `json:"text"`
 }
@@ -232,8 +235,7 @@ const (
 	ExitInteractor = "interactor"
 )
 
-// Timing is the dispersion of the kept runs' CPU times and what was decided
-// from it.
+// Timing is the dispersion of the kept runs' CPU times, and the decision derived from it.
 type Timing struct {
 	N           int            `json:"n"`
 	Statistic   string         `json:"statistic"` // single, median, second_min, min: which order statistic decided
@@ -241,16 +243,16 @@ type Timing struct {
 	Median      time.Duration  `json:"median_ns"`
 	Max         time.Duration  `json:"max_ns"`
 	Spread      time.Duration  `json:"spread_ns"`              // max - min
-	SpreadRatio *float64       `json:"spread_ratio,omitempty"` // spread / median; absent when the median is 0
+	SpreadRatio *float64       `json:"spread_ratio,omitempty"` // spread / median; absent if the median is 0
 	MAD         *time.Duration `json:"mad_ns,omitempty"`       // median absolute deviation, unscaled; absent below 3 runs
 	Sigma       *time.Duration `json:"sigma_ns,omitempty"`     // standard deviation, estimated from MAD; absent below 3 runs
-	// Interval contains the true median with a confidence near 95 %, with any distribution: two order statistics. It is
+	// Interval contains the true median with a confidence near 95 %, for any distribution: two order statistics. It is
 	// absent with fewer than 6 runs.
 	Interval    *[2]time.Duration `json:"interval_ns,omitempty"`
 	Limit       time.Duration     `json:"limit_ns"`
-	MarginRatio float64           `json:"margin_ratio"` // (limit - deciding value) / limit; negative is over
-	// Guard is the half width of the band around the limit within which one run proves nothing: learned from the pool's
-	// reference kernels, or a static value.
+	MarginRatio float64           `json:"margin_ratio"` // (limit - deciding value) / limit; negative if over the limit
+	// Guard is the half width of the band around the limit within which one run proves nothing. It is learned from the
+	// pool's reference kernels, or static.
 	Guard        time.Duration `json:"guard_ns"`
 	GuardLearned bool          `json:"guard_learned"`
 	Policy       Policy        `json:"policy"`
@@ -260,10 +262,10 @@ type Timing struct {
 
 // Run is one execution of a program.
 type Run struct {
-	CPUTime    time.Duration  `json:"cpu_time_ns"` // cgroup: user + system, all processes, exited ones too
+	CPUTime    time.Duration  `json:"cpu_time_ns"` // cgroup: user + system, all processes, including exited ones
 	UserTime   *time.Duration `json:"user_time_ns,omitempty"`
 	SystemTime *time.Duration `json:"system_time_ns,omitempty"`
-	WallTime   time.Duration  `json:"wall_time_ns"` // CLOCK_MONOTONIC, from go to the end of the first process
+	WallTime   time.Duration  `json:"wall_time_ns"` // CLOCK_MONOTONIC, from the start to the end of the first process
 	MemoryPeak *units.Bytes   `json:"memory_peak_bytes,omitempty"`
 	CPUs       string         `json:"cpus"` // kernel list
 	NUMANode   int            `json:"numa_node"`
@@ -273,19 +275,19 @@ type Run struct {
 	Evidence   Evidence       `json:"evidence"`
 	// Instances are as in TestReport.
 	Instances []InstanceReport `json:"instances,omitempty"`
-	// Reading is the time that it took to read the counters of the evidence. It is a metric only.
+	// Reading is the time for reading the counters of the evidence. It is used only for a metric.
 	Reading time.Duration `json:"-"`
-	// Overhead is the time that judged needed for the run in addition to it: preparing the sandbox, reading counters,
-	// cleaning up. It is a metric only.
+	// Overhead is the time that judged needed in addition to the run: preparing the sandbox, reading counters, cleaning
+	// up. It is used only for a metric.
 	Overhead time.Duration `json:"-"`
 }
 
-// Explained bounds what noise can have added to a run: causes that no program can produce by itself, each with a bound. A
-// run over a limit is set aside only if it is within the limit without that time, and counts after all if the runs over it
-// agree more closely than noise would let them.
+// Explained is the most that noise can have added to a run: causes that no program can produce by itself, each with a
+// bound. A run over a limit is set aside only if it is within the limit without that time, and counts after all if the
+// runs over the limit agree more closely than noise would allow.
 type Explained struct {
 	CPUTime  time.Duration `json:"cpu_time_ns"`
-	WallTime time.Duration `json:"wall_time_ns"` // includes what was added to CPU time
+	WallTime time.Duration `json:"wall_time_ns"` // includes the time added to CPU time
 	Causes   []Explanation `json:"causes,omitempty"`
 }
 
@@ -296,7 +298,7 @@ type Explanation struct {
 	WallTime time.Duration `json:"wall_time_ns"`
 }
 
-// Add adds a cause, unless it explains nothing.
+// Add adds a cause unless it explains nothing.
 func (e *Explained) Add(c Cause, cpu, wall time.Duration) {
 	if cpu <= 0 && wall <= 0 {
 		return
@@ -316,19 +318,20 @@ func (e Explained) Except(causes ...Cause) Explained {
 	return rest
 }
 
-// Evidence is what was measured about a run's surroundings. Every member may be absent: not every kernel has every counter.
+// Evidence is what was measured in the environment of a run. Every member may be absent: not every kernel has every
+// counter.
 type Evidence struct {
 	RunDelay        *time.Duration `json:"run_delay_ns,omitempty"`         // /proc/PID/schedstat, field 2, of the first process
-	Waited          *time.Duration `json:"waited_ns,omitempty"`            // ready, without a CPU because others had it: excludes waiting of its threads for each other
-	ForeignTime     *time.Duration `json:"foreign_time_ns,omitempty"`      // time on the slot's CPUs that was not the run's
-	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // its part in user mode, in ticks of 10 ms: excludes work of the kernel for the run
-	// ForeignSystemTime is what else of it other programs used, in kernel mode: neither a kernel thread nor an interrupt
-	// handler, which may work for the run. It is known of runs that reached a limit, from then on.
+	Waited          *time.Duration `json:"waited_ns,omitempty"`            // ready while others used the CPUs; excludes its own threads
+	ForeignTime     *time.Duration `json:"foreign_time_ns,omitempty"`      // time on the slot's CPUs that others used
+	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // its part in user mode, in ticks of 10 ms
+	// ForeignSystemTime is the rest of it that other programs used in kernel mode: not kernel threads or interrupt
+	// handlers, which may work for the run. It is known for runs that reached a limit, from then on.
 	ForeignSystemTime *time.Duration `json:"foreign_system_time_ns,omitempty"`
 
 	StealTime *time.Duration `json:"steal_time_ns,omitempty"` // /proc/stat, in ticks of 10 ms
-	// NeighboursBusy is the time of other programs than judged in user mode on the other CPUs of the slot's cache and NUMA
-	// node, as a part of the wall time, at most 1.
+	// NeighboursBusy is the time of other programs than judged in user mode on the other CPUs of the slot's cache and
+	// NUMA node, as a fraction of the wall time, at most 1.
 	NeighboursBusy      *float64         `json:"neighbours_busy_ratio,omitempty"`
 	VoluntarySwitches   *int64           `json:"voluntary_switches,omitempty"`
 	InvoluntarySwitches *int64           `json:"involuntary_switches,omitempty"`
@@ -337,17 +340,17 @@ type Evidence struct {
 	MajorFaults         *int64           `json:"major_faults,omitempty"`
 	Throttled           *int64           `json:"throttled,omitempty"`         // periods, cpu.stat nr_throttled
 	ThrottledTime       *time.Duration   `json:"throttled_time_ns,omitempty"` // by quotas of the groups above the run
-	Interrupts          map[string]int64 `json:"interrupts,omitempty"`        // rows of /proc/interrupts that grew on the slot's CPUs; numbered rows summed as "device"
+	Interrupts          map[string]int64 `json:"interrupts,omitempty"`        // rows of /proc/interrupts; numbered ones are summed as "device"
 
 	Pressure         *time.Duration `json:"cpu_pressure_ns,omitempty"`   // cpu.pressure of the run, some: any of its threads waited for a CPU
 	IRQPressure      *time.Duration `json:"irq_pressure_ns,omitempty"`   // irq.pressure of the run, full: interrupts took its CPUs
 	Refaults         *int64         `json:"refaults,omitempty"`          // pages of the run that were evicted and read again
-	LimitHits        *int64         `json:"limit_hits,omitempty"`        // how often the run was at its memory limit
+	LimitHits        *int64         `json:"limit_hits,omitempty"`        // number of times that the run reached its memory limit
 	NUMAMigrations   *int64         `json:"numa_migrations,omitempty"`   // pages of the run that the kernel moved between nodes
 	Swapped          *int64         `json:"swapped_pages,omitempty"`     // in and out, of the whole host
 	CompactionStalls *int64         `json:"compaction_stalls,omitempty"` // of the whole host
 
-	// On the slot's CPUs, by perf; the last four without the kernel's share.
+	// On the slot's CPUs, from perf; the last four exclude the kernel.
 	CPUSwitches     *int64   `json:"cpu_switches,omitempty"`
 	CPUArrivals     *int64   `json:"cpu_arrivals,omitempty"`    // tasks that came from another CPU
 	FrequencyRatio  *float64 `json:"frequency_ratio,omitempty"` // APERF / MPERF: 1 is the nominal frequency
@@ -355,19 +358,19 @@ type Evidence struct {
 	Instructions    *int64   `json:"instructions,omitempty"`
 	Cycles          *int64   `json:"cycles,omitempty"`
 	ReferenceCycles *int64   `json:"reference_cycles,omitempty"`
-	CacheMisses     *int64   `json:"cache_misses,omitempty"` // of the last level
+	CacheMisses     *int64   `json:"cache_misses,omitempty"` // of the last-level cache
 
-	// Of all CPUs of the slot's L3 cache, by resctrl.
+	// Of all CPUs of the slot's L3 cache, from resctrl.
 	L3Traffic   *units.Bytes `json:"l3_traffic_bytes,omitempty"`   // to and from memory
-	L3Remote    *units.Bytes `json:"l3_remote_bytes,omitempty"`    // of it, memory of other nodes
-	L3Occupancy *units.Bytes `json:"l3_occupancy_bytes,omitempty"` // of the cache, at the end
+	L3Remote    *units.Bytes `json:"l3_remote_bytes,omitempty"`    // part of it to and from memory of other nodes
+	L3Occupancy *units.Bytes `json:"l3_occupancy_bytes,omitempty"` // of the cache, at the end of the run
 }
 
-// HostReport is what a report says about the machine.
+// HostReport describes the machine in a report.
 type HostReport struct {
 	Name string `json:"name"`
 	Node string `json:"node,omitempty"` // its name in the fleet
-	// Admitted means that it differs from its pool, and that an operator has admitted it.
+	// Admitted means that the node differs from its pool and that an operator has admitted it.
 	Admitted    bool        `json:"admitted,omitempty"`
 	Pool        string      `json:"pool,omitempty"`
 	Fingerprint string      `json:"fingerprint,omitempty"`

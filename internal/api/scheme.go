@@ -2,21 +2,21 @@ package api
 
 import "math"
 
-// MaxPoints bounds points of every kind, also negative ones. The sum of all tests of a job is then finite: JSON has no
-// infinity.
+// MaxPoints limits points of every kind, including negative ones, so that the sum over all tests of a job is finite:
+// JSON has no infinity.
 const MaxPoints = 1e15
 
-// ValidPoints reports whether a number can be points.
+// ValidPoints reports whether a number is valid as points.
 func ValidPoints(n float64) bool { return math.Abs(n) <= MaxPoints }
 
-// Scheme is how a problem is scored. Package scoring computes with it.
+// Scheme defines how a problem is scored. Package scoring computes the scores.
 type Scheme struct {
 	Root *Group `json:"root"`
-	// Scoring says that submissions get points. Without it the verdicts alone count.
+	// Scoring means that submissions get points. Without it, only the verdicts count.
 	Scoring bool `json:"scoring,omitempty"`
 }
 
-// Tests lists the tests in the order in which they run.
+// Tests returns the tests in the order in which they run.
 func (s Scheme) Tests() []string {
 	var names []string
 	visit(s.Root, func(*Group) {}, func(m Member) { names = append(names, m.Test) })
@@ -40,7 +40,7 @@ func visit(g *Group, group func(*Group), test func(Member)) {
 	}
 }
 
-// Aggregation is how the score of a group comes from those of its members.
+// Aggregation is how the score of a group is computed from those of its members.
 type Aggregation string
 
 // The aggregations.
@@ -52,7 +52,7 @@ const (
 	PassFail Aggregation = "pass-fail" // all of MaxScore or 0
 )
 
-// VerdictMode is how the verdict of a group comes from those of its members.
+// VerdictMode is how the verdict of a group is computed from those of its members.
 type VerdictMode string
 
 // The verdict modes. The first three are those of Kattis' default grader.
@@ -60,38 +60,38 @@ const (
 	WorstError   VerdictMode = "worst_error"
 	FirstError   VerdictMode = "first_error"
 	AlwaysAccept VerdictMode = "always_accept"
-	// ByScore gives PC where members fail and the score is above 0.
+	// ByScore gives PC if members fail and the score is above 0.
 	ByScore VerdictMode = "by_score"
 )
 
-// Group is a group of tests. The group of a problem is the root.
+// Group is a group of tests. A problem has one group, the root.
 type Group struct {
 	Name        string      `json:"name,omitempty"`
 	Members     []Member    `json:"members,omitempty"` // in the order in which they run
 	Aggregation Aggregation `json:"aggregation,omitempty"`
 	Verdict     VerdictMode `json:"verdict,omitempty"`
-	MaxScore    *float64    `json:"max_score,omitempty"` // nil is unbounded
-	// RequirePass are groups whose tests must all be accepted; a group is not run before.
+	MaxScore    *float64    `json:"max_score,omitempty"` // nil means unlimited
+	// RequirePass lists groups whose tests must all be accepted before this group is run.
 	RequirePass []string `json:"require_pass,omitempty"`
-	// Continue runs the members after one that is not accepted.
+	// Continue runs the remaining members after one that is not accepted.
 	Continue bool `json:"continue,omitempty"`
 	// AcceptIfAny accepts the group if any member is accepted.
 	AcceptIfAny bool `json:"accept_if_any,omitempty"`
-	// IgnoreFirst leaves the first of two members out of the result: the samples.
+	// IgnoreFirst excludes the first of two members from the result: the samples.
 	IgnoreFirst bool `json:"ignore_first,omitempty"`
 }
 
 // Member is a test, or a group of them.
 type Member struct {
-	Group *Group `json:"group,omitempty"` // nil is a test
+	Group *Group `json:"group,omitempty"` // nil for a test
 	Test  string `json:"test,omitempty"`
-	// Accept and Reject are the scores of a test to which the checker gives none.
+	// Accept and Reject are the scores of a test for which the checker gives none.
 	Accept   float64  `json:"accept,omitempty"`
 	Reject   float64  `json:"reject,omitempty"`
-	MaxScore *float64 `json:"max_score,omitempty"` // of a test; nil is unbounded
+	MaxScore *float64 `json:"max_score,omitempty"` // of a test; nil means unlimited
 }
 
-// GroupTests is a group with the tests in it and in its parts.
+// GroupTests is a group with the tests in it and in its subgroups.
 type GroupTests struct {
 	Name  string   `json:"name"`
 	Tests []string `json:"tests"`

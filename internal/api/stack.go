@@ -8,18 +8,18 @@ import (
 	"judged/internal/base/units"
 )
 
-// StackMark in the command of a runtime stands for how large it may let the stack of its program get, in KiB.
+// StackMark in the command of a runtime is replaced by the maximum stack size of its program, in KiB.
 const StackMark = "{stack_kib}"
 
-// A runtime gets a part of the stack limit. Without own limit that is the memory limit, and a runtime needs more memory
-// than a deep stack has: OpenJDK 17 takes 4 to 5 times the size of one that overflows. Below the least one it does not
-// start, or does not start faster.
+// A runtime gets a fraction of the stack limit. If no stack limit is set, that is the memory limit, and a runtime needs
+// more memory than a deep stack has: OpenJDK 17 uses 4 to 5 times the size of an overflowing stack. Below the minimum
+// it does not start, or starts no faster.
 const (
 	runtimeStackPart  = 8
 	leastRuntimeStack = 1 << 20 // bytes
 )
 
-// FillStack replaces StackMark in the arguments of a runtime with that stack limit.
+// FillStack replaces StackMark in the arguments of a runtime with the resulting stack limit.
 func FillStack(args []string, limit units.Bytes) []string {
 	if !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, StackMark) }) {
 		return args

@@ -9,11 +9,11 @@ const (
 	Accepted          Verdict = "AC"  // the checker
 	Partial           Verdict = "PC"  // the checker gave a score
 	WrongAnswer       Verdict = "WA"  // the checker, or the interactor rejecting first
-	PresentationError Verdict = "PE"  // the checker, where it says so
+	PresentationError Verdict = "PE"  // the checker, if it distinguishes it
 	OutputLimit       Verdict = "OLE" // counted bytes
 	TimeLimit         Verdict = "TLE" // CPU time of the run's cgroup
-	WallTimeLimit     Verdict = "WTL" // wall clock, the program was busy or blocked
-	IdlenessLimit     Verdict = "ILE" // wall clock, the program slept
+	WallTimeLimit     Verdict = "WTL" // wall clock, while the program was busy or blocked
+	IdlenessLimit     Verdict = "ILE" // wall clock, while the program slept
 	MemoryLimit       Verdict = "MLE" // out-of-memory kills and the peak
 	RuntimeError      Verdict = "RTE" // wait status
 	SecurityViolation Verdict = "SV"  // seccomp
@@ -24,7 +24,7 @@ const (
 	InternalError     Verdict = "IE"  // judged, checker, interactor, problem or host
 )
 
-// Verdicts explains the verdicts, in the order above.
+// Verdicts returns the meanings of the verdicts, in the order above.
 func Verdicts() []Meaning {
 	return []Meaning{
 		{string(Accepted), "The checker accepts the output."},
@@ -52,8 +52,7 @@ func (v Verdict) Failed() bool {
 	return v != Accepted && v != Partial && v != Skipped && v != ""
 }
 
-// JudgementType is the verdict in the vocabulary of the CCS Contest API, or
-// "" where that has none.
+// JudgementType returns the verdict in the vocabulary of the CCS Contest API, or "" if that has none.
 func (v Verdict) JudgementType() string {
 	switch v {
 	case Accepted, Partial:
@@ -72,6 +71,6 @@ func (v Verdict) JudgementType() string {
 	return ""
 }
 
-// Decided reports whether v is a verdict on a program, so that reports with it can be compared. A job that was not run,
-// was cancelled or that judged failed at has none.
+// Decided reports whether v is a verdict on a program, so that reports with it are comparable. A job that was not run,
+// was cancelled or that judged failed to judge has none.
 func (v Verdict) Decided() bool { return v.JudgementType() != "" && v != InternalError }

@@ -18,26 +18,26 @@ import (
 // Schema is the version of the JSON of a Fingerprint.
 const Schema = 1
 
-// Fingerprint is what a host's times depend on.
+// Fingerprint has the properties of a host that its times depend on.
 type Fingerprint struct {
 	Schema int               `json:"schema"`
 	Sum    string            `json:"fingerprint"` // 16 hex digits over Hard
-	Hard   map[string]string `json:"hard"`        // hosts that differ in one must not be compared
+	Hard   map[string]string `json:"hard"`        // hosts that differ in one of these are not comparable
 	Soft   map[string]string `json:"soft"`        // may differ within a pool
-	// Kernels is how long reference kernels take; nil where they were not run.
+	// Kernels has the times of reference kernels; nil if they were not run.
 	Kernels *api.KernelTimes `json:"kernels,omitempty"`
 }
 
-// Members that a capture cuts, since they can hold secrets: they cannot be compared of one.
+// Members that a capture removes, because they can contain secrets: they cannot be compared for a captured host.
 const (
 	CommandLine = "cmdline"
 	KernelBuild = "kernel build"
 )
 
-// Cut are the members that a captured host does not tell.
+// Cut returns the members that a captured host lacks.
 func Cut() []string { return []string{CommandLine, KernelBuild} }
 
-// Digest returns the 16 hex digits over the hard members.
+// Digest returns 16 hex digits over the hard members.
 func (f Fingerprint) Digest() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(f.Hard)) {
@@ -47,8 +47,8 @@ func (f Fingerprint) Digest() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Parse reads what judged doctor --fingerprint printed. Members that are not known are an error only
-// as differences: the other host may run another judged.
+// Parse parses the output of judged doctor --fingerprint. Unknown members are not an error; they count as differences,
+// because the other host may run another version of judged.
 func Parse(text []byte) (Fingerprint, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -70,17 +70,16 @@ func Parse(text []byte) (Fingerprint, error) {
 	return f, nil
 }
 
-// OfJudged are the members that are a choice of judged's operator and no property of a host: judges of one pool may use
-// other CPUs, and one may have been updated before the others.
+// OfJudged returns the members that judged's operator chooses and that are not properties of a host: judges of one pool
+// may use other CPUs, and one may have been upgraded before the others.
 func OfJudged() []string { return []string{"slots", "program"} }
 
-// Difference is a member that two hosts do not have in common.
+// Difference is a member in which two hosts differ.
 type Difference struct {
-	Name, Here, Pool string // the values; "" for a member that is missing
+	Name, Here, Pool string // values; "" for a missing member
 }
 
-// Differences compares a host with the fingerprint of its pool, in the order of names. Members of
-// except are left out.
+// Differences compares a host with the fingerprint of its pool, in the order of names. It skips the members in except.
 func Differences(here, pool map[string]string, except []string) []Difference {
 	names := map[string]bool{}
 	for _, m := range []map[string]string{here, pool} {
@@ -97,8 +96,8 @@ func Differences(here, pool map[string]string, except []string) []Difference {
 	return found
 }
 
-// Apart lists the kernels that take longer or shorter than in a pool by more than a ratio, by name. Those that only
-// one of them has do not count.
+// Apart returns by name the kernels whose times differ from those of a pool by more than a ratio. Kernels that only one
+// of them has are ignored.
 func Apart(k *api.KernelTimes, pool map[string]time.Duration, most float64) []Difference {
 	var found []Difference
 	for _, kernel := range slices.Sorted(maps.Keys(k.CPUTime)) {
@@ -116,7 +115,8 @@ func Apart(k *api.KernelTimes, pool map[string]time.Duration, most float64) []Di
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f ms", d.Seconds()*1000) }
 
-// Median is the median of hosts for each kernel that one of them has. Of two in the middle it is the longer one.
+// Median returns the median of hosts for each kernel that one of them has. For an even number it is the longer one of
+// the two in the middle.
 func Median(hosts []*api.KernelTimes) map[string]time.Duration {
 	times := map[string][]time.Duration{}
 	for _, host := range hosts {
@@ -132,12 +132,12 @@ func Median(hosts []*api.KernelTimes) map[string]time.Duration {
 	return median
 }
 
-// Bounds are by how much times of equal slots or hosts may be apart, as ratios: operators are warned beyond Warn, and
-// beyond Fail a verdict depends on where it was found.
+// Bounds are the ratios by which times of equal slots or hosts may differ: beyond Warn operators are warned, and beyond
+// Fail a verdict depends on where it was found.
 type Bounds struct{ Warn, Fail float64 }
 
-// BoundsOf are the bounds of virtual machines or of real ones. Other tenants of its host move the times of a virtual
-// machine by some percent.
+// BoundsOf returns the bounds for virtual machines or for real ones. Other tenants of the host change the times of a
+// virtual machine by a few percent.
 func BoundsOf(virtual bool) Bounds {
 	if virtual {
 		return Bounds{Warn: 0.02, Fail: 0.05}
@@ -148,5 +148,5 @@ func BoundsOf(virtual bool) Bounds {
 // Hypervisor is the member that is "true" for virtual machines.
 const Hypervisor = "hypervisor"
 
-// Virtual reports whether a host with these hard members is a virtual machine. One that does not say so is.
+// Virtual reports whether a host with these hard members is a virtual machine. A host without the member counts as one.
 func Virtual(hard map[string]string) bool { return hard[Hypervisor] != fmt.Sprint(false) }

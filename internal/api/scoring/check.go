@@ -7,8 +7,8 @@ import (
 	"judged/internal/api"
 )
 
-// Check returns why nothing can be judged with the scheme, nil if it can be. tests are the names of the problem's tests:
-// each has to be in one group, because a test that is in none would not be run.
+// Check returns the reason why the scheme cannot be used, or nil. tests are the names of the problem's tests: each has
+// to be in one group, because a test outside of all groups would not be run.
 func (s Scheme) Check(tests []string) error {
 	switch {
 	case len(tests) == 0:
@@ -35,10 +35,10 @@ func (s Scheme) Check(tests []string) error {
 	return nil
 }
 
-// check is a walk over groups in the order in which they run.
+// check is the state of a walk over groups in the order in which they run.
 type check struct {
 	known map[string]bool // names of all groups
-	ended map[string]bool // groups whose tests are all before the current place
+	ended map[string]bool // groups whose tests are all before the current position
 	seen  map[string]bool // "test NAME" and "group NAME"
 }
 

@@ -1,3 +1,3 @@
-// Package scoring turns the verdicts and scores of tests into those of groups and of a problem, and says which tests still
-// count. It knows the rules of the problem package formats and nothing about how tests are run.
+// Package scoring computes the verdicts and scores of groups and of a problem from those of tests, and decides which
+// tests still count. It implements the rules of the problem package formats, and does not depend on how tests are run.
 package scoring

@@ -9,7 +9,7 @@ import (
 	"judged/internal/api"
 )
 
-// reports reads "TEST:VERDICT ..."; a test that is not named has no report, and "TEST:" has no verdict.
+// reports parses "TEST:VERDICT ..."; a test that is not named has no report, and "TEST:" has no verdict.
 func reports(text string) (all []api.TestReport) {
 	for f := range strings.FieldsSeq(text) {
 		name, v, _ := strings.Cut(f, ":")
@@ -18,11 +18,11 @@ func reports(text string) (all []api.TestReport) {
 	return all
 }
 
-// TestAbsenceOfEvidenceIsNotAccepted: whatever is missing, no submission is accepted of which a test that counts was not
-// run, and none is without a verdict silently.
+// TestAbsenceOfEvidenceIsNotAccepted checks that, whatever is missing, no submission is accepted if a test that counts
+// was not run, and none silently lacks a verdict.
 func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 	one := Scheme{Root: &api.Group{Members: tests(0, "a", "b", "c")}}
-	requiring := func(scoring bool, groups ...string) Scheme { // sample, then each group requires the one before
+	requiring := func(scoring bool, groups ...string) Scheme { // each group requires the previous one
 		root := &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 		if scoring {
 			root.Verdict, root.Continue = api.ByScore, true
@@ -53,7 +53,7 @@ func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 		scheme Scheme
 		stop   api.Stop
 		tests  string
-		want   string // verdict and score, or a part of the error
+		want   string // verdict and score, or a substring of the error
 	}{
 		{"job: all ran", one, "", "a:AC b:AC c:AC", "AC"},
 		{"job: no report", one, "", "", unfinished("a")},
@@ -135,8 +135,8 @@ func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 	}
 }
 
-// TestRecordedAsCounted: what a test is for those that require it is what it is in the result: points without a maximum
-// are full, and a part of the points of a sample is.
+// TestRecordedAsCounted checks that a test counts the same for groups that require it as in the result: points without
+// a maximum are full points, and a fraction of a sample's points counts as such.
 func TestRecordedAsCounted(t *testing.T) {
 	for _, verdicts := range []string{"s:50% a:AC b:AC c:AC d:AC", "s:7 a:AC b:AC c:AC d:AC"} {
 		s := subtasks()
@@ -151,8 +151,8 @@ func TestRecordedAsCounted(t *testing.T) {
 	}
 }
 
-// TestCheck: a scheme of which a test would not be run, or a group never, is refused. Packages cannot have all of these,
-// but what was stored by another version may.
+// TestCheck checks that a scheme with a test or a group that would never be run is refused. Packages cannot contain all
+// of these, but problems stored by another version may.
 func TestCheck(t *testing.T) {
 	change := func(f func(root, one, two *api.Group)) Scheme {
 		s := subtasks()

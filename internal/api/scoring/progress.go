@@ -2,17 +2,17 @@ package scoring
 
 import "judged/internal/api"
 
-// Progress says which tests still count while a submission is judged. Its scheme has passed Check.
+// Progress decides which tests still count while a submission is judged. Its scheme must have passed Check.
 type Progress struct {
 	tests   map[string]place
 	scoring bool
 	stop    api.Stop
-	ended   map[*api.Group]bool // no further member runs
-	left    map[string]int      // tests of a group that are not accepted yet, by its name
-	done    map[string]bool     // tests that are recorded
+	ended   map[*api.Group]bool // no more members run
+	left    map[string]int      // number of tests of a group, by its name, that are not accepted yet
+	done    map[string]bool     // recorded tests
 }
 
-// place is where a test is in a scheme.
+// place is the position of a test in a scheme.
 type place struct {
 	api.Member
 	path []*api.Group // from the root
@@ -30,7 +30,7 @@ func (p place) isIgnored() bool {
 	return false
 }
 
-// NewProgress starts a submission. With the stop rule never only RequirePass leaves tests out.
+// NewProgress starts a submission. With the stop rule never, only RequirePass excludes tests.
 func (s Scheme) NewProgress(stop api.Stop) *Progress {
 	p := &Progress{tests: map[string]place{}, scoring: s.Scoring, stop: stop, ended: map[*api.Group]bool{},
 		left: map[string]int{}, done: map[string]bool{}}
@@ -43,7 +43,7 @@ func (s Scheme) NewProgress(stop api.Stop) *Progress {
 	return p
 }
 
-// Record notes the report of a test that was run. Noting it twice changes nothing.
+// Record records the report of a test that was run. Recording it twice changes nothing.
 func (p *Progress) Record(t api.TestReport) {
 	if p.done[t.Name] {
 		return
@@ -70,12 +70,12 @@ func (p *Progress) Record(t api.TestReport) {
 			p.ended[g] = true
 		}
 		if g.AcceptIfAny || g.Verdict == api.AlwaysAccept {
-			return // the group may be accepted all the same
+			return // the group may still be accepted
 		}
 	}
 }
 
-// Needs reports whether a test is to be run.
+// Needs reports whether a test has to be run.
 func (p *Progress) Needs(test string) bool {
 	for _, g := range p.tests[test].path {
 		if p.stop != api.StopNever && p.ended[g] {

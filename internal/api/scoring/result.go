@@ -8,10 +8,10 @@ import (
 	"judged/internal/api"
 )
 
-// Result is what a problem's scheme makes of a submission.
+// Result is the result of a submission under a problem's scheme.
 type Result struct {
 	Verdict api.Verdict
-	Score   *float64 // nil where the problem has no scores
+	Score   *float64 // nil if the problem has no scores
 	Groups  []api.GroupReport
 }
 
@@ -22,8 +22,8 @@ type node struct {
 }
 
 // Result computes the results of the groups and of the problem, and sets the scores of tests. stop is the rule by which
-// the tests were run: a test that it does not leave out must have been run, whatever the others say. An error that is not
-// an UnfinishedError is a fault of the problem: a score above the maximum, or tests that never count.
+// the tests were run: a test that it does not exclude must have been run, whatever the others say. An error other than
+// *UnfinishedError is a fault of the problem: a score above the maximum, or tests that never count.
 func (s Scheme) Result(tests []api.TestReport, stop api.Stop) (Result, error) {
 	e := evaluation{scheme: s, tests: map[string]*api.TestReport{}, places: s.NewProgress(stop).tests}
 	for i := range tests {
@@ -52,7 +52,7 @@ func (s Scheme) Result(tests []api.TestReport, stop api.Stop) (Result, error) {
 	return r, nil
 }
 
-// UnfinishedError says that a test was not run that had to be.
+// UnfinishedError means that a required test was not run.
 type UnfinishedError struct{ Test string }
 
 func (e *UnfinishedError) Error() string {
@@ -69,7 +69,7 @@ type evaluation struct {
 	groups []api.GroupReport // the last one first
 }
 
-// ran returns the report of a test that was run, else nil.
+// ran returns the report of a test that was run, or nil.
 func (e *evaluation) ran(test string) *api.TestReport {
 	t := e.tests[test]
 	if t == nil || t.Verdict == "" || t.Verdict == api.Skipped || t.Verdict == api.Cancelled {
@@ -78,7 +78,7 @@ func (e *evaluation) ran(test string) *api.TestReport {
 	return t
 }
 
-// finished replays the submission. What was not run counts as left out only if the other tests say so.
+// finished replays the submission. A test that was not run counts as excluded only if the other tests imply that.
 func (e *evaluation) finished(stop api.Stop) error {
 	p, some := e.scheme.NewProgress(stop), false
 	for _, name := range e.scheme.Tests() {
@@ -95,7 +95,7 @@ func (e *evaluation) finished(stop api.Stop) error {
 	return nil
 }
 
-// reason is the verdict where no test that counts was run: that of the test because of which none was.
+// reason returns the verdict if no test that counts was run: that of the test because of which none was.
 func (e *evaluation) reason() (api.Verdict, error) {
 	partial := false
 	for _, name := range e.scheme.Tests() {
@@ -122,7 +122,7 @@ func (e *evaluation) group(g *api.Group) (node, error) {
 		members = append(members, n)
 	}
 	slices.Reverse(members)
-	// Where judged failed nothing is known, not even which tests would have been run. Without groups the first failure
+	// If judged failed, nothing is known, not even which tests would have been run. Without groups, the first failure
 	// decides, whatever follows it.
 	failed := g.Verdict != "" && slices.ContainsFunc(members, func(n node) bool { return n.verdict == api.InternalError })
 	if g.IgnoreFirst && len(members) == 2 {
@@ -143,7 +143,7 @@ func (e *evaluation) group(g *api.Group) (node, error) {
 	return n, nil
 }
 
-// isFull reports whether all members are accepted, and there are some.
+// isFull reports whether there are members and all of them are accepted.
 func isFull(members []node) bool {
 	return len(members) > 0 && !slices.ContainsFunc(members, func(n node) bool { return n.verdict != api.Accepted })
 }
@@ -164,7 +164,7 @@ func (e *evaluation) member(m api.Member) (node, error) {
 	return n, err
 }
 
-// outcome is the result of a test that was run.
+// outcome returns the result of a test that was run.
 func outcome(at place, t api.TestReport, scoring bool) (node, error) {
 	n := node{verdict: t.Verdict}
 	if !scoring {
@@ -191,7 +191,7 @@ func outcome(at place, t api.TestReport, scoring bool) (node, error) {
 	return n, nil
 }
 
-// scored is the verdict of a test with points. Without a maximum every score is full.
+// scored returns the verdict of a test with points. Without a maximum, every score is full.
 func scored(m api.Member, points float64) api.Verdict {
 	if m.MaxScore == nil || points == *m.MaxScore {
 		return api.Accepted
@@ -240,7 +240,7 @@ func (e *evaluation) verdict(g *api.Group, members []node, failed bool, score fl
 	case !ran:
 		return api.Skipped
 	case first < 0 && has(api.Skipped) && !(e.scheme.Scoring && score > 0):
-		return api.Skipped // nothing failed, and nothing is known of the rest
+		return api.Skipped // nothing failed, and nothing is known about the rest
 	case first < 0:
 		return api.Partial
 	case g.Verdict == api.AlwaysAccept, g.AcceptIfAny && (has(api.Accepted) || has(api.Partial)),

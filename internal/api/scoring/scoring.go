@@ -2,10 +2,10 @@ package scoring
 
 import "judged/internal/api"
 
-// Scheme is how a problem is scored.
+// Scheme defines how a problem is scored.
 type Scheme api.Scheme
 
-// Groups lists the groups below the root, outer ones before their parts.
+// Groups returns the groups below the root, outer ones before their subgroups.
 func (s Scheme) Groups() []api.GroupTests {
 	groups, index := []api.GroupTests{}, map[*api.Group]int{}
 	s.walk(func(path []*api.Group, m api.Member) {
@@ -21,7 +21,7 @@ func (s Scheme) Groups() []api.GroupTests {
 	return groups
 }
 
-// Tests lists the tests in the order in which they run.
+// Tests returns the tests in the order in which they run.
 func (s Scheme) Tests() []string { return api.Scheme(s).Tests() }
 
 // walk calls f for each test with the groups that contain it, from the root.
@@ -39,7 +39,7 @@ func (s Scheme) walk(f func(path []*api.Group, m api.Member)) {
 	visit([]*api.Group{s.Root})
 }
 
-// eachGroup calls f for each group, outer ones before their parts.
+// eachGroup calls f for each group, outer ones before their subgroups.
 func (s Scheme) eachGroup(f func(*api.Group)) {
 	var visit func(g *api.Group)
 	visit = func(g *api.Group) {
@@ -53,7 +53,7 @@ func (s Scheme) eachGroup(f func(*api.Group)) {
 	visit(s.Root)
 }
 
-// severity orders verdicts for WorstError, the worst first.
+// severity orders verdicts for WorstError, worst first.
 var severity = []api.Verdict{api.InternalError, api.SecurityViolation, api.NotExecutable, api.CompileError,
 	api.RuntimeError,
 	api.MemoryLimit, api.TimeLimit, api.WallTimeLimit, api.IdlenessLimit, api.OutputLimit, api.WrongAnswer,

@@ -13,7 +13,7 @@ import (
 
 func points(n float64) *float64 { return &n }
 
-// tests are members of a group, each worth accept.
+// tests returns members of a group, each worth accept.
 func tests(accept float64, names ...string) []api.Member {
 	var members []api.Member
 	for _, n := range names {
@@ -30,8 +30,8 @@ func groups(gs ...*api.Group) []api.Member {
 	return members
 }
 
-// subtasks is a problem of IOI style in 2025-09: samples without points, and two groups of which the second requires the
-// first.
+// subtasks returns the scheme of an IOI-style problem in 2025-09: samples without points, and two groups of which the
+// second requires the first.
 func subtasks() Scheme {
 	secret := &api.Group{Name: "secret", Aggregation: api.Sum, Verdict: api.ByScore, MaxScore: points(100),
 		Continue: true,
@@ -45,14 +45,14 @@ func subtasks() Scheme {
 		Members: groups(sample, secret)}, Scoring: true}
 }
 
-// flat is one group of three tests.
+// flat returns a scheme with one group of three tests.
 func flat(g api.Group, accept float64) Scheme {
 	g.Members = tests(accept, "a", "b", "c")
 	return Scheme{Root: &g, Scoring: true}
 }
 
-// judge runs the tests of a scheme as the judge does: verdicts holds TEST:VERDICT, or TEST:SCORE or TEST:PART% of a
-// checker.
+// judge runs the tests of a scheme like the judge: verdicts has TEST:VERDICT, or for a checker's score TEST:SCORE or
+// TEST:PART%.
 func judge(t *testing.T, s Scheme, stop api.Stop, verdicts string) string {
 	t.Helper()
 	given := map[string]string{}
@@ -169,7 +169,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestAcceptedGroupDoesNotEndItsParent: on_reject looks at the verdict of a subgroup, not at its tests.
+// TestAcceptedGroupDoesNotEndItsParent checks that on_reject depends on the verdict of a subgroup, not on its tests.
 func TestAcceptedGroupDoesNotEndItsParent(t *testing.T) {
 	s := Scheme{Root: &api.Group{Verdict: api.WorstError, Members: groups(
 		&api.Group{Name: "1", Verdict: api.WorstError, AcceptIfAny: true, Continue: true, Members: tests(1, "a", "b")},
