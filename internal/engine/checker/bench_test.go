@@ -11,8 +11,8 @@ import (
 	"judged/internal/api"
 )
 
-// BenchmarkCheck prints MB/s of output read and, as x-read, how many times a
-// plain read of both sides into a buffer it takes.
+// BenchmarkCheck reports MB/s of output read and, as x-read, the ratio to the time of a plain read of both sides into a
+// buffer.
 func BenchmarkCheck(b *testing.B) {
 	integers := numbers(func(r *rand.Rand) string { return fmt.Sprint(r.IntN(1_000_000)) })
 	floats := numbers(func(r *rand.Rand) string { return fmt.Sprintf("%.12f", r.Float64()*1000) })
@@ -69,7 +69,7 @@ func numbers(number func(*rand.Rand) string) []byte {
 	return text.Bytes()
 }
 
-// plain hides WriteTo, so that reading copies as it does from a file.
+// plain hides WriteTo, so that data is copied as from a file.
 type plain struct{ io.Reader }
 
 func drain(text []byte) {

@@ -28,7 +28,7 @@ func compareLines(out, ans *source) *difference {
 		if n > 0 {
 			continue
 		}
-		// The lines agree up to here, so what follows may only be their ends.
+		// The lines are equal up to here, so only their ends may follow.
 		outEnd, ansEnd := lineEnd(out), lineEnd(ans)
 		if !outEnd || !ansEnd {
 			return &difference{unit: "line", number: line, bounds: &newline}
@@ -42,7 +42,7 @@ func compareLines(out, ans *source) *difference {
 	}
 }
 
-// onlySpace continues compareLines where at least one side has ended.
+// onlySpace continues compareLines after at least one side has ended.
 func onlySpace(out, ans *source, line int64) *difference {
 	rest, shorter := out, ans
 	if out.ended() {
@@ -87,7 +87,7 @@ func countSkip(s *source) (lines int64) {
 	return lines
 }
 
-// The bytes that end a quotation: none in exact, where white space matters, the newline in lines.
+// The bytes that end a quotation: none in exact, where white space matters; the newline in lines.
 var (
 	nothing = [256]bool{}
 	newline = [256]bool{'\n': true}

@@ -11,15 +11,14 @@ import (
 	"judged/internal/api"
 )
 
-// A Checker decides whether output answers a test. It has no state: one value
-// serves any number of concurrent checks.
+// A Checker decides whether output is a correct answer to a test. It has no state: one value can be used for any number
+// of concurrent checks.
 type Checker interface {
-	// Check reads output and answer until they differ or end. The report's
-	// verdict is AC or WA; with WA its message names the place of the first
-	// difference and quotes both sides, escaped and cut to a few dozen bytes.
-	// The error is not nil only if one side could not be read or ctx ended. The report is then invalid.
+	// Check reads output and answer until they differ or end. The verdict in the report is AC or WA; with WA its
+	// message gives the position of the first difference and quotes both sides, escaped and cut to a few dozen bytes.
+	// Check returns an error only if a side cannot be read or ctx ends. The report is then invalid.
 	Check(ctx context.Context, output, answer io.Reader) (api.CheckReport, error)
-	// String is the kind, as Parse accepts it.
+	// String returns the kind, as Parse accepts it.
 	String() string
 }
 
@@ -27,7 +26,7 @@ type Checker interface {
 // tested against it.
 type Kind struct {
 	Name     string // "float"
-	Argument string // what follows the name and a colon: "EPS"; empty for none
+	Argument string // "EPS", after the name and a colon; empty for none
 	Example  string // "float:1e-6"
 	HasFlags bool   // whether Parse takes flags for it
 
@@ -37,7 +36,7 @@ type Kind struct {
 // A comparison returns the first difference, or nil.
 type comparison func(output, answer *source) *difference
 
-// Kinds lists the checkers that judged has.
+// Kinds returns the checkers of judged.
 func Kinds() []Kind {
 	return []Kind{
 		{Name: "tokens", Example: "tokens", parse: always(ignoreCase.compare)},
@@ -51,7 +50,7 @@ func Kinds() []Kind {
 // DefaultKind is the kind used for a job that names none.
 const DefaultKind = "tokens"
 
-// Usage lists the kinds for people: "tokens, exact, lines, kattis or float:EPS such as float:1e-6".
+// Usage returns the kinds for people: "tokens, exact, lines, kattis or float:EPS such as float:1e-6".
 func Usage() string {
 	var forms []string
 	for _, k := range Kinds() {
@@ -65,8 +64,8 @@ func Usage() string {
 	return strings.Join(forms[:last], ", ") + " or " + forms[last]
 }
 
-// Parse returns the checker of a kind as a job names it: one of the Kinds, with its argument. The flags of kattis are
-// those of problem packages, one word each, a number after its flag.
+// Parse returns the checker of a kind in a job: one of the Kinds, with its argument. The flags of kattis are those of
+// problem packages, one word each, with a number after its flag.
 func Parse(kind string, flags ...string) (Checker, error) {
 	name, argument, hasArgument := strings.Cut(kind, ":")
 	for _, k := range Kinds() {
@@ -113,16 +112,16 @@ const bufferSize = 64 << 10
 // buffers is a pool, because the buffers are most of the memory allocated to judge a small test.
 var buffers = sync.Pool{New: func() any { return new([2][bufferSize + lookback]byte) }}
 
-// String is the kind.
+// String returns the kind.
 func (b builtin) String() string { return b.kind }
 
-// Check compares in bounded memory.
+// Check implements Checker in bounded memory.
 func (b builtin) Check(ctx context.Context, output, answer io.Reader) (api.CheckReport, error) {
 	both := buffers.Get().(*[2][bufferSize + lookback]byte)
 	defer buffers.Put(both)
 	out, ans := newSource(ctx, "output", output, both[0][:]), newSource(ctx, "answer", answer, both[1][:])
 	diff := b.compare(out, ans)
-	// The comparison takes a failed read for the end of the stream, so errors are tested first.
+	// The comparison treats a failed read as the end of the stream, so errors are checked first.
 	if err := errors.Join(out.failure(), ans.failure()); err != nil {
 		return api.CheckReport{}, err
 	}

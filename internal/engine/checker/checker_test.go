@@ -35,7 +35,8 @@ func check(t testing.TB, kind, output, answer string) api.CheckReport {
 	return got
 }
 
-// TestKinds: every kind parses by its example, is explained in the documentation of the package, and is in the usage.
+// TestKinds checks that the example of every kind can be parsed, and that the kind is described in the package
+// documentation and listed in the usage.
 func TestKinds(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -139,7 +140,7 @@ func TestCheck(t *testing.T) {
 		{"long token, other middle", "tokens", long + "y" + long, long + "z" + long,
 			`token 1, offset 200000: output …"xxxxxxxxxxxxxxxxxxxxxxxyxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"…, ` +
 				`answer …"xxxxxxxxxxxxxxxxxxxxxxxzxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"…`},
-		// The end of the output moves the window while the token is looked at.
+		// The end of the output moves the window while the token is compared.
 		{"long last token without newline", "tokens", strings.Repeat("a", 30) + " " + alphabet,
 			strings.Repeat("a", 30) + " " + alphabet + "\n", ""},
 		{"long last token without newline, other case", "tokens", "1\n" + alphabet + " " + alphabet,
@@ -305,7 +306,7 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// endless repeats a pattern up to a size without holding it.
+// endless returns a reader that repeats a pattern up to a size without storing it.
 func endless(pattern string, size int64) io.Reader {
 	return io.LimitReader(&repeater{pattern: []byte(strings.Repeat(pattern, 1+64<<10/len(pattern)))}, size)
 }

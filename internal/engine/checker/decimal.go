@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// decimal is a number in a normal form, exact as it was written:
-// ±0.DIGITS · 10^exp, DIGITS without zeros at either end. Zero has no digits and no sign.
+// decimal is a number in a normal form, with the exact value as written: ±0.DIGITS · 10^exp, with DIGITS without zeros
+// at either end. Zero has no digits and no sign.
 type decimal struct {
 	negative bool
 	digits   [maxDigits]byte
 	n        int   // digits in use
-	exp      int64 // of the first digit, saturating
+	exp      int64 // of the first digit, saturates
 }
 
 // maxDigits is the length to which a number is cut, with a relative error below 1e-99.
@@ -20,8 +20,7 @@ const maxDigits = 100
 // maxExponent is the value at which exponents saturate. Sums of such values do not overflow an int64.
 const maxExponent = 1 << 56
 
-// parse reads a number by the grammar of the ICPC package format 2025-09 and reports
-// whether text is one.
+// parse parses a number by the grammar of the ICPC package format 2025-09 and reports whether text is one.
 func (d *decimal) parse(text []byte) bool {
 	*d = decimal{}
 	text = d.sign(text)
@@ -57,8 +56,8 @@ func digitRun(text []byte) (digits, rest []byte) {
 	return text[:n], text[n:]
 }
 
-// add appends digits: in the whole part every digit after the first that is
-// not 0 raises the exponent, in the fraction every 0 before it lowers it.
+// add appends digits: in the whole part, every digit after the first nonzero one raises the exponent; in the fraction,
+// every 0 before it lowers it.
 func (d *decimal) add(digits []byte, whole bool) {
 	for _, c := range digits {
 		leading := c == '0' && d.n == 0
@@ -75,7 +74,7 @@ func (d *decimal) add(digits []byte, whole bool) {
 	}
 }
 
-// exponent reads ([Ee][+-]?[0-9]+)? to the end of text.
+// exponent parses ([Ee][+-]?[0-9]+)? at the end of text.
 func exponent(text []byte) (exp int64, ok bool) {
 	if len(text) == 0 {
 		return 0, true
@@ -94,7 +93,7 @@ func exponent(text []byte) (exp int64, ok bool) {
 	return exp, len(digits) > 0 && len(rest) == 0
 }
 
-// finish brings the number into normal form.
+// finish normalizes the number.
 func (d *decimal) finish(exp int64) {
 	for d.n > 0 && d.digits[d.n-1] == '0' {
 		d.n--
@@ -106,7 +105,7 @@ func (d *decimal) finish(exp int64) {
 	}
 }
 
-// float64 is the nearest float64; ±Inf where it is too large.
+// float64 returns the nearest float64, or ±Inf if the number is too large.
 func (d *decimal) float64() float64 {
 	if d.n == 0 {
 		return 0
@@ -120,12 +119,12 @@ func (d *decimal) float64() float64 {
 	text = append(text, d.digits[:d.n]...)
 	text = append(text, 'e')
 	text = strconv.AppendInt(text, d.exp, 10)
-	// The only error is a range error. The value is ±Inf then, as it should be.
+	// The only possible error is a range error. The value is then ±Inf, as intended.
 	f, _ := strconv.ParseFloat(string(text), 64)
 	return f
 }
 
-// integer is the number times 10^scale, which must make it whole.
+// integer returns the number times 10^scale, which must be an integer.
 func (d *decimal) integer(scale int64) *big.Int {
 	if d.n == 0 {
 		return new(big.Int)
@@ -138,7 +137,7 @@ func (d *decimal) integer(scale int64) *big.Int {
 	return i
 }
 
-// last is the exponent of the last digit: the number is whole times 10^last.
+// last returns the exponent of the last digit: the number is an integer times 10^last.
 func (d *decimal) last() int64 { return d.exp - int64(d.n) }
 
 func pow10(n int64) *big.Int {

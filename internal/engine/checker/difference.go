@@ -7,21 +7,21 @@ import (
 
 // How much of a side is quoted before and after the difference, within the token or line.
 const (
-	lookback  = 24 // bytes before, and one more to know that something was left out
+	lookback  = 24 // bytes before, plus one to know that something was omitted
 	before    = lookback - 1
 	lookahead = 40
 )
 
-// difference is the first place where the sides differ. The pos of each side is that of its first different byte, or its
-// end.
+// difference is the first position at which the sides differ. The pos of each side is that of its first different byte,
+// or its end.
 type difference struct {
 	unit   string     // token, line
 	number int64      // of the unit, from 1
-	ended  *source    // the side that ended before this unit began, if one did
+	ended  *source    // side that ended before this unit began, if any
 	bounds *[256]bool // bytes that end a quotation
 }
 
-// message says where the difference is and quotes both sides. Offsets are in bytes from 0.
+// message returns the position of the difference and quotes both sides. Offsets are in bytes from 0.
 func (d *difference) message(out, ans *source) string {
 	place := fmt.Sprintf("%s %d, offset %d", d.unit, d.number, out.offset())
 	if out.offset() != ans.offset() {
@@ -30,7 +30,7 @@ func (d *difference) message(out, ans *source) string {
 	return place + ": " + d.side(out) + ", " + d.side(ans)
 }
 
-// side quotes one side, or says that it has ended.
+// side returns a quotation of one side, or that it has ended.
 func (d *difference) side(s *source) string {
 	if s == d.ended {
 		return s.name + " ends"

@@ -1,9 +1,9 @@
-// Package checker compares the output of a program with the answer: token by token, byte for byte, line by line, or with a
-// tolerance for numbers.
+// Package checker compares the output of a program with the answer: token by token, byte for byte, line by line, or
+// with a tolerance for numbers.
 //
 // The comparisons read both sides as streams: memory does not grow with the length of a token, a line or a file.
 //
-// The kinds, as Parse reads them:
+// The kinds, as Parse accepts them:
 //
 //   - tokens: sequences of bytes between ASCII white space must agree; letters
 //     A-Z and a-z are equal, as in the default output validator of the ICPC

@@ -7,16 +7,16 @@ import (
 	"math/big"
 )
 
-// tolerance is how far a number may be from the answer's. A number within either bound is accepted.
+// tolerance is the maximum distance of a number from the answer's. A number within either bound is accepted.
 type tolerance struct {
 	absolute, relative epsilon
-	text               func(output, answer []byte) bool // compares where the answer is not a number
+	text               func(output, answer []byte) bool // compares if the answer is not a number
 }
 
-// epsilon is a bound. Zero accepts equal numbers only.
+// epsilon is a bound. Zero accepts only equal numbers.
 type epsilon struct {
 	exact decimal
-	float float64 // the nearest to exact
+	float float64 // nearest to exact
 }
 
 func parseEpsilon(text string) (e epsilon, err error) {
@@ -34,7 +34,7 @@ func errEpsilonRange(text string) error {
 	return fmt.Errorf("tolerance %q must be above 0 and within the range of a float64", text)
 }
 
-// same compares two tokens: as numbers where the answer is one, else as text.
+// same compares two tokens: as numbers if the answer is one, otherwise as text.
 func (t tolerance) same(output, answer []byte) bool {
 	if bytes.Equal(output, answer) {
 		return true
@@ -46,14 +46,14 @@ func (t tolerance) same(output, answer []byte) bool {
 	return o.parse(output) && (o == a || t.near(&o, &a))
 }
 
-// near reports |o-a| <= absolute or |o-a| <= relative*|a| for two numbers that differ. Numbers on the wrong side by more
-// than float64 arithmetic can err are decided by it, the others exactly.
+// near reports |o-a| <= absolute or |o-a| <= relative*|a| for two numbers that differ. It uses float64 arithmetic if
+// the result is clear despite rounding errors, and otherwise exact arithmetic.
 func (t tolerance) near(o, a *decimal) bool {
 	x, y := o.float64(), a.float64()
 	difference := math.Abs(x - y)
 	bound := max(t.absolute.float, t.relative.float*math.Abs(y))
-	// Each of x, y, the difference and the bound is off by at most 2^-53 of its
-	// size, as long as nothing overflows or loses bits below the normal range.
+	// The error of each of x, y, the difference and the bound is at most 2^-53 of its size, as long as nothing
+	// overflows or loses bits below the normal range.
 	margin := (math.Abs(x)+math.Abs(y)+bound)*0x1p-50 + 0x1p-1000
 	switch {
 	case !(margin < math.MaxFloat64):
@@ -66,7 +66,7 @@ func (t tolerance) near(o, a *decimal) bool {
 	return t.nearExact(*o, *a)
 }
 
-// farExponent is beyond what a bound, a float64, can make equal to zero or to one.
+// farExponent is beyond the exponents for which a bound, a float64, can make a number equal to zero or to one.
 const farExponent = 1000
 
 // nearExact is like near but uses exact integer arithmetic.
@@ -76,8 +76,8 @@ func (t tolerance) nearExact(o, a decimal) bool {
 	return t.absolute.covers(o, a, one, max(top-farExponent, 0)) || t.relative.covers(o, a, a, top)
 }
 
-// covers reports |o-a| <= eps*|unit| for two numbers that differ. All exponents are lowered by shift first and those far
-// below zero dropped: 1e999999999 must not become an integer of that many digits.
+// covers reports |o-a| <= eps*|unit| for two numbers that differ. All exponents are first lowered by shift, and numbers
+// far below zero dropped: 1e999999999 must not become an integer with that many digits.
 func (e epsilon) covers(o, a, unit decimal, shift int64) bool {
 	if e.exact.n == 0 || unit.n == 0 {
 		return false

@@ -13,9 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Each fuzz target holds a checker against a few lines that need the whole
-// text in memory, with a buffer so small that every token crosses it, and with
-// readers that return what they like.
+// Each fuzz target compares a checker with a short implementation that needs the whole text in memory, with a buffer so
+// small that every token crosses it, and with readers that return any number of bytes.
 
 func FuzzTokens(f *testing.F) {
 	seed(f)
@@ -53,7 +52,7 @@ func FuzzFloat(f *testing.F) {
 		o, a := fields(output), fields(answer)
 		want := len(o) == len(a)
 		for i := 0; i < len(o) && want; i++ {
-			// The oracle computes 10^exponent; the buffer bounds what is a number.
+			// The reference computes 10^exponent, and the buffer limits the length of a number.
 			if len(o[i]) >= smallBuffer || len(a[i]) >= smallBuffer || wideExponent.MatchString(o[i]+" "+a[i]) {
 				return
 			}
@@ -129,7 +128,7 @@ func fields(text []byte) []string {
 	return strings.FieldsFunc(latin1(text), func(r rune) bool { return strings.ContainsRune(" \t\n\v\f\r", r) })
 }
 
-// latin1 makes one rune of each byte, so that package strings sees bytes.
+// latin1 returns one rune for each byte, so that package strings handles bytes.
 func latin1(text []byte) string {
 	runes := make([]rune, len(text))
 	for i, c := range text {

@@ -13,9 +13,8 @@ import (
 	"judged/internal/api"
 )
 
-// TestHostileOutputs compares outputs that are made to hurt: huge, without an
-// end of line or of token, all escapes. Whatever they are, the checker ends with
-// a verdict and a short message, and holds no more than its buffers.
+// TestHostileOutputs compares hostile outputs: huge, without line or token ends, or consisting of escapes. It checks
+// that the checker ends with a verdict and a short message, and uses no more memory than its buffers.
 func TestHostileOutputs(t *testing.T) {
 	const size = 100 << 20 // bytes
 	nines := func() io.Reader { return endless("9", size) }
@@ -72,8 +71,8 @@ func TestHostileOutputs(t *testing.T) {
 
 func text(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
 
-// TestNumbersThatAreNone holds that words for numbers are text: equal to
-// themselves in any case, and near to nothing.
+// TestNumbersThatAreNone checks that words for numbers are text: equal to themselves in any case, and not near any
+// number.
 func TestNumbersThatAreNone(t *testing.T) {
 	for _, word := range []string{"nan", "NaN", "-nan", "nan(0x1)", "inf", "-Inf", "Infinity", "0x1p-1022", "0X1.8P1",
 		"1e", "1e+", "--1", "1_000", "1,5", "١", "1e1e1", "0x10", "+", ".", "e5", "1d0", "1f"} {
@@ -89,9 +88,8 @@ func TestNumbersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestWorkIsLinear compares n bytes and 4n bytes of the inputs that cost most
-// for each byte, by the CPU time of its thread: what else runs on the machine is
-// not in it. Work that grows with the square would be 16 times as much.
+// TestWorkIsLinear compares n bytes and 4n bytes of the inputs with the highest cost per byte, by the CPU time of its
+// thread, which excludes other work on the machine. Quadratic work would be 16 times as much.
 func TestWorkIsLinear(t *testing.T) {
 	const n, most = 128 << 10, 9
 	for _, tt := range []struct{ name, kind, output, answer string }{
@@ -131,8 +129,7 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 }
 
-// threadTime is the CPU time of the calling thread so far, finer than that of
-// getrusage.
+// threadTime returns the CPU time of the calling thread, with a finer resolution than getrusage.
 func threadTime(t *testing.T) time.Duration {
 	t.Helper()
 	var now unix.Timespec

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// parseKattis reads the flags of the default output validator of ICPC and Kattis packages.
+// parseKattis parses the flags of the default output validator of ICPC and Kattis packages.
 func parseKattis(_ string, flags []string) (comparison, error) {
 	t := ignoreCase
 	var numbers tolerance

@@ -13,10 +13,10 @@ import (
 //	buf:  [ lookback | unread ........ | free ]
 //	                 ^pos              ^end
 //
-// fill keeps the last bytes before pos, so that they can be quoted with a difference.
+// fill keeps the last bytes before pos, so that a difference can be quoted with them.
 type source struct {
 	name     string
-	ctx      context.Context // of the check; its error is tested before each read
+	ctx      context.Context // of the check; its error is checked before each read
 	r        io.Reader
 	buf      []byte
 	pos, end int
@@ -24,21 +24,21 @@ type source struct {
 	err      error // of the last read; io.EOF at the end of the stream
 }
 
-// newSource reads r through a buffer, of whose length lookback is kept for quotes.
+// newSource reads r through a buffer; lookback bytes of it are kept for quotations.
 func newSource(ctx context.Context, name string, r io.Reader, buf []byte) *source {
 	return &source{name: name, ctx: ctx, r: r, buf: buf}
 }
 
-// unread is the part of the stream in the buffer that is not consumed.
+// unread returns the part of the stream in the buffer that is not consumed.
 func (s *source) unread() []byte { return s.buf[s.pos:s.end] }
 
-// offset is the place of the next unread byte, from 0.
+// offset returns the position of the next unread byte, from 0.
 func (s *source) offset() int64 { return s.base + int64(s.pos) }
 
 // advance consumes n unread bytes.
 func (s *source) advance(n int) { s.pos += n }
 
-// failure is the read error that ended the stream, nil at its end.
+// failure returns the read error that ended the stream, or nil at its end.
 func (s *source) failure() error {
 	if s.err == nil || s.err == io.EOF {
 		return nil
@@ -46,8 +46,8 @@ func (s *source) failure() error {
 	return fmt.Errorf("read %s: %w", s.name, s.err)
 }
 
-// fill reads more bytes and reports whether there were any. It moves the window, so that earlier slices of buf are invalid.
-// It returns false at the end of the stream and when the buffer is full.
+// fill reads more bytes and reports whether there were any. It moves the window, so that earlier slices of buf become
+// invalid. It returns false at the end of the stream and if the buffer is full.
 func (s *source) fill() bool {
 	if drop := s.pos - lookback; drop > 0 {
 		copy(s.buf, s.buf[drop:s.end])
@@ -73,7 +73,7 @@ func (s *source) fill() bool {
 	return false
 }
 
-// ended reports whether the stream has no byte left.
+// ended reports whether the stream has no bytes left.
 func (s *source) ended() bool {
 	return s.pos == s.end && !s.fill()
 }
@@ -93,7 +93,7 @@ func (s *source) skip(class *[256]bool) bool {
 	return false
 }
 
-// token returns the token at pos as far as it fits into the buffer, and whether that is all of it.
+// token returns the token at pos as far as it fits into the buffer, and whether that is the whole token.
 func (s *source) token() (part []byte, whole bool) {
 	limit := len(s.buf) - lookback
 	for n := 0; ; {
@@ -113,7 +113,7 @@ func (s *source) token() (part []byte, whole bool) {
 	}
 }
 
-// common is the length of the common prefix of both buffers. It reads when one of them is empty. It returns 0 at a
+// common returns the length of the common prefix of both buffers. It reads if one of them is empty. It returns 0 at a
 // difference and at the end of a stream.
 func common(a, b *source) int {
 	if a.ended() || b.ended() {
@@ -136,7 +136,7 @@ func prefix(a, b []byte) int {
 	return i
 }
 
-// space is the white space of the ICPC package format, blank the same within a line.
+// space is the white space of the ICPC package format, blank the white space within a line.
 var (
 	space = [256]bool{' ': true, '\t': true, '\n': true, '\v': true, '\f': true, '\r': true}
 	blank = [256]bool{' ': true, '\t': true, '\v': true, '\f': true, '\r': true}

@@ -5,7 +5,7 @@ import "bytes"
 // tokens compares token by token.
 type tokens struct {
 	same   func(output, answer []byte) bool // compares two tokens that fit into the buffer
-	prefix func(a, b []byte) int            // is the length of the common prefix of longer ones, and of a quotation
+	prefix func(a, b []byte) int            // returns the length of the common prefix of longer tokens
 	spaces bool                             // white space must be equal too
 }
 
@@ -66,7 +66,7 @@ func sameSpace(out, ans *source) bool {
 	}
 }
 
-// nextSpace is the next byte if it is white space, else -1.
+// nextSpace returns the next byte if it is white space, otherwise -1.
 func nextSpace(s *source) int {
 	if s.ended() || !space[s.buf[s.pos]] {
 		return -1
@@ -74,8 +74,7 @@ func nextSpace(s *source) int {
 	return int(s.buf[s.pos])
 }
 
-// token consumes one token of each side. Where they differ it leaves the sides
-// at the difference and returns false.
+// token consumes one token of each side. If they differ, it leaves the sides at the difference and returns false.
 func (t tokens) token(out, ans *source) bool {
 	o, oWhole := out.token()
 	a, aWhole := ans.token()
@@ -92,7 +91,7 @@ func (t tokens) token(out, ans *source) bool {
 	return ok
 }
 
-// longToken compares tokens of which at least one exceeds the buffer, as text and piece by piece.
+// longToken compares tokens of which at least one exceeds the buffer, as text and in pieces.
 func (t tokens) longToken(out, ans *source) bool {
 	for {
 		o, oWhole := out.token()
@@ -115,7 +114,7 @@ func sameText(o, a []byte) bool {
 	return len(o) == len(a) && (bytes.Equal(o, a) || prefixFold(o, a) == len(o))
 }
 
-// prefixFold is the length of the common prefix, ignoring the case of ASCII letters.
+// prefixFold returns the length of the common prefix, ignoring the case of ASCII letters.
 func prefixFold(o, a []byte) int {
 	n := min(len(o), len(a))
 	for i := range n {
