@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkCached measures what a compilation takes whose result is in the cache, and the one before it, which fills it.
+// BenchmarkCached measures a compilation whose result is in the cache, and the previous one, which fills the cache.
 func BenchmarkCached(b *testing.B) {
 	c := open(b, b.TempDir(), plenty)
 	s := source(b, "c", "", goodC)

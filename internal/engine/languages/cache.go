@@ -22,15 +22,16 @@ const (
 	recordFile   = "record.json"
 )
 
-// entry is what came of one compilation.
+// entry is the result of one compilation.
 type entry struct {
 	Failure string `json:"failure,omitempty"`
 	Output  string `json:"output,omitempty"`
 
-	transient bool // another time it may end in another way, so it is not kept
+	transient bool // may end differently another time, so it is not cached
 }
 
-// cache keeps compiled programs in a folder, the longest unused go first. One process uses it at a time.
+// cache stores compiled programs in a folder. It removes the least recently used ones first. Only one process uses it
+// at a time.
 type cache struct {
 	folder string
 	most   units.Bytes
@@ -39,10 +40,10 @@ type cache struct {
 	pins map[string]int
 }
 
-// unfinished is how the names of entries begin that are being written.
+// unfinished is the prefix of the names of entries that are being written.
 const unfinished = "new-"
 
-// openCache opens a cache and removes what an earlier judged did not finish.
+// openCache opens a cache and removes unfinished entries of an earlier judged.
 func openCache(folder string, most units.Bytes) (*cache, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("open cache of compiled programs: %w", err)
@@ -67,7 +68,7 @@ func (c *cache) take(key string) (e entry, folder string, unpin func(), ok bool)
 		return entry{}, "", nil, false
 	}
 	now := time.Now()
-	_ = os.Chtimes(folder, now, now) // an older time only makes it go earlier
+	_ = os.Chtimes(folder, now, now) // an older time only removes it earlier
 	c.pins[key]++
 	return e, folder, sync.OnceFunc(func() { c.unpin(key) }), true
 }
@@ -80,8 +81,8 @@ func (c *cache) unpin(key string) {
 	}
 }
 
-// put keeps an entry and a copy of its program, which may be nil. The record is written last, and all of it becomes
-// visible at once, so that a crash leaves no half of an entry.
+// put stores an entry and a copy of its program, which may be nil. The record is written last, and the entry becomes
+// visible atomically, so a crash leaves no partial entry.
 func (c *cache) put(key string, e entry, program *os.File) error {
 	folder, err := os.MkdirTemp(c.folder, unfinished)
 	if err == nil {
@@ -116,7 +117,7 @@ func copyFile(path string, from io.Reader) error {
 	}
 	_, err = io.Copy(f, from)
 	if err == nil {
-		err = f.Sync() // the entry outlives a loss of power only whole
+		err = f.Sync() // the entry survives a power loss only as a whole
 	}
 	return errors.Join(err, f.Close())
 }
@@ -126,7 +127,7 @@ func (c *cache) publish(folder, key string) error {
 	defer c.mu.Unlock()
 	path := filepath.Join(c.folder, key)
 	if c.pins[key] > 0 {
-		return os.RemoveAll(folder) // the same program is there, and in use
+		return os.RemoveAll(folder) // the same program exists and is in use
 	}
 	if err := errors.Join(os.RemoveAll(path), os.Rename(folder, path)); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (c *cache) publish(folder, key string) error {
 	return c.shrink(key)
 }
 
-// shrink removes the longest unused entries until the rest fits. It keeps the newest and those in use.
+// shrink removes the least recently used entries until the rest fits. It keeps the newest one and those in use.
 func (c *cache) shrink(newest string) error {
 	list, err := os.ReadDir(c.folder)
 	if err != nil {
@@ -172,7 +173,7 @@ func (c *cache) shrink(newest string) error {
 	return nil
 }
 
-// block is what a file takes of the disk at least.
+// block is the minimum disk space of a file.
 const block = 4 << 10
 
 func diskUse(folder string) units.Bytes {

@@ -22,11 +22,11 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// What a language leaves to be run.
+// The kinds of results of a compilation.
 const (
 	artifactProgram = "program"
 	artifactSources = "sources"
-	artifactJar     = "jar" // a program whose class to start judged finds
+	artifactJar     = "jar" // a program whose start class judged determines
 )
 
 // The placeholders of commands.
@@ -37,7 +37,7 @@ const (
 	programMark = "{program}"
 )
 
-// Language is one way to turn sources into a program. configs/languages.toml describes the members.
+// Language is a way to turn sources into a program. configs/languages.toml describes the members.
 type Language struct {
 	ID          string   `toml:"-"`
 	Name        string   `toml:"name"`
@@ -54,11 +54,11 @@ type Language struct {
 	Root        string   `toml:"root"`
 	Bounds      Bounds   `toml:"limits"`
 
-	limits sandbox.Limits // Bounds
-	find   *regexp.Regexp // EntryFind; nil finds nothing
+	limits sandbox.Limits // parsed Bounds
+	find   *regexp.Regexp // parsed EntryFind; nil matches nothing
 }
 
-// Bounds are the limits of one compilation as they are written. An absent one takes its default.
+// Bounds are the limits of one compilation as written in the file. A missing one takes its default.
 type Bounds struct {
 	CPUTime   string `toml:"cpu_time"`
 	WallTime  string `toml:"wall_time"`
@@ -67,7 +67,7 @@ type Bounds struct {
 	Processes int    `toml:"processes"`
 }
 
-// limits parses the bounds. The error begins with the key.
+// limits parses the bounds. Errors start with the key.
 func (b Bounds) limits() (l sandbox.Limits, err error) {
 	for _, x := range []struct {
 		key, text, otherwise string
@@ -94,10 +94,10 @@ func (b Bounds) limits() (l sandbox.Limits, err error) {
 	return l, nil
 }
 
-// Catalogue is all languages by their IDs.
+// Catalogue maps IDs to languages.
 type Catalogue map[string]Language
 
-// Load reads a catalogue; the path "" is the one that judged has built in.
+// Load reads a catalogue; the path "" selects the built-in one.
 func Load(path string) (Catalogue, error) {
 	if path == "" {
 		return parse("languages.toml", configs.Languages)
@@ -143,7 +143,7 @@ var (
 	variableText  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 )
 
-// complete fills in defaults. The error begins with the key that is wrong.
+// complete fills in defaults. Errors start with the wrong key.
 func (l *Language) complete() (err error) {
 	l.Entry, l.Artifact = cmp.Or(l.Entry, "main"), cmp.Or(l.Artifact, artifactProgram)
 	l.Root, l.Name = cmp.Or(l.Root, "private"), cmp.Or(l.Name, l.ID)
@@ -184,7 +184,7 @@ func isNot(pattern *regexp.Regexp) func(string) bool {
 	return func(s string) bool { return !pattern.MatchString(s) }
 }
 
-// ByExtension returns the IDs of the languages whose sources are named like path, in their order.
+// ByExtension returns the IDs of the languages whose extensions match path, in order.
 func (c Catalogue) ByExtension(path string) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(c)) {
@@ -199,7 +199,7 @@ func (l Language) isSource(name string) bool {
 	return slices.Contains(l.Extensions, filepath.Ext(name))
 }
 
-// lookup finds a program as the sandbox does.
+// lookup finds a program like the sandbox does.
 func (l Language) lookup(program string) (path string, found bool) {
 	folders := initproc.Path
 	for _, v := range l.Environment {
@@ -222,7 +222,7 @@ func (l Language) lookup(program string) (path string, found bool) {
 	return "", false
 }
 
-// Missing says why sources in the language cannot be judged on this host under a root; "" means that they can.
+// Missing returns the reason why sources in the language cannot be judged on this host under a root, or "" if they can.
 func (l Language) Missing(root string) string {
 	for _, program := range append([]string{l.Version[0], l.Compile[0], l.Run[0]}, l.Needs...) {
 		if _, found := l.lookup(program); !found && program != programMark {
@@ -235,7 +235,7 @@ func (l Language) Missing(root string) string {
 	return ""
 }
 
-// OnHost says which languages this host has under a root, in the order of their IDs.
+// OnHost returns which languages this host has under a root, in the order of their IDs.
 func (c Catalogue) OnHost(root string) []doctor.Language {
 	list := make([]doctor.Language, 0, len(c))
 	for _, id := range slices.Sorted(maps.Keys(c)) {

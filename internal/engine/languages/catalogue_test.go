@@ -18,7 +18,7 @@ run = ["{program}"]
 version = ["xc"]
 `
 
-// TestLoadErrors names the place of what is wrong.
+// TestLoadErrors checks that errors name the position of the mistake.
 func TestLoadErrors(t *testing.T) {
 	for _, tt := range []struct{ name, old, text, want string }{
 		{"unknown key", "run =", "runs =", ":4: x.runs: unknown key; the file's head lists the keys"},
@@ -49,7 +49,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestEmptyPrograms: the start of each runtime can be measured.
+// TestEmptyPrograms checks that the start of each runtime can be measured.
 func TestEmptyPrograms(t *testing.T) {
 	catalogue, err := languages.Load("")
 	if err != nil {

@@ -7,42 +7,42 @@ import (
 	"math"
 )
 
-// class is what a class file says of where a program starts. The format is chapter 4 of The Java Virtual Machine
-// Specification.
+// class is the part of a class file that determines where a program starts. The format is described in chapter 4 of The
+// Java Virtual Machine Specification.
 type class struct {
 	name   string // internal, such as contest/Main$Inner
-	source string // name of the file that it was compiled from, "" if the compiler left it out
+	source string // name of the source file, "" if the compiler omitted it
 	major  uint16 // version of the format
 	main   entryPoint
-	line   int // of the first instruction of main; math.MaxInt if the compiler left it out
+	line   int // line of the first instruction of main; math.MaxInt if the compiler omitted it
 }
 
-// entryPoint is how well a class can start a program.
+// entryPoint is how suitable a class is for starting a program.
 type entryPoint int
 
 const (
 	noMain entryPoint = iota
-	// instanceMain is a main of JEP 512: not static, or without arguments.
+	// instanceMain is a main method according to JEP 512: not static, or without arguments.
 	instanceMain
 	staticMain
 )
 
-// Flags of classes and methods, and the versions and kinds of constants that matter here.
+// Flags of classes and methods, and the versions and kinds of constants that are used.
 const (
 	accPublic, accPrivate, accStatic = 0x0001, 0x0002, 0x0008
 
-	java25 = 69 // the first version whose launcher knows JEP 512
+	java25 = 69 // the first version whose launcher supports JEP 512
 
 	constUTF8, constClass = 1, 7
 )
 
 var errClass = errors.New("malformed class file")
 
-// constantSize is the number of bytes that follow the tag of a constant, but for UTF-8 texts.
+// constantSize is the number of bytes after the tag of a constant, except for UTF-8 texts.
 var constantSize = map[byte]int{3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4,
 	18: 4, 19: 2, 20: 2}
 
-// parseClass reads a class file.
+// parseClass parses a class file.
 func parseClass(data []byte) (c class, err error) {
 	r := &classReader{data: data}
 	if r.u4() != 0xCAFEBABE {
@@ -73,7 +73,7 @@ func parseClass(data []byte) (c class, err error) {
 	return c, nil
 }
 
-// method reads a method, and notes a main.
+// method parses a method, and records a main method.
 func (c *class) method(r *classReader) {
 	flags, name, descriptor := r.u2(), r.text(r.u2()), r.text(r.u2())
 	line := math.MaxInt
@@ -96,7 +96,7 @@ func (c *class) method(r *classReader) {
 	}
 }
 
-// firstLine is the smallest line of the code of a method.
+// firstLine returns the smallest line number in the code of a method.
 func firstLine(r, code *classReader) int {
 	line := math.MaxInt
 	code.skip(4)
@@ -115,7 +115,7 @@ func firstLine(r, code *classReader) int {
 	return line
 }
 
-// classReader reads from the front of data. After the end it reads zeros, and short is set.
+// classReader reads from the front of data. After the end it returns zeros and sets short.
 type classReader struct {
 	data    []byte
 	short   bool
@@ -145,7 +145,7 @@ func (r *classReader) u2() uint16           { return binary.BigEndian.Uint16(r.t
 func (r *classReader) u4() uint32           { return binary.BigEndian.Uint32(r.take(4)) }
 func (r *classReader) text(i uint16) string { return r.texts[i] }
 
-// constants reads the pool: its texts, and which texts are names of classes.
+// constants parses the constant pool: its texts, and which texts are names of classes.
 func (r *classReader) constants() {
 	r.texts, r.classes = map[uint16]string{}, map[uint16]uint16{}
 	n := r.u2()
@@ -161,7 +161,7 @@ func (r *classReader) constants() {
 		default:
 			r.skip(size)
 			if size == 8 {
-				i++ // takes two places
+				i++ // occupies two entries
 			}
 		}
 	}

@@ -22,19 +22,19 @@ import (
 	"judged/internal/sandbox"
 )
 
-// Source is the sources of one program. The first has the entry point. A first source without a name gets one; other
+// Source has the sources of one program. The first one has the entry point. If it has no name, it gets one. Other
 // files, such as headers, need not be sources of the language.
 type Source struct {
 	Language string
 	Files    []sandbox.File
 }
 
-// Result is what came of compiling. Close it when the files are no longer used.
+// Result is the result of a compilation. Close it when the files are no longer used.
 type Result struct {
-	// Failure is why there is no program, for the one who wrote the sources; "" means that there is one.
+	// Failure is the reason why there is no program, for the author of the sources; "" means that there is one.
 	Failure string
-	Output  string         // of the compiler, its first bytes
-	Args    []string       // the command that runs the program
+	Output  string         // first bytes of the compiler's output
+	Args    []string       // command that runs the program
 	Files   []sandbox.File // for its working directory
 	Cached  bool           // from an earlier compilation
 	Key     string         // digest of the sources, the compiler with its version, and its flags
@@ -42,24 +42,24 @@ type Result struct {
 	unpin func()
 }
 
-// Close lets the cache drop the files.
+// Close allows the cache to remove the files.
 func (r Result) Close() {
 	if r.unpin != nil {
 		r.unpin()
 	}
 }
 
-// Options of a Compiler.
+// Options configure a Compiler.
 type Options struct {
 	Catalogue Catalogue
-	Root      sandbox.Root // that results run under
-	// MaxProgram is how large a program may be, the value of sandbox.work_size.
+	Root      sandbox.Root // for running results
+	// MaxProgram is the maximum size of a program, the value of sandbox.work_size.
 	MaxProgram units.Bytes
 	Folder     string      // of the cache
-	CacheBytes units.Bytes // how much the cache keeps
+	CacheBytes units.Bytes // maximum size of the cache
 }
 
-// Compiler compiles on housekeeping CPUs. Its methods may be called concurrently.
+// Compiler compiles on housekeeping CPUs. It is safe for concurrent use.
 type Compiler struct {
 	options  Options
 	launcher *sandbox.Launcher // with the host's files
@@ -67,7 +67,7 @@ type Compiler struct {
 	cache    *cache
 	flights  singleflight.Group
 	running  sync.WaitGroup
-	gate     chan struct{} // as many compilations as there are CPUs
+	gate     chan struct{} // limits the number of concurrent compilations to that of the CPUs
 
 	mu       sync.Mutex         // guards versions
 	versions map[string]version // by language
@@ -76,8 +76,8 @@ type Compiler struct {
 // version is the version that a compiler printed.
 type version struct{ identity, text string }
 
-// New makes a compiler on a slot. The launcher must show the host's files; it and the slot's network are the caller's.
-// Close it before the launcher.
+// New returns a compiler on a slot. The launcher must show the host's files; the caller owns it and the slot's network.
+// Close the compiler before the launcher.
 func New(l *sandbox.Launcher, slot sandbox.Resources, o Options) (*Compiler, error) {
 	kept, err := openCache(o.Folder, o.CacheBytes)
 	if err != nil {
@@ -88,7 +88,7 @@ func New(l *sandbox.Launcher, slot sandbox.Resources, o Options) (*Compiler, err
 		versions: map[string]version{}}, nil
 }
 
-// Close waits for what is being compiled.
+// Close waits for running compilations.
 func (c *Compiler) Close() error {
 	c.running.Wait()
 	return c.slot.Group.Trim()
@@ -99,7 +99,8 @@ func (c *Compiler) Find(id string) (Language, error) {
 	return c.options.Catalogue.Find(id, string(c.options.Root))
 }
 
-// Find returns a language that this host can judge under a root; the error is an UnavailableError.
+// Find returns a language that this host can judge under a root. It returns an *api.LanguageUnavailableError if there
+// is no such language.
 func (c Catalogue) Find(id, root string) (Language, error) {
 	l, known := c[id]
 	if !known {
@@ -111,8 +112,8 @@ func (c Catalogue) Find(id, root string) (Language, error) {
 	return l, nil
 }
 
-// Compile compiles sources, or takes what came of the same sources before. The same sources are compiled once however
-// many ask at the same time; a caller whose ctx ends does not end that for the others.
+// Compile compiles sources, or returns the cached result of the same sources. Concurrent calls with the same sources
+// share one compilation; a caller whose ctx ends does not cancel it for the others.
 func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 	l, err := c.Find(s.Language)
 	if err != nil {
@@ -165,7 +166,7 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 	return r, nil
 }
 
-// cached returns what the cache has for sources.
+// cached returns the cached result for sources.
 func (c *Compiler) cached(p plan, key string) (Result, bool) {
 	e, folder, unpin, ok := c.cache.take(key)
 	if !ok {
@@ -184,16 +185,16 @@ func (c *Compiler) cached(p plan, key string) (Result, bool) {
 	return r, true
 }
 
-// The files of a compilation in its box.
+// The files of a compilation in its sandbox.
 const (
 	outputFolder = "out"
 	outputPath   = outputFolder + "/" + artifactFile
 )
 
-// maxMessages is how much of a compiler's messages a report has, in bytes.
+// maxMessages is the maximum length of a compiler's messages in a report, in bytes.
 const maxMessages = 16 << 10
 
-// compile runs the compiler and keeps what comes of it, unless another time it may end in another way.
+// compile runs the compiler and caches the result, unless it may differ another time.
 func (c *Compiler) compile(ctx context.Context, p plan, key string) (entry, error) {
 	c.gate <- struct{}{}
 	defer func() { <-c.gate }()
@@ -245,8 +246,8 @@ func run(ctx context.Context, box *sandbox.Sandbox, spec sandbox.Spec) (sandbox.
 	return result, err
 }
 
-// failure is why the compiler did not make a program; "" if it says that it did. A limit that depends on the time or
-// on how much other programs use may be met another time.
+// failure returns the reason why the compiler did not produce a program, or "" if it reports success. Limits that
+// depend on time or on what other programs use may be met another time.
 func failure(r sandbox.Result, l sandbox.Limits) (reason string, transient bool) {
 	switch {
 	case r.OOMKills > 0 || r.MemoryPeak != nil && *r.MemoryPeak > l.Memory:
@@ -265,7 +266,7 @@ func failure(r sandbox.Result, l sandbox.Limits) (reason string, transient bool)
 	return "", false
 }
 
-// program opens what the compiler has written, or says why it is not a program.
+// program opens the compiler's output, or returns the reason why it is not a program.
 func (c *Compiler) program(box *sandbox.Sandbox, p plan) (f *os.File, failure string, err error) {
 	if f, err = box.OpenFile(outputPath); err != nil {
 		return nil, "", err
@@ -293,7 +294,8 @@ func (c *Compiler) program(box *sandbox.Sandbox, p plan) (f *os.File, failure st
 	return withEntry(f, c.cache.folder, p.sources())
 }
 
-// notProgram says why the kernel would not execute what the compiler wrote, such as a library; "" if it would.
+// notProgram returns the reason why the kernel would not execute the compiler's output, such as a library, or "" if it
+// would.
 func notProgram(f io.ReaderAt) (string, error) {
 	head := make([]byte, len("!<arch>"))
 	n, err := f.ReadAt(head, 0)
@@ -307,7 +309,7 @@ func notProgram(f io.ReaderAt) (string, error) {
 		head), nil
 }
 
-// messages are the first bytes that the compiler wrote to stdout and stderr.
+// messages returns the first bytes that the compiler wrote to stdout and stderr.
 func messages(box *sandbox.Sandbox) (string, error) {
 	var all strings.Builder
 	for _, o := range []*sandbox.Output{box.Stdout(), box.Stderr()} {
@@ -322,7 +324,7 @@ func messages(box *sandbox.Sandbox) (string, error) {
 	return strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(all.String(), "\uFFFD"), "\x00", "\uFFFD")), nil
 }
 
-// version asks a compiler for its version, once for each installation of it.
+// version queries the version of a compiler, once for each installation of it.
 func (c *Compiler) version(ctx context.Context, l Language) (string, error) {
 	identity := l.identity()
 	c.mu.Lock()
@@ -361,7 +363,7 @@ func readVersion(ctx context.Context, box *sandbox.Sandbox, l Language) (string,
 	return first, nil
 }
 
-// identity changes when the compiler is replaced.
+// identity returns a string that changes when the compiler is replaced.
 func (l Language) identity() string {
 	path, _ := l.lookup(l.Version[0])
 	info, err := os.Stat(path)
@@ -371,7 +373,7 @@ func (l Language) identity() string {
 	return fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())
 }
 
-// List says which languages are there, in the order of their IDs.
+// List returns the status of all languages, in the order of their IDs.
 func (c *Compiler) List(ctx context.Context) ([]api.LanguageStatus, error) {
 	list := []api.LanguageStatus{}
 	for _, id := range slices.Sorted(maps.Keys(c.options.Catalogue)) {

@@ -29,8 +29,7 @@ func TestMain(m *testing.M) {
 
 const smallLimits = `limits = { cpu_time = "3s", wall_time = "12s", memory = "512MiB", output = "16MiB" }` + "\n"
 
-// open makes a compiler with an engine around it. Its languages are those that judged has built in, and small, which is
-// C++ with low limits.
+// open returns a compiler with an engine. Its languages are the built-in ones and small, which is C++ with low limits.
 func open(t testing.TB, folder string, cache units.Bytes) *languages.Compiler {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
@@ -72,7 +71,7 @@ version = ["g++", "--version"]
 	return compiler
 }
 
-// source is a source with a content; name may be empty.
+// source returns a source with the given text; name may be empty.
 func source(t testing.TB, language, name, text string) languages.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "source")
@@ -98,7 +97,7 @@ const (
 	plenty = 256 * mebi
 )
 
-// TestResults compiles a source in each language that the machine has.
+// TestResults compiles a source in each language that is installed.
 func TestResults(t *testing.T) {
 	testkit.Need(t, testkit.Python, testkit.Java, testkit.Node, testkit.Mono)
 	c := open(t, t.TempDir(), plenty)
@@ -146,7 +145,7 @@ func TestBombs(t *testing.T) {
 	c := open(t, t.TempDir(), plenty)
 	for _, tt := range []struct {
 		name, text, want string
-		output           string // in the messages
+		output           string // substring of the messages
 	}{
 		{"endless template", "template<int N> struct A { A<N+1> a; A<N+2> b; };\n" +
 			"template<int N> int f() { return f<N*2+1>() + f<N*2+2>(); }\n#pragma GCC diagnostic ignored \"-Wall\"\n" +
@@ -187,7 +186,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestCache compiles the same sources once, also after a restart, and removes what was not used for long.
+// TestCache checks that the same sources are compiled only once, also after a restart, and that entries that have been
+// unused for long are removed.
 func TestCache(t *testing.T) {
 	folder := t.TempDir()
 	s, broken := source(t, "c", "", goodC), source(t, "c", "", "int main(void) { return x; }")
@@ -237,7 +237,7 @@ func TestCache(t *testing.T) {
 	})
 }
 
-// TestMissing refuses languages that are not there, by name.
+// TestMissing checks the errors for unavailable languages.
 func TestMissing(t *testing.T) {
 	c := open(t, t.TempDir(), plenty)
 	_, err := c.Compile(t.Context(), source(t, "cobol", "", ""))

@@ -14,7 +14,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// Bounds of a JAR file that judged reads. A compiler writes one file for each class.
+// Limits of a JAR file that judged reads. A compiler writes one file for each class.
 const (
 	maxJarFiles                = 50_000
 	maxClass       units.Bytes = 16 << 20
@@ -23,15 +23,16 @@ const (
 
 const manifestName = "META-INF/MANIFEST.MF"
 
-// kotlinRuntime begins the names of classes that the Kotlin compiler adds.
+// kotlinRuntime is the prefix of the names of classes that the Kotlin compiler adds.
 const kotlinRuntime = "kotlin/"
 
-// noEntry is why a JAR file is no program.
+// noEntry is the reason why a JAR file is not a program.
 const noEntry = "no class has a method public static void main(String[])"
 
-// withEntry copies a JAR file to a new file in a folder, which has no name, with a manifest that names the class to
-// start. That is one with a main, of those with the best one: the class that is called like the first source, else the
-// first one in the sources. sources are their names, the first source first. failure says why a JAR file has no such class.
+// withEntry copies a JAR file to a new, unnamed file in a folder, with a manifest that names the class to start. That
+// is a class with a main method. Of several it is the one with the best kind of main, then the one with the name of the
+// first source, then the first one in the sources. sources are their names, the first source first. failure is the
+// reason if the JAR file has no such class.
 func withEntry(jar *os.File, folder string, sources []string) (program *os.File, failure string, err error) {
 	info, err := jar.Stat()
 	if err != nil {
@@ -59,7 +60,7 @@ func withEntry(jar *os.File, folder string, sources []string) (program *os.File,
 	return out, "", nil
 }
 
-// findEntry returns the name of the class to start, or why it has no such class.
+// findEntry returns the name of the class to start, or the reason if there is no such class.
 func findEntry(archive *zip.Reader, sources []string) (name, failure string) {
 	if len(archive.File) > maxJarFiles {
 		return "", fmt.Sprintf("the compiler wrote %d files; %d are read", len(archive.File), maxJarFiles)
@@ -87,7 +88,7 @@ func findEntry(archive *zip.Reader, sources []string) (name, failure string) {
 		return "", noEntry
 	}
 	entry := strings.TrimSuffix(sources[0], path.Ext(sources[0]))
-	// A source that javac wanted under another name is the first one, which had no name.
+	// A source that javac required under another name is the first one, which had no name.
 	place := func(c class) int { return max(slices.Index(sources, c.source), 0) }
 	best := slices.MinFunc(all, func(a, b class) int {
 		return cmp.Or(cmp.Compare(b.main, a.main),
@@ -98,7 +99,7 @@ func findEntry(archive *zip.Reader, sources []string) (name, failure string) {
 	return strings.ReplaceAll(best.name, "/", "."), ""
 }
 
-// isCalled is 1 for the class of that name in any package, else 0.
+// isCalled returns 1 for a class with that name in any package, otherwise 0.
 func isCalled(c class, name string) int {
 	if path.Base(c.name) == name {
 		return 1
@@ -118,7 +119,7 @@ func readEntry(f *zip.File, most units.Bytes) ([]byte, error) {
 	return data, errors.Join(err, r.Close())
 }
 
-// copyJar writes a JAR file with another manifest, which comes first, and without folders, which nobody needs.
+// copyJar writes a JAR file with another manifest, which comes first, and without folders, which are not needed.
 func copyJar(to io.Writer, from *zip.Reader, entry string) error {
 	out := zip.NewWriter(to)
 	w, err := out.Create(manifestName)
@@ -133,7 +134,7 @@ func copyJar(to io.Writer, from *zip.Reader, entry string) error {
 	return errors.Join(err, out.Close())
 }
 
-// manifestLine folds a line of a manifest: it has at most 72 bytes with its end.
+// manifestLine folds a line of a manifest: it has at most 72 bytes including its end.
 func manifestLine(line string) string {
 	const most = 70
 	var b strings.Builder

@@ -16,13 +16,13 @@ type classSpec struct {
 	flags, major, line               uint16
 }
 
-// data writes the class file.
+// data returns the class file.
 func (s classSpec) data() []byte {
 	var b bytes.Buffer
 	put := func(values ...any) {
 		for _, v := range values {
 			if text, ok := v.(string); ok {
-				_ = binary.Write(&b, binary.BigEndian, uint16(len(text))) // to memory
+				_ = binary.Write(&b, binary.BigEndian, uint16(len(text))) // written to memory
 				b.WriteString(text)
 				continue
 			}
@@ -139,7 +139,7 @@ func TestFindEntry(t *testing.T) {
 	}
 }
 
-// writeJar writes a JAR file as the JDK does, with folders and a manifest without a class.
+// writeJar writes a JAR file like the JDK, with folders and a manifest without a class.
 func writeJar(t *testing.T, classes []classSpec) *os.File {
 	t.Helper()
 	f, err := os.CreateTemp(t.TempDir(), "")

@@ -12,7 +12,7 @@ import (
 
 const javaMain = "public static void main(String[] arguments) {}"
 
-// TestJavaEntry compiles sources whose class to start is not public, not called like the file, or elsewhere.
+// TestJavaEntry compiles sources whose start class is not public, not named like the file, or elsewhere.
 func TestJavaEntry(t *testing.T) {
 	testkit.Need(t, testkit.Java)
 	c := open(t, t.TempDir(), plenty)
@@ -60,7 +60,7 @@ func TestJavaEntry(t *testing.T) {
 	}
 }
 
-// mainClass reads the manifest of a compiled program.
+// mainClass returns the start class in the manifest of a compiled program.
 func mainClass(t *testing.T, r languages.Result) string {
 	t.Helper()
 	jar, err := zip.OpenReader(r.Files[0].Path)

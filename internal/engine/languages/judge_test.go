@@ -19,7 +19,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// openEngine makes an engine with the languages that judged has built in.
+// openEngine returns an engine with the built-in languages.
 func openEngine(t *testing.T) *engine.Engine {
 	t.Helper()
 	catalogue, err := languages.Load("")
@@ -41,8 +41,9 @@ func openEngine(t *testing.T) *engine.Engine {
 	return eng
 }
 
-// TestRuntimes: with the default limits a deep recursion works and an endless one is the program's error in languages
-// that bound their stack themselves; what is no program is an error of its sources; and a compiler says nothing else.
+// TestRuntimes checks that with the default limits a deep recursion works, and that an endless one is the program's
+// error in languages that limit their stack themselves. It checks that a result that is not a program is an error in
+// its sources, and that a compiler prints nothing else.
 func TestRuntimes(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openEngine(t)
@@ -86,7 +87,7 @@ public static void main(String[] a) { System.out.println(f(`
 	}
 }
 
-// TestJudgeSources judges sources, twice the same.
+// TestJudgeSources judges sources, the same ones twice.
 func TestJudgeSources(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openEngine(t)
@@ -139,7 +140,7 @@ func task(t *testing.T, text string) judge.Task {
 			Output: 1 << 20, Stack: 8 << 20, Processes: 4}}
 }
 
-// TestCompileOnly lists the languages while another judged has the slots, as a daemon does.
+// TestCompileOnly lists the languages while another judged uses the slots, like a daemon.
 func TestCompileOnly(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	catalogue, err := languages.Load("")

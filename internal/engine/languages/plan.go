@@ -14,14 +14,14 @@ import (
 	"judged/internal/sandbox"
 )
 
-// plan is one compilation: the sources by their final names, and the command.
+// plan is one compilation: the sources with their final names, and the command.
 type plan struct {
 	language Language
 	files    []sandbox.File
 	command  []string
 }
 
-// maxFound is how much of a source entry_find looks at, in bytes.
+// maxFound is how much of a source entry_find searches, in bytes.
 const maxFound = 1 << 20
 
 // plan names the first source and fills in the command.
@@ -50,7 +50,7 @@ func (l Language) plan(files []sandbox.File) (plan, error) {
 	return p, nil
 }
 
-// sources are the names of what is compiled, the first source first.
+// sources returns the names of the compiled sources, the first source first.
 func (p plan) sources() (names []string) {
 	for i, f := range p.files {
 		if i == 0 || p.language.isSource(f.Name) {
@@ -60,7 +60,8 @@ func (p plan) sources() (names []string) {
 	return names
 }
 
-// argument is the name of a file for a compiler, which takes a name that begins like an option for one.
+// argument returns the name of a file as an argument for a compiler, which would treat a name that starts like an
+// option as one.
 func argument(name string) string {
 	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "@") {
 		return "./" + name
@@ -68,14 +69,14 @@ func argument(name string) string {
 	return name
 }
 
-// nameError says that the language gives the first source the name of another file.
+// nameError means that the language gives the first source the name of another file.
 type nameError struct{ name string }
 
 func (e *nameError) Error() string {
 	return fmt.Sprintf("two sources are called %q; give the one without the entry point another name", e.name)
 }
 
-// entryOf is the name for the first source, without its extension.
+// entryOf returns the name of the first source, without its extension.
 func (l Language) entryOf(path string) (string, error) {
 	if l.find == nil {
 		return l.Entry, nil
@@ -103,7 +104,7 @@ func (l Language) withEnvironment(args []string) []string {
 	return slices.Concat([]string{"env"}, l.Environment, args)
 }
 
-// key is equal for equal sources that the same compiler compiles by the same command.
+// key returns the cache key. It is equal for equal sources that the same compiler compiles with the same command.
 func (p plan) key(version string) (string, error) {
 	type content struct{ Name, Digest string }
 	whole := struct {
