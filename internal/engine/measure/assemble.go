@@ -10,8 +10,8 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// assemble makes the report of a test from its runs. A verdict about CPU time is that of the rule; any other is that of
-// the first run that has it.
+// assemble returns the report of a test from its runs. The rule decides verdicts about CPU time; any other verdict is
+// that of the first run that has it.
 func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) api.TestReport {
 	kept := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return !o.run.Kept })
 	chosen := deciding(kept, d)
@@ -23,7 +23,7 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) api.T
 	for _, o := range all {
 		r.Runs = append(r.Runs, o.run)
 	}
-	if chosen.check != nil && chosen.check.Verdict == chosen.verdict { // no points for a right answer that is too late
+	if chosen.check != nil && chosen.check.Verdict == chosen.verdict { // no points for an answer that is too late
 		r.Score, r.Ratio = chosen.check.Score, chosen.check.Ratio
 	}
 	if c := chosen.check; chosen.verdict == api.InternalError && c != nil {
@@ -48,7 +48,7 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) api.T
 	return r
 }
 
-// undecided is the report of a test without a verdict.
+// undecided returns the report of a test without a verdict.
 func undecided(q Request, all []outcome, why error) api.TestReport {
 	r := api.TestReport{Name: q.Name, Agree: agree(all)}
 	r.Fail(api.FaultOf(why), why.Error())
@@ -58,9 +58,9 @@ func undecided(q Request, all []outcome, why error) api.TestReport {
 	return r
 }
 
-// deciding returns the run whose verdict, output and exit status are those of the test. When the rule says that the
-// test is over the limit it is the first that was; otherwise the first that failed for another reason than CPU time,
-// else the first within the limit.
+// deciding returns the run whose verdict, output and exit status are those of the test. If the rule decides that the
+// test is over the limit, it is the first run that was over it; otherwise the first that failed for another reason than
+// CPU time, or else the first within the limit.
 func deciding(kept []outcome, d stats.Decision) outcome {
 	if d.Done && d.Over {
 		for _, o := range kept {
@@ -82,7 +82,7 @@ func deciding(kept []outcome, d stats.Decision) outcome {
 	return kept[0]
 }
 
-// agree reports whether the runs of a test agree on everything but time.
+// agree reports whether the runs of a test agree on everything except time.
 func agree(all []outcome) bool {
 	var first *outcome
 	for i := range all {
@@ -105,7 +105,7 @@ func agree(all []outcome) bool {
 	return true
 }
 
-// finished reports whether judged did not stop the run, so that its output is all that the program writes.
+// finished reports whether the run ended without being stopped by judged, so that its output is complete.
 func (o outcome) finished() bool { return o.result.Stop == sandbox.StopNone }
 
 func timing(kept []outcome, d stats.Decision, rule stats.Rule) *api.Timing {
@@ -119,7 +119,7 @@ func timing(kept []outcome, d stats.Decision, rule stats.Rule) *api.Timing {
 		Limit: rule.Limit, Policy: rule.Policy, DecidedBy: d.DecidedBy, Confidence: d.Confidence,
 	}
 	if !d.Done {
-		// A finding that ranks above time ended the repeats. The times are reported and decide nothing.
+		// A verdict that ranks above time ended the repeats. The times are reported but decide nothing.
 		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, api.ByVerdict, api.OneRun
 		d.Value = s.Median
 	}
@@ -148,8 +148,8 @@ func cpuTimes(outcomes []outcome) []time.Duration {
 	return times
 }
 
-// fillTimes reports the deciding statistic as CPU time. The other times are of the run whose CPU time is nearest to it,
-// so that user, system and wall time belong together.
+// fillTimes sets the CPU time to the deciding statistic. The other times are those of the run whose CPU time is nearest
+// to it, so that user, system and wall time belong together.
 func fillTimes(r *api.TestReport, kept []outcome, d stats.Decision) {
 	if len(kept) == 0 {
 		return

@@ -14,7 +14,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// ran is one outcome: CPU time in milliseconds, verdict, kept.
+// ran returns an outcome: CPU time in milliseconds, verdict, kept.
 func ran(ms int, v api.Verdict, kept bool, causes ...api.Cause) outcome {
 	cpu := time.Duration(ms) * time.Millisecond
 	peak := units.Bytes(ms) << 10
@@ -99,7 +99,7 @@ func TestAssemble(t *testing.T) {
 	}
 }
 
-// TestAgree: the runs of a test agree when all that finished did the same.
+// TestAgree checks that the runs of a test agree if all finished runs did the same.
 func TestAgree(t *testing.T) {
 	with := func(change func(*outcome)) outcome {
 		o := ran(10, api.Accepted, true)
@@ -137,7 +137,7 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestAssembleWhole compares a whole report: which run each member is taken from.
+// TestAssembleWhole compares a whole report, to check which run each member is taken from.
 func TestAssembleWhole(t *testing.T) {
 	const ms = time.Millisecond
 	rule := stats.Rule{Policy: api.Confirm, Limit: time.Second, Guard: stats.Guard{Ratio: 0.1, Learned: true}, Min: 3,
@@ -169,7 +169,7 @@ func TestAssembleWhole(t *testing.T) {
 	}
 }
 
-// TestTimingWithoutDecision: a finding that ranks above time is reported with the median of the times.
+// TestTimingWithoutDecision checks that a verdict that ranks above time is reported with the median of the times.
 func TestTimingWithoutDecision(t *testing.T) {
 	rule := stats.Rule{Policy: api.Confirm, Limit: time.Second}
 	got := timing([]outcome{ran(100, api.MemoryLimit, true), ran(300, api.MemoryLimit, true)}, stats.Decision{}, rule)
@@ -184,7 +184,7 @@ func TestTimingWithoutDecision(t *testing.T) {
 	}
 }
 
-// TestTimingOfMany: from six runs on there is an interval of the median.
+// TestTimingOfMany checks that there is an interval of the median from six runs on.
 func TestTimingOfMany(t *testing.T) {
 	const ms = time.Millisecond
 	rule := stats.Rule{Policy: api.Confirm, Limit: time.Second, Min: 8, Max: 8}
@@ -217,7 +217,7 @@ func TestAssembleNotExecutable(t *testing.T) {
 	}
 }
 
-// TestAssembleFault: an IE says whose fault it is.
+// TestAssembleFault checks that an IE has its fault.
 func TestAssembleFault(t *testing.T) {
 	lacking, checked := ran(0, api.InternalError, true), ran(5, api.InternalError, true)
 	lacking.result.ExecError, lacking.result.Lacks = syscall.ENOENT, "racket"
@@ -243,7 +243,7 @@ func TestAssembleFault(t *testing.T) {
 	}
 }
 
-// TestNoPointsBeyondTheLimit: the points that a checker gives count only where its verdict does.
+// TestNoPointsBeyondTheLimit checks that the points from a checker count only if its verdict does.
 func TestNoPointsBeyondTheLimit(t *testing.T) {
 	rule := stats.Rule{Policy: api.Single, Limit: time.Second, Guard: stats.DefaultGuard()}
 	for verdict, want := range map[api.Verdict]*float64{api.Partial: new(0.5), api.TimeLimit: nil} {

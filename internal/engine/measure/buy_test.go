@@ -15,16 +15,17 @@ import (
 	"judged/internal/timing/evidence"
 )
 
-// deed is what happens on a host with a slot on CPU 1 and a neighbour on CPU 0 while a program runs that is too slow:
-// parts of its wall time.
+// deed is what happens on a host with a slot on CPU 1 and a neighbour on CPU 0 while a program that is too slow runs,
+// as fractions of its wall time.
 type deed struct {
-	ticks, ran, own float64 // on the neighbour: in user mode by the ticks, altogether, and what of it was judged's work
-	foreign         float64 // of others in user mode on the slot's CPU
-	siblings        float64 // what threads or instances of the program waited for each other
-	waited          float64 // what the program waited for others
+	ticks, ran, own float64 // on the neighbour: user mode by ticks, total, and judged's part of it
+	foreign         float64 // time of others in user mode on the slot's CPU
+	siblings        float64 // time that threads or instances of the program waited for each other
+	waited          float64 // time that the program waited for others
 }
 
-// outcome is a run of the program, with the evidence of the host. Two instances share the time of a manager's program.
+// outcome returns a run of the program with the evidence of the host. Two instances share the time of a manager's
+// program.
 func (d deed) outcome(t *testing.T, slow sandbox.Result, count int, l api.Limits) outcome {
 	t.Helper()
 	root := t.TempDir()
@@ -67,16 +68,16 @@ func (d deed) outcome(t *testing.T, slow sandbox.Result, count int, l api.Limits
 		r = all.joined()
 		r.WallTime = slow.WallTime
 	}
-	// The pressure of the kind some, and the delay of the first thread, contain what siblings wait for each other.
+	// The pressure of kind some, and the delay of the first thread, include the time that siblings wait for each other.
 	r.Pressure.CPU, r.RunDelay = new(part(d.waited)+part(d.siblings)), new(part(d.waited)+part(d.siblings))
 	o := outcome{result: r, wall: slow.WallTime, verdict: verdictOf(r, l)}
 	o.run = w.describe(r, before, reader.SnapshotAfter(before))
 	return o
 }
 
-// TestNoFormBuysARepeat is TestNobodyBuysARepeat for what the forms of problems let a program cause on the host: work of
-// judged's on its behalf, and waiting of its threads and instances for each other. Next to others that are busy too this
-// must not explain more.
+// TestNoFormBuysARepeat is like TestNobodyBuysARepeat for what the forms of problems let a program cause on the host:
+// work of judged on its behalf, and waiting of its threads and instances for each other. Next to other busy programs,
+// this must not explain more.
 func TestNoFormBuysARepeat(t *testing.T) {
 	const p = 0.3
 	l := api.Limits{CPUTimeMS: 1000, WallTimeMS: 3000, Memory: 1, Output: 1}

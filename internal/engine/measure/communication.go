@@ -18,29 +18,29 @@ import (
 	"judged/internal/timing/evidence"
 )
 
-// errOther ends the instances that run when one has failed.
+// errOther stops the remaining instances when one has failed.
 var errOther = errors.New("another instance of the program failed")
 
-// instances are the runs of a program that talk with one manager at the same time, on the CPUs of one slot.
+// instances are the concurrent runs of a program that communicate with one manager, on the CPUs of one slot.
 type instances struct {
 	w      *Worker
 	q      Request
 	talk   *jury.Communication
 	boxes  []*sandbox.Sandbox
-	order  *linux.Order // of their ends
+	order  *linux.Order // order in which they ended
 	cancel context.CancelCauseFunc
 
 	mu      sync.Mutex // guards the rest while they run
 	results []sandbox.Result
 	started []bool
-	first   time.Time // when the first one started; zero if none did
-	last    time.Time // when the last one ended
+	first   time.Time // start of the first one; zero if none started
+	last    time.Time // end of the last one
 	err     error
 
-	failed int // the first that failed by itself, or negative; known after the end of all
+	failed int // first one that failed by itself, or negative; set when all have ended
 }
 
-// runInstances is runOnce for a program that talks with a manager.
+// runInstances is like runOnce for a program that communicates with a manager.
 func (w *Worker) runInstances(ctx context.Context, t test) (_ outcome, err error) {
 	r := &instances{w: w, q: t.Request, results: make([]sandbox.Result, t.Instances),
 		started: make([]bool, t.Instances)}
@@ -97,9 +97,9 @@ func (w *Worker) runInstances(ctx context.Context, t test) (_ outcome, err error
 	return o, nil
 }
 
-// load parks all instances.
+// load loads all instances without starting them.
 func (r *instances) load(t test, before *evidence.Snapshot) error {
-	var glance sync.Mutex // the reader is for one at a time
+	var glance sync.Mutex // the reader is not safe for concurrent use
 	for i, box := range r.boxes {
 		spec, err := r.w.spec(t)
 		if err != nil {
@@ -125,7 +125,8 @@ func (r *instances) load(t test, before *evidence.Snapshot) error {
 	return nil
 }
 
-// run runs each instance from the moment that the manager has opened its pipes. The first that fails ends the others.
+// run runs each instance from the time when the manager has opened its pipes. The first one that fails stops the
+// others.
 func (r *instances) run(ctx context.Context) {
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
@@ -160,9 +161,9 @@ func (r *instances) end(i int, result sandbox.Result, err error) {
 	}
 }
 
-// firstFailed is the instance that failed first, or negative. One that judged stopped is that one: the end of another
-// right after it, which may be reported earlier, can only be its consequence. ended is the order of the others' ends,
-// which lacks those that could not be executed.
+// firstFailed returns the instance that failed first, or a negative number. If judged stopped an instance, it is that
+// one: the end of another right after it, which may be reported earlier, can only be a consequence. ended is the order
+// of the others' ends, without those that could not be executed.
 func firstFailed(results []sandbox.Result, ended []int, l api.Limits) int {
 	first := -1
 	for i := range results {
@@ -181,8 +182,8 @@ func firstFailed(results []sandbox.Result, ended []int, l api.Limits) int {
 	return first
 }
 
-// failedAlone reports whether an instance ended as no manager wants it. A run that ended by itself beyond its CPU time
-// did not: its exact time counts.
+// failedAlone reports whether an instance failed in a way that no manager causes. A run that exited by itself after
+// exceeding its CPU time did not: its exact time counts.
 func failedAlone(r sandbox.Result, l api.Limits) bool {
 	if r.Stop == sandbox.StopCancelled || r.Signal == syscall.SIGPIPE {
 		return false
@@ -191,7 +192,7 @@ func failedAlone(r sandbox.Result, l api.Limits) bool {
 	return v != "" && (v != api.TimeLimit || r.Stop != sandbox.StopNone)
 }
 
-// judge decides a run from the results of its instances and what the manager says.
+// judge decides a run from the results of its instances and the manager's result.
 func (r *instances) judge(ctx context.Context) (outcome, error) {
 	ended, err := r.order.All()
 	if err != nil {
@@ -212,7 +213,7 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 		o.verdict = talkVerdict(o.verdict, said)
 	}
 	if said.Verdict == api.OutputLimit && o.verdict == api.IdlenessLimit {
-		o.verdict = said.Verdict // it waited for a manager that another one keeps reading
+		o.verdict = said.Verdict // it waited for a manager that keeps reading from another one
 	}
 	return o, o.quote(r.q, r.boxes[max(r.failed, 0)])
 }
@@ -278,7 +279,7 @@ func sum[T ~int64](a, b *T) *T {
 	return &both
 }
 
-// reports are the instances' parts of the report.
+// reports returns the instances' parts of the report.
 func (r *instances) reports() []api.InstanceReport {
 	var all []api.InstanceReport
 	for i, one := range r.results {
@@ -292,7 +293,7 @@ func (r *instances) reports() []api.InstanceReport {
 	return all
 }
 
-// takeInstances returns as many sandboxes, each with a network and files that no other of them sees.
+// takeInstances returns count sandboxes, each with its own network and files.
 func (w *Worker) takeInstances(count int) (boxes []*sandbox.Sandbox, err error) {
 	defer func() {
 		if err != nil {
@@ -321,7 +322,7 @@ func (w *Worker) takeInstances(count int) (boxes []*sandbox.Sandbox, err error) 
 	return boxes, nil
 }
 
-// further returns the resources of a further run at the same time, from 1 on.
+// further returns the resources of an additional concurrent run, counted from 1.
 func (w *Worker) further(i int) (sandbox.Resources, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFirstFailed: the instance that decides is not the one that is reported first.
+// TestFirstFailed checks that the deciding instance need not be the one that is reported first.
 func TestFirstFailed(t *testing.T) {
 	limits := api.Limits{CPUTimeMS: 1000, WallTimeMS: 2000, Memory: 1 << 20, Output: 1 << 10}
 	fine := sandbox.Result{}

@@ -5,7 +5,7 @@ import "judged/internal/timing/stats"
 // SetGuard sets the guard band around limits, from the next test on.
 func (w *Worker) SetGuard(g stats.Guard) { w.guard.Store(&g) }
 
-// rule is the decision rule of a test.
+// rule returns the decision rule of a test.
 func (w *Worker) rule(q Request) stats.Rule {
 	g := w.guard.Load()
 	if g == nil {

@@ -10,8 +10,8 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// TestGuard: what a worker was summary is what its tests are decided by, what runs
-// are stopped by, and what the report says.
+// TestGuard checks that the guard of a worker decides its tests, determines when runs are stopped, and is in the
+// report.
 func TestGuard(t *testing.T) {
 	const ms = time.Millisecond
 	type summary struct {

@@ -22,80 +22,81 @@ import (
 type Request struct {
 	Name  string
 	Args  []string
-	Env   []string // NAME=VALUE, as sandbox.Spec has it
+	Env   []string // NAME=VALUE, as in sandbox.Spec
 	Files []sandbox.File
 	Input func(sandbox.Resources) (*sandbox.Input, error) // called before each run, for its slot; nil means empty input
-	// InputFile and OutputFile are the names of files in place of stdin and stdout; "" is stdin or stdout.
+	// InputFile and OutputFile are the names of files that replace stdin and stdout; "" selects stdin or stdout.
 	InputFile, OutputFile string
 	Limits                api.Limits // no member is zero
 	Repeats               api.Repeats
 	Head                  units.Bytes
-	// Place finds a worker for a run that confirms another; nil means this worker.
+	// Place returns a worker for a run that confirms another; nil means this worker.
 	Place func(ctx context.Context, p stats.Placement) (Place, error)
-	// Ready is called once a program is loaded and before it starts; nil is allowed. An error ends the test.
+	// Ready, if not nil, is called after a program is loaded and before it starts. An error ends the test.
 	Ready func() error
-	// Check compares the output of a run that finished; nil accepts it.
+	// Check compares the output of a finished run; nil accepts it.
 	Check func(ctx context.Context, output *os.File) (api.CheckReport, error)
-	// Converse, where not nil, loads an interactor that a run talks with and that judges it. Check then looks at what
-	// the interactor has left, if anything.
+	// Converse, if not nil, loads an interactor that communicates with a run and judges it. Check then checks what the
+	// interactor has written, if anything.
 	Converse func() (*jury.Conversation, error)
-	// Communicate, where not nil, loads a manager that Instances runs of the program talk with at the same time, and that
+	// Communicate, if not nil, loads a manager that communicates with Instances concurrent runs of the program and
 	// judges them.
 	Communicate func() (*jury.Communication, error)
 	Instances   int
-	// Ran is called after each run; nil is allowed.
+	// Ran, if not nil, is called after each run.
 	Ran func()
-	// More says that another test is to follow: the next sandbox is then prepared while this test runs, however short.
+	// More means that another test follows: the next sandbox is then prepared while this test runs, however short it
+	// is.
 	More bool
 }
 
-// Place is a worker that is reserved for one run. Call Release after it.
+// Place is a worker that is reserved for one run. Call Release after the run.
 type Place struct {
 	Worker  *Worker
 	Release func()
-	// Deviation runs reference kernels on the worker, which takes a few milliseconds, and returns how much longer than
-	// usual they took, as a ratio. It is 0 within the guard band, and negative when they were faster.
+	// Deviation runs reference kernels on the worker, which takes a few milliseconds, and returns the ratio by which
+	// they took longer than usual. It is 0 within the guard band, and negative if they were faster.
 	Deviation func(ctx context.Context) float64
 }
 
-// tidyAfter is the length of a last run from which on the next sandbox is prepared while it lasts. After a shorter one
+// tidyAfter is the duration of the last run from which the next sandbox is prepared during a run. After a shorter run,
 // the report comes first.
 const tidyAfter = 2 * time.Millisecond
 
-// outcome is one run and what was found out about it.
+// outcome is one run and its results.
 type outcome struct {
 	run      api.Run
 	verdict  api.Verdict
 	result   sandbox.Result
 	check    *api.CheckReport
-	checking *check        // of its output, until it is waited for
+	checking *check        // check of its output, until awaitCheck
 	talked   bool          // ran with an interactor; its exit status is racy once the interactor has ended
-	wall     time.Duration // that its wall limit bounds
-	delay    time.Duration // how long the program of the jury waited for a CPU until the end of the run
+	wall     time.Duration // wall time to which its limit applies
+	delay    time.Duration // time that the program of the jury waited for a CPU until the end of the run
 	gain     time.Duration // CPU time that it saved because the CPU was faster than planned
-	waited   time.Duration // for busy neighbours, before it started
-	digest   uint64        // of stdout, to compare the runs of a test
+	waited   time.Duration // waiting time for busy neighbours before the start
+	digest   uint64        // hash of stdout, to compare the runs of a test
 	stdout   *string
 	stderr   *string
-	// transcript is of the conversation, where it was asked for.
+	// transcript of the conversation, if requested
 	transcript *api.Transcript
 }
 
-// Test runs the test until its rule has decided. The error is not nil only if judged could not do its work, ctx ended,
-// or noise prevented a decision. In the last case it is a NoiseError, and the report holds what is known.
+// Test runs the test until its rule has decided. It returns an error only if judged fails, ctx ends, or noise prevents
+// a decision. In the last case it is a *NoiseError, and the report has what is known.
 func (w *Worker) Test(ctx context.Context, q Request) (api.TestReport, error) {
 	r := <-w.Start(ctx, q)
 	return r.Report, r.Err
 }
 
-// Result is what Test returns.
+// Result is the result of Test.
 type Result struct {
 	Report api.TestReport
 	Err    error
 }
 
-// Start is Test, except that it returns when the last run is over, and its output may still be being checked. The
-// channel then gets the result; it has it already if nothing was to be checked.
+// Start is like Test, but returns when the last run has ended, while its output may still be being checked. The channel
+// then receives the result; it already has it if nothing has to be checked.
 func (w *Worker) Start(ctx context.Context, q Request) <-chan Result {
 	result := make(chan Result, 1)
 	t := test{Request: q, rule: w.rule(q), seed: maphash.MakeSeed()}
@@ -115,7 +116,7 @@ func (w *Worker) Start(ctx context.Context, q Request) <-chan Result {
 	return result
 }
 
-// runPlaced runs a test once with the placement that the rule asks for. Near the limit, reference kernels run before
+// runPlaced runs a test once with the placement that the rule requests. Near the limit, reference kernels run before
 // and after: a neighbour's use of a shared cache lengthens CPU time and leaves no other trace.
 func (w *Worker) runPlaced(ctx context.Context, t test, n nextRun) (outcome, error) {
 	if t.Place == nil || n.Placement == (stats.Placement{}) {
@@ -238,7 +239,7 @@ func (w *Worker) spec(t test) (spec sandbox.Spec, err error) {
 	return spec, err
 }
 
-// describe makes the run's part of the report.
+// describe returns the run's part of the report.
 func (w *Worker) describe(r sandbox.Result, before, after evidence.Snapshot) api.Run {
 	f := w.facts(r.CPUTime, r.WallTime, r.UserTime, r.SystemTime)
 	f.RunDelay, f.Waited, f.Migrations, f.Throttled = r.RunDelay, r.Waited, r.Migrations, r.Throttled
@@ -256,12 +257,12 @@ func (w *Worker) describe(r sandbox.Result, before, after evidence.Snapshot) api
 	}
 }
 
-// Observation is a run on this worker in the form from which thresholds are learned.
+// Observation returns a run on this worker in the form from which thresholds are learned.
 func (w *Worker) Observation(r api.Run) evidence.Observation {
 	return evidence.Observation{Evidence: r.Evidence, Facts: w.facts(r.CPUTime, r.WallTime, r.UserTime, r.SystemTime)}
 }
 
-// facts are those of every run. User and system time are set only where both are known.
+// facts returns the facts that every run has. User and system time are set only if both are known.
 func (w *Worker) facts(cpu, wall time.Duration, user, system *time.Duration) evidence.Facts {
 	f := evidence.Facts{CPUTime: cpu, WallTime: wall, Width: len(w.slot.CPUs), NohzFull: w.slot.Tickless}
 	if user != nil && system != nil {
@@ -270,7 +271,7 @@ func (w *Worker) facts(cpu, wall time.Duration, user, system *time.Duration) evi
 	return f
 }
 
-// quote copies the heads of stdout and stderr.
+// quote copies the start of stdout and stderr.
 func (o *outcome) quote(q Request, box *sandbox.Sandbox) (err error) {
 	if q.Head == 0 {
 		return nil
@@ -282,7 +283,7 @@ func (o *outcome) quote(q Request, box *sandbox.Sandbox) (err error) {
 	return err
 }
 
-// judgeOutput has the checker compare the output of a run that finished. The verdict stays empty until awaitCheck.
+// judgeOutput makes the checker compare the output of a finished run. The verdict stays empty until awaitCheck.
 func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandbox) error {
 	if !o.ended() || q.Check == nil {
 		if o.verdict == "" {
@@ -298,15 +299,15 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 	return nil
 }
 
-// ended reports whether the run came to its end, if only too late.
+// ended reports whether the program exited by itself, even if too late.
 func (o *outcome) ended() bool {
 	return o.verdict == "" || (o.verdict == api.TimeLimit && o.result.Stop == sandbox.StopNone &&
 		o.result.Code == 0 && o.result.Signal == 0)
 }
 
-// check is a check under way.
+// check is a running check.
 type check struct {
-	ended  chan struct{} // closed when the rest is set
+	ended  chan struct{} // closed after the other fields are set
 	report api.CheckReport
 	err    error
 }
@@ -333,7 +334,7 @@ func isEmpty(f *os.File) bool {
 	return err == nil && info.Size() == 0
 }
 
-// awaitCheck takes what the check of the run has found, if there is one.
+// awaitCheck waits for the check of the run, if any, and applies its result.
 func (o *outcome) awaitCheck() error {
 	c := o.checking
 	if c == nil {
@@ -351,7 +352,7 @@ func (o *outcome) awaitCheck() error {
 	return nil
 }
 
-// digest is a hash of an output. Hashes of different processes do not compare.
+// digest returns a hash of an output. Hashes of different processes are not comparable.
 func digest(o *sandbox.Output, seed maphash.Seed) (uint64, error) {
 	r, err := o.Reader()
 	if err != nil {
@@ -363,7 +364,7 @@ func digest(o *sandbox.Output, seed maphash.Seed) (uint64, error) {
 	return h.Sum64(), err
 }
 
-// head is the start of a stream as valid UTF-8.
+// head returns the start of a stream as valid UTF-8.
 func head(o *sandbox.Output, n units.Bytes) (*string, error) {
 	r, err := o.Reader()
 	if err != nil {

@@ -14,15 +14,16 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// A run waits for busy neighbours to become idle at most as long as the run before it took, and the runs of a test together
-// at most maxIdleWait.
+// A run waits for busy neighbours to become idle for at most as long as the previous run took, and the runs of a test
+// together for at most maxIdleWait.
 const (
 	maxIdleWait = time.Second
 	idleWindow  = 30 * time.Millisecond // three ticks: /proc/stat counts in ticks of 10 ms
 )
 
-// statsRun is the run as the rule sees it. Only a finding about time can be noise, and a program that was stopped at its
-// wall limit shows nothing about its CPU time. It is void if it is within that limit without what noise can have added.
+// statsRun returns the run as the rule uses it. Only a verdict about time can be noise, and a program that was stopped
+// at its wall limit proves nothing about its CPU time. Such a run is void if it is within that limit after subtracting
+// what noise can have added.
 func (o outcome) statsRun(l api.Limits) stats.Run {
 	x := o.run.Explained
 	switch o.verdict {
@@ -35,11 +36,10 @@ func (o outcome) statsRun(l api.Limits) stats.Run {
 	return stats.Run{CPUTime: o.run.CPUTime, Saved: o.gain}
 }
 
-// patience is how long the runs of a test still wait for busy neighbours.
+// patience is how long the remaining runs of a test wait for busy neighbours.
 type patience struct{ left, next time.Duration }
 
-// after decides how long the next run waits. Neighbours that stay busy as long as a run takes do not pass, so that no
-// further run waits.
+// after decides how long the next run waits. If neighbours stay busy for as long as a run takes, no further run waits.
 func (p *patience) after(o outcome) {
 	p.left = max(p.left-o.waited, 0)
 	if p.next > 0 && o.waited >= p.next {
@@ -55,20 +55,21 @@ func hasCause(x api.Explained, c api.Cause) bool {
 	return slices.ContainsFunc(x.Causes, func(e api.Explanation) bool { return e.Cause == c })
 }
 
-// NoiseError is a test without a verdict: noise explains why its time was over its limit, in as many runs as are allowed.
+// NoiseError means that a test has no verdict: noise explains why its time was over its limit, in as many runs as are
+// allowed.
 type NoiseError struct {
 	Test      string
-	Verdict   api.Verdict // that the last run would have had
+	Verdict   api.Verdict // verdict that the last run would have had
 	CPUs      string
 	Runs      int
 	Explained api.Explained // of the last run
 	Delay     time.Duration // of the jury's program in the last run
 }
 
-// Fault returns whose fault the IE is.
+// Fault returns the party at fault for the IE.
 func (e *NoiseError) Fault() api.Fault { return api.NoiseFault }
 
-// newNoiseError describes the runs of a test that noise explains.
+// newNoiseError returns the error for runs of a test that noise explains.
 func newNoiseError(q Request, all []outcome) *NoiseError {
 	last := all[len(all)-1]
 	return &NoiseError{Test: q.Name, Verdict: last.verdict, CPUs: last.run.CPUs, Runs: len(all),
@@ -94,7 +95,7 @@ func (e *NoiseError) Error() string {
 		e.Test, e.Verdict, e.Runs, e.CPUs, strings.Join(causes, ", "))
 }
 
-// explained bounds what noise can have added so far to a run that is not finished.
+// explained returns the most that noise can have added so far to an unfinished run.
 func (w *Worker) explained(before *evidence.Snapshot, p sandbox.Progress) sandbox.Allowance {
 	f := evidence.Facts{CPUTime: p.CPUTime, WallTime: p.WallTime, Waited: p.Waited, Width: len(w.slot.CPUs)}
 	if p.UserTime != nil {
@@ -104,7 +105,7 @@ func (w *Worker) explained(before *evidence.Snapshot, p sandbox.Progress) sandbo
 	return sandbox.Allowance{CPUTime: x.CPUTime, WallTime: x.WallTime}
 }
 
-// awaitIdleNeighbours returns when the neighbours are idle, or after the timeout, and how long that took.
+// awaitIdleNeighbours waits until the neighbours are idle, or for the timeout, and returns how long that took.
 func (w *Worker) awaitIdleNeighbours(ctx context.Context, timeout time.Duration) (waited time.Duration) {
 	if timeout == 0 {
 		return 0

@@ -14,14 +14,14 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// by makes a cause explain a part of an outcome, in milliseconds.
+// by adds an explanation by a cause to an outcome, in milliseconds.
 func by(o outcome, c api.Cause, ms int) outcome {
 	d := time.Duration(ms) * time.Millisecond
 	o.run.Explained.Add(c, d, d)
 	return o
 }
 
-// stoppedAtWall is a run at the end of its wall time, explained by noise or not.
+// stoppedAtWall returns a run that was stopped at its wall time, explained by noise or not.
 func stoppedAtWall(v api.Verdict, explained bool) outcome {
 	o := ran(30, v, false)
 	o.result, o.wall = sandbox.Result{Stop: sandbox.StopWall}, 3010*time.Millisecond
@@ -36,7 +36,7 @@ func gained(o outcome, ms int) outcome {
 	return o
 }
 
-// differing are runs over a limit of 1 s that a cause explains, and that differ as if it had lengthened them.
+// differing returns runs over a limit of 1 s that a cause explains, and that differ as if it had lengthened them.
 func differing(c api.Cause) []outcome {
 	var runs []outcome
 	for _, ms := range []int{1060, 1090, 1030, 1085, 1055} {
@@ -45,7 +45,7 @@ func differing(c api.Cause) []outcome {
 	return runs
 }
 
-// agreeing are runs over a limit of 1 s that a cause explains, although they do not differ as if it had lengthened them.
+// agreeing returns runs over a limit of 1 s that a cause explains, but that do not differ as if it had lengthened them.
 func agreeing(c api.Cause) []outcome {
 	var runs []outcome
 	for _, ms := range []int{1050, 1053, 1051} {
@@ -54,8 +54,7 @@ func agreeing(c api.Cause) []outcome {
 	return runs
 }
 
-// TestRepeat holds the loop of a test against runs that it is given one after the
-// other; the last one stands for all that follow.
+// TestRepeat runs the loop of a test with given runs; the last one is repeated.
 func TestRepeat(t *testing.T) {
 	quiet, both := stats.Placement{Quiet: true}, stats.Placement{Quiet: true, OtherCore: true}
 	within, over, far := ran(900, api.Accepted, false), ran(1050, api.TimeLimit, false), ran(1300, api.TimeLimit, false)
@@ -185,14 +184,14 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// TestIdleWaits: a run waits for the neighbours after one that they may have lengthened, as long as that one took, until a
-// wait was in vain.
+// TestIdleWaits checks that a run waits for the neighbours after one that they may have lengthened, for as long as that
+// one took, until a wait was in vain.
 func TestIdleWaits(t *testing.T) {
 	const ms = time.Millisecond
 	q := Request{Limits: api.Limits{CPUTimeMS: 1000}, Repeats: api.Repeats{Policy: api.Confirm}}
 	for _, tt := range []struct {
 		name         string
-		wall, waited time.Duration // of each run, and before it
+		wall, waited time.Duration // wall time of each run, and waiting time before it
 		want         []time.Duration
 	}{
 		{"a wait in vain is the last one", 300 * ms, 300 * ms, []time.Duration{0, 300 * ms, 0, 0, 0}},
@@ -219,7 +218,7 @@ func TestIdleWaits(t *testing.T) {
 	}
 }
 
-// TestNearLimit: reference kernels run with a run once one that counts was near the limit.
+// TestNearLimit checks that reference kernels run with a run once a counted run was near the limit.
 func TestNearLimit(t *testing.T) {
 	q := Request{Limits: api.Limits{CPUTimeMS: 1000}, Repeats: api.Repeats{Min: 4, Max: 5}}
 	runs := []outcome{by(ran(1001, api.TimeLimit, false), api.CauseSteal, 1), ran(1100, api.TimeLimit, false),
@@ -237,7 +236,7 @@ func TestNearLimit(t *testing.T) {
 	}
 }
 
-// TestNoIdleWaitForWallTime: waiting for idle neighbours helps runs over the limit on CPU time only.
+// TestNoIdleWaitForWallTime checks that only runs over the limit of CPU time wait for idle neighbours.
 func TestNoIdleWaitForWallTime(t *testing.T) {
 	q := Request{Limits: api.Limits{CPUTimeMS: 1000, WallTimeMS: 3000}}
 	n := 0
@@ -283,10 +282,9 @@ func TestNoiseErrorNamesTheCause(t *testing.T) {
 	}
 }
 
-// TestNobodyBuysARepeat computes how probable it is that a program is accepted that is
-// fast with probability p and marks its slow runs: with every cause that a program can
-// produce by itself it must be what it is without. Every sequence of fast and slow runs
-// is weighed, so nothing is left to chance.
+// TestNobodyBuysARepeat computes the probability that a program is accepted that is fast with probability p and marks
+// its slow runs. With any cause that a program can produce by itself, the probability must be the same as without.
+// Every sequence of fast and slow runs is weighed, so the result is exact.
 func TestNobodyBuysARepeat(t *testing.T) {
 	const p = 0.3
 	for _, policy := range []api.Policy{api.Confirm, api.Single, api.Minimum} {
@@ -296,7 +294,7 @@ func TestNobodyBuysARepeat(t *testing.T) {
 				t.Errorf("single accepts with probability %.3f, want %.3f", plain, p)
 			}
 			for _, more := range []int{0,
-				90} { // slow runs that agree, and such that differ as if noise had lengthened them
+				90} { // slow runs that agree, and runs that differ as if noise had lengthened them
 				of := func(causes ...api.Cause) float64 {
 					return accepted(t, policy, p, ran(slow, api.TimeLimit, false, causes...),
 						ran(slow+more, api.TimeLimit, false, causes...))
@@ -322,8 +320,8 @@ func TestNobodyBuysARepeat(t *testing.T) {
 	}
 }
 
-// accepted is the probability that a program is accepted of which a run is fast with
-// probability p, and one of the slow ones in turn else.
+// accepted returns the probability that a program is accepted whose runs are fast with probability p, and otherwise one
+// of the slow runs in turn.
 func accepted(t *testing.T, policy api.Policy, p float64, slow ...outcome) float64 {
 	q := Request{Name: "1", Args: []string{"./p"}, Limits: api.Limits{CPUTimeMS: 1000, WallTimeMS: 3000},
 		Repeats: api.Repeats{Policy: policy}}

@@ -12,15 +12,15 @@ import (
 // test is a Request that is being run.
 type test struct {
 	Request
-	rule stats.Rule // the same for all runs, even if a new guard band is learned in between
+	rule stats.Rule // the same for all runs, even if a new guard band is learned meanwhile
 	seed maphash.Seed
 }
 
-// nextRun says how the next run is to be made.
+// nextRun describes how the next run is made.
 type nextRun struct {
 	stats.Placement
 	nearLimit bool          // run reference kernels before and after
-	idleWait  time.Duration // how long to wait for the neighbours to be idle
+	idleWait  time.Duration // maximum time to wait for idle neighbours
 }
 
 // runs are the runs of a test that the rule has decided.
@@ -28,13 +28,13 @@ type runs struct {
 	test     test
 	all      []outcome
 	decision stats.Decision
-	err      error // why there is no decision: noise
+	err      error // reason why there is no decision: noise
 }
 
-// isChecked reports whether no output is being checked any more.
+// isChecked reports whether all checks have ended.
 func (r runs) isChecked() bool { return len(r.all) == 0 || r.all[len(r.all)-1].checking == nil }
 
-// report waits for the last check.
+// report waits for the last check and returns the report.
 func (r runs) report() (api.TestReport, error) {
 	if err := awaitCheck(r.all); err != nil {
 		return api.TestReport{}, err
@@ -48,7 +48,7 @@ func (r runs) report() (api.TestReport, error) {
 	return report, nil
 }
 
-// closeNext closes what the checks of the other runs have left for a next pass.
+// closeNext closes the files that the checks of other runs have prepared for a next pass.
 func (r runs) closeNext(except *api.CheckReport) {
 	for _, o := range r.all {
 		if o.check != nil && o.check != except && o.check.Next != nil {
@@ -57,7 +57,7 @@ func (r runs) closeNext(except *api.CheckReport) {
 	}
 }
 
-// awaitCheck waits for the check of the latest run; those before it have been waited for.
+// awaitCheck waits for the check of the latest run; earlier ones have already ended.
 func awaitCheck(all []outcome) error {
 	if len(all) == 0 {
 		return nil
@@ -65,8 +65,8 @@ func awaitCheck(all []outcome) error {
 	return all[len(all)-1].awaitCheck()
 }
 
-// makeRuns makes runs until the rule has decided. A check ends before the next run begins: what confirms a run near the
-// limit must not have it as a neighbour.
+// makeRuns makes runs until the rule has decided. A check ends before the next run starts, because a run that confirms
+// one near the limit must not have the check as a neighbour.
 func (t test) makeRuns(run func(nextRun) (outcome, error)) (runs, error) {
 	var (
 		all      []outcome
@@ -102,7 +102,7 @@ func (t test) makeRuns(run func(nextRun) (outcome, error)) (runs, error) {
 	}
 }
 
-// anyNearLimit reports whether a run that counts was so near to the limit that it proves nothing by itself.
+// anyNearLimit reports whether a counted run was so near the limit that it proves nothing by itself.
 func (t test) anyNearLimit(all []outcome) bool {
 	return slices.ContainsFunc(all, func(o outcome) bool { return o.run.Kept && t.rule.InGuardBand(o.run.CPUTime) })
 }
@@ -116,8 +116,8 @@ func countKept(all []outcome) (n int) {
 	return n
 }
 
-// settled reports whether more runs cannot change the verdict although the rule on times asks for some: a finding that
-// ranks above the time limit. At least one run must count, because the report describes those.
+// settled reports whether more runs cannot change the verdict although the rule on times asks for some: because of a
+// verdict that ranks above the time limit. At least one run must count, because the report describes the counted runs.
 func settled(o outcome, rule stats.Rule, kept int) bool {
 	above := o.verdict == api.SecurityViolation || o.verdict == api.MemoryLimit || o.check != nil &&
 		o.check.FirstExit == api.ExitInteractor && o.verdict.Failed()

@@ -10,8 +10,8 @@ import (
 	"judged/internal/sandbox"
 )
 
-// joinConversation has a run talk with an interactor. While the interactor waits for a CPU the program waits for the
-// interactor, at most, so that explains wall time.
+// joinConversation connects a run with an interactor. While the interactor waits for a CPU, the program waits for the
+// interactor, at most, so that time explains wall time.
 func joinConversation(spec *sandbox.Spec, talk *jury.Conversation) {
 	spec.Stdin, spec.Stdout = talk.Stdin(), talk.Stdout()
 	explained, wall := spec.Explained, spec.Limits.WallTime
@@ -23,7 +23,8 @@ func joinConversation(spec *sandbox.Spec, talk *jury.Conversation) {
 	}
 }
 
-// judgeTalk decides a run that talked with an interactor. A checker looks at what an interactor that accepted has left.
+// judgeTalk decides a run that communicated with an interactor. A checker checks the output of an interactor that
+// accepted.
 func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversation) error {
 	said, err := talk.End(ctx, o.result, q.Limits.Output)
 	if err != nil {
@@ -33,7 +34,7 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 		defer said.Output.Close()
 	}
 	if o.result.Signal == syscall.SIGPIPE && o.verdict == api.RuntimeError {
-		o.verdict = "" // it wrote to an interactor that had ended
+		o.verdict = "" // it wrote to an interactor that had exited
 	}
 	switch {
 	case q.Check == nil || said.Verdict != api.Accepted || !o.ended():
@@ -55,10 +56,10 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 	return nil
 }
 
-// talkVerdict is that of a run whose own end has a verdict, or none, and what the interactor said of it. An interactor
-// that rejects first has decided, whatever the program does then; after it accepted, or after the program's end,
-// limits and crashes are the program's own. So are limits that counters show, and that rank above the output limit, where
-// the program wrote too much for the interactor: after the interactor's end, being over a limit can be its consequence.
+// talkVerdict returns the verdict of a run from its own verdict, which may be empty, and the interactor's result. If an
+// interactor rejects first, that decides, whatever the program does then. After it accepted, or after the program's
+// end, limits and crashes count for the program. So do limits that counters show and that rank above the output limit,
+// if the program wrote too much for the interactor: after the interactor's end, exceeding a limit can be a consequence.
 func talkVerdict(own api.Verdict, said jury.Said) api.Verdict {
 	counted := own == api.SecurityViolation || own == api.MemoryLimit || own == api.TimeLimit
 	switch {

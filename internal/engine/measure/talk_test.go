@@ -9,14 +9,14 @@ import (
 	"judged/internal/engine/jury"
 )
 
-// TestTalkVerdict: who ended first decides between a program's own end and what its interactor says.
+// TestTalkVerdict checks that the one that ended first decides between a program's own end and its interactor's result.
 func TestTalkVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		own   api.Verdict
 		said  api.Verdict
-		first bool // the interactor
+		first bool // the interactor ended first
 		want  api.Verdict
-		// exhausted is whether the interactor used more than it may of something.
+		// exhausted means that the interactor exceeded a limit.
 		exhausted bool
 	}{
 		{"", api.Accepted, true, api.Accepted, false},
@@ -34,7 +34,7 @@ func TestTalkVerdict(t *testing.T) {
 		{api.TimeLimit, api.InternalError, false, api.TimeLimit, true},
 		{api.MemoryLimit, api.InternalError, false, api.MemoryLimit, true},
 		{api.SecurityViolation, api.InternalError, false, api.SecurityViolation, true},
-		{api.TimeLimit, api.InternalError, true, api.InternalError, true}, // what it did after the interactor's end
+		{api.TimeLimit, api.InternalError, true, api.InternalError, true}, // it happened after the interactor's end
 		{api.RuntimeError, api.InternalError, false, api.InternalError, true},
 		{api.WallTimeLimit, api.InternalError, false, api.InternalError, true}, // it waited for the interactor
 		{api.IdlenessLimit, api.InternalError, false, api.InternalError, true},

@@ -10,9 +10,9 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// verdictOf decides what the counters of a run say. The order of the cases is the precedence of the verdicts: counters
-// come before the wait status, because an out-of-memory kill and a kill at the time limit both look like SIGKILL. It is
-// empty for a run that finished: then the checker decides.
+// verdictOf returns the verdict that follows from the counters of a run. The order of the cases is the precedence of
+// the verdicts: counters come before the wait status, because an out-of-memory kill and a kill at the time limit both
+// look like SIGKILL. It returns "" for a finished run: then the checker decides.
 func verdictOf(r sandbox.Result, l api.Limits) api.Verdict {
 	switch {
 	case r.Stop == sandbox.StopCancelled:
@@ -39,7 +39,7 @@ func verdictOf(r sandbox.Result, l api.Limits) api.Verdict {
 	return ""
 }
 
-// exitOf is how the first process ended, nil when it was never executed.
+// exitOf returns how the first process ended, or nil if it was never executed.
 func exitOf(r sandbox.Result) *api.Exit {
 	switch {
 	case r.ExecError != 0:
@@ -50,12 +50,12 @@ func exitOf(r sandbox.Result) *api.Exit {
 	return &api.Exit{Code: &r.Code}
 }
 
-// javaProcesses is how many processes and threads a Java virtual machine needs: OpenJDK 17 starts with 12 on a slot of
-// one CPU, and its compilers may start more.
+// javaProcesses is the number of processes and threads that a Java virtual machine needs: OpenJDK 17 starts with 12 on
+// a slot of one CPU, and its compilers may start more.
 const javaProcesses = 16
 
-// whyFailed says what a limit may have to do with the failure of a program, which itself often reports an exit status
-// only; "" if nothing is known.
+// whyFailed explains how a limit may have caused the failure of a program, which itself often reports only an exit
+// status; "" if nothing is known.
 func whyFailed(o outcome, l api.Limits) string {
 	failed := o.verdict == api.RuntimeError || o.verdict == api.IdlenessLimit
 	if n := o.result.Refused; !failed || n == nil || *n == 0 {
@@ -65,7 +65,7 @@ func whyFailed(o outcome, l api.Limits) string {
 		"%d or more in all", l.Processes, javaProcesses)
 }
 
-// whyLacking says for operators what to install.
+// whyLacking returns for operators what to install.
 func whyLacking(r sandbox.Result, name string) string {
 	if r.Lacks == name {
 		return fmt.Sprintf("execute %q: %s; install it in %s of this host, or correct the command of the job", name,

@@ -18,8 +18,8 @@ func limits() api.Limits {
 		Processes: 16}
 }
 
-// A run that was several things at once is what the contract ranks first:
-// counters before the wait status.
+// TestVerdictOf checks that a run with several problems gets the verdict that the contract ranks first: counters before
+// the wait status.
 func TestVerdictOf(t *testing.T) {
 	peak := func(b units.Bytes) *units.Bytes { return &b }
 	tests := []struct {
@@ -79,7 +79,7 @@ func TestExitOf(t *testing.T) {
 	}
 }
 
-// A disturbed first run does not settle a test: the report would have no times.
+// TestSettled checks that a disturbed first run does not settle a test: the report would have no times.
 func TestSettled(t *testing.T) {
 	for _, tt := range []struct {
 		verdict api.Verdict

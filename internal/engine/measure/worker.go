@@ -21,20 +21,20 @@ type Worker struct {
 	slot       sandbox.Resources
 	reader     *evidence.Reader
 	thresholds atomic.Pointer[evidence.Thresholds]
-	guard      atomic.Pointer[stats.Guard] // nil is the default
+	guard      atomic.Pointer[stats.Guard] // nil selects the default
 	log        *slog.Logger
 
-	mu     sync.Mutex // guards the rest, and is held while sandboxes are made and closed
+	mu     sync.Mutex // guards the rest, and is held while sandboxes are created and closed
 	next   *sandbox.Sandbox
 	used   []*sandbox.Sandbox  // without processes
-	more   []sandbox.Resources // of further runs at the same time, see further
+	more   []sandbox.Resources // of additional concurrent runs, see further
 	closed bool
 
 	tidying sync.WaitGroup
 }
 
-// NewWorker prepares the first sandbox in the background. The worker closes the reader. Runs on different workers are
-// in different network namespaces and see different files.
+// NewWorker returns a worker and prepares its first sandbox in the background. The worker closes the reader. Runs on
+// different workers are in different network namespaces and see different files.
 func NewWorker(l *sandbox.Launcher, slot sandbox.Resources, reader *evidence.Reader, th evidence.Thresholds,
 	log *slog.Logger) (*Worker, error) {
 	var err error
@@ -48,23 +48,23 @@ func NewWorker(l *sandbox.Launcher, slot sandbox.Resources, reader *evidence.Rea
 	return w, nil
 }
 
-// SetThresholds sets what evidence is compared with, from the next run on.
+// SetThresholds sets the thresholds for evidence, from the next run on.
 func (w *Worker) SetThresholds(th evidence.Thresholds) { w.thresholds.Store(&th) }
 
-// Resources returns what the worker runs programs on.
+// Resources returns the resources on which the worker runs programs.
 func (w *Worker) Resources() sandbox.Resources { return w.slot }
 
 // CPUs returns the CPUs of the slot.
 func (w *Worker) CPUs() cpuset.Set { return w.slot.CPUs }
 
-// RunOnce runs a reference kernel once, whatever disturbs it.
+// RunOnce runs a reference kernel once, regardless of disturbances.
 func (w *Worker) RunOnce(ctx context.Context, p canary.Program) (api.TestReport, error) {
 	return w.Test(ctx, Request{Name: p.Name, Args: p.Args, Files: []sandbox.File{p.File}, Limits: p.Limits,
 		Head:    p.Head,
 		Repeats: api.Repeats{Min: 1, Max: 1, Policy: api.Single}})
 }
 
-// Tidy closes used sandboxes and prepares the next one, in the background. That takes a millisecond of a housekeeping
+// Tidy closes used sandboxes and prepares the next one, in the background. That takes a millisecond on a housekeeping
 // CPU, so call it when no job waits for one: during a run, and after a report is stored.
 func (w *Worker) Tidy() {
 	w.tidying.Go(func() {
@@ -80,7 +80,7 @@ func (w *Worker) Tidy() {
 		}
 		next, err := w.launcher.Prepare(w.slot)
 		if err != nil {
-			// The next run tries again and returns the error.
+			// The next run retries and returns the error.
 			w.log.Warn("cannot prepare a sandbox in advance; the next run tries again", "cpus", w.slot.CPUs.String(),
 				"error", err)
 			return
@@ -89,7 +89,7 @@ func (w *Worker) Tidy() {
 	})
 }
 
-// closeUsed must be called with the lock held.
+// closeUsed closes the used sandboxes. The caller must hold mu.
 func (w *Worker) closeUsed() {
 	for _, box := range w.used {
 		if err := box.Close(); err != nil {
@@ -99,7 +99,7 @@ func (w *Worker) closeUsed() {
 	w.used = nil
 }
 
-// take returns a sandbox that is ready, and makes one if none is.
+// take returns a prepared sandbox, or creates one.
 func (w *Worker) take() (*sandbox.Sandbox, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,14 +111,14 @@ func (w *Worker) take() (*sandbox.Sandbox, error) {
 	return w.launcher.Prepare(w.slot)
 }
 
-// discard takes a used sandbox, to be closed later.
+// discard accepts a used sandbox, which is closed later.
 func (w *Worker) discard(box *sandbox.Sandbox) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.used = append(w.used, box)
 }
 
-// Settle removes what past runs left and returns when it is gone.
+// Settle removes the remains of past runs, and returns when they are gone.
 func (w *Worker) Settle() {
 	w.tidying.Wait()
 	w.mu.Lock()

@@ -2,8 +2,8 @@ package measure
 
 import "testing"
 
-// TestTidyAfterClose: the timer of a run may fire late. Nothing is prepared on a
-// worker that is closed, whose launcher may be gone.
+// TestTidyAfterClose checks that nothing is prepared on a closed worker when the timer of a run fires late: the
+// launcher may be gone.
 func TestTidyAfterClose(t *testing.T) {
 	s := &Worker{closed: true} // without a launcher
 	s.Tidy()
