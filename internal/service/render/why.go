@@ -12,8 +12,8 @@ import (
 	"judged/internal/base/units"
 )
 
-// Why explains step by step how a report came to its verdict: which test decides, its runs against the limit, what noise
-// explains, what ended the repeats, and where it was judged. See Steps for queued.
+// Why explains step by step how a report came to its verdict: which test decides, its runs against the limit, what
+// noise explains, what ended the repeats, and where it was judged. See Steps for queued.
 func Why(w io.Writer, r api.Report, queued time.Time) error {
 	steps := Steps(r, queued)
 	var b strings.Builder
