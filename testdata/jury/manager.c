@@ -5,6 +5,7 @@
 //	want=I:TEXT            read a line; without that one the score is 0
 //	all                    open the pipes of all instances
 //	end=I drink=I flood=I  read until the end; read one byte at a time until then; write without end
+//	much=I:N               write N bytes; otherwise exit with status 95
 //	close=I                close both pipes
 //	input=TEXT             compare the input of the test; otherwise exit with status 91
 //	score=X err=TEXT       write to stdout; to stderr
@@ -47,6 +48,14 @@ static size_t hear(int i)
 	return n;
 }
 
+static void much(int i, long n)
+{
+	ssize_t got;
+	for (; n > 0; n -= got)
+		if ((got = write(out[i], line, n < (long)sizeof line ? (size_t)n : sizeof line)) <= 0)
+			exit(95);
+}
+
 static int same(int fd, const char *text)
 {
 	ssize_t n = read(fd, line, sizeof line);
@@ -66,7 +75,7 @@ int main(int argc, char **argv)
 			i = value[0] - '0';
 			text = value + 2;
 		}
-		if (strstr(" say hear want end drink flood close ", verb))
+		if (strstr(" say hear want end drink flood much close ", verb))
 			reach(i);
 		if (!strcmp(verb, "say")) {
 			if (dprintf(out[i], "%s\n", text) < 0)
@@ -92,6 +101,8 @@ int main(int argc, char **argv)
 		else if (!strcmp(verb, "flood"))
 			while (write(out[i], line, sizeof line) > 0)
 				;
+		else if (!strcmp(verb, "much"))
+			much(i, atol(text));
 		else if (!strcmp(verb, "close")) {
 			close(in[i]);
 			close(out[i]);

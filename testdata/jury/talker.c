@@ -5,6 +5,7 @@
 //	end                    read until the end of the input
 //	ping=N pong=N          N round trips of one line, from the side that asks and from the one that answers
 //	flood drink            write, read without end
+//	much=N                 write N bytes; otherwise exit with status 95
 //	close=FD               close a descriptor
 //	reopen=FD              replace a stream by what /dev/stdin, /dev/stdout, or /dev/stderr opens
 //	judge=TEXT tout=TEXT   write judgemessage.txt of icpc, the output file of testlib
@@ -52,6 +53,14 @@ static int hear(void)
 	return 0;
 }
 
+static void much(long n)
+{
+	ssize_t got;
+	for (; n > 0; n -= got)
+		if ((got = write(1, line, n < (long)sizeof line ? (size_t)n : sizeof line)) <= 0)
+			exit(95);
+}
+
 static void reopen(int fd)
 {
 	static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
@@ -95,6 +104,8 @@ int main(int argc, char **argv)
 		else if (!strcmp(verb, "flood"))
 			while (write(1, line, sizeof line) > 0)
 				;
+		else if (!strcmp(verb, "much"))
+			much(atol(value));
 		else if (!strcmp(verb, "drink"))
 			while (read(0, line, 1) > 0)
 				;

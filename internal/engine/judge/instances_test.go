@@ -81,8 +81,8 @@ func TestManagerLeavesNothing(t *testing.T) {
 		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: api.Accepted},
 		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: api.Accepted},
 		{program: "hear", manager: "score=1", verdict: api.InternalError}, // it opens nothing
-		{program: "reopen=0|reopen=1|reopen=2|hear|say=a", manager: "all|say=0:x|say=1:x|say=2:x|hear=0|hear=1|score=1",
-			verdict: api.Accepted},
+		{program: "reopen=0|reopen=1|reopen=2|hear|say=a", verdict: api.Accepted,
+			manager: "all|say=0:x|say=1:x|say=2:x|hear=0|hear=1|hear=2|score=1"},
 		{program: "hear", manager: "say=0:x|score=1", verdict: api.Accepted},
 		{program: "kill=11", manager: "all|hear=0|sleep", verdict: api.RuntimeError},
 		{program: "hear", manager: "kill=11", verdict: api.InternalError},

@@ -35,6 +35,8 @@ type conversation struct {
 
 const anyMessage = "*"
 
+const unread = "the program ended, and the interactor kept writing to it"
+
 // TestConversations: who ended first decides.
 func TestConversations(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
@@ -73,7 +75,7 @@ func TestConversations(t *testing.T) {
 		{name: "both wait", program: "hear|hear", interactor: "hear|exit=43", verdict: api.IdlenessLimit,
 			first: program},
 		{name: "both write", program: "deaf|flood", interactor: "deaf|flood|exit=43", verdict: api.IdlenessLimit,
-			first: program},
+			message: unread, first: program},
 
 		{name: "the interactor sleeps", program: "hear", interactor: "sleep|exit=43", verdict: api.InternalError,
 			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if it needs so " +
@@ -97,13 +99,36 @@ func TestConversations(t *testing.T) {
 		{name: "the program closes its output and keeps running", program: "close=1|end", interactor: "end|exit=43",
 			verdict: api.WrongAnswer, first: interactor},
 		{name: "the program closes its input", program: "close=0|say=1|end|sleep",
-			interactor: "hear|say=1|say=2|exit=43", verdict: api.WrongAnswer,
-			message: "the program does not read what the interactor writes", first: interactor},
+			interactor: "hear|say=1|say=2|exit=43", verdict: api.WrongAnswer, first: interactor},
 		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: api.OutputLimit,
 			message: "the program wrote more than it may to the interactor"},
 
 		{name: "the program floods, and the interactor crashes", program: "deaf|flood", interactor: "hear|kill=11",
 			verdict: api.OutputLimit, message: "the program wrote more than it may to the interactor"},
+		{name: "the interactor writes after the end", program: "exit=0",
+			interactor: "end|rest|say=1|much=3000000|judge=gone|exit=43", verdict: api.WrongAnswer, message: "gone",
+			first: program},
+		{name: "the interactor ignores SIGPIPE and writes after the end", program: "exit=0",
+			interactor: "deaf|end|rest|say=1|much=3000000|judge=gone|exit=43", verdict: api.WrongAnswer, message: "gone",
+			first: program},
+		{name: "the interactor writes after a crash", program: "hear|kill=11",
+			interactor: "say=1|end|rest|much=3000000|judge=gone|exit=43", verdict: api.RuntimeError, message: "gone",
+			first: program},
+		{name: "the interactor accepts, and writes after the end", program: "say=7|exit=0",
+			interactor: "hear|end|rest|much=3000000|exit=42", verdict: api.Accepted, first: program},
+		{name: "testlib writes after the end", kind: "testlib", program: "exit=0",
+			interactor: "end|rest|much=3000000|note=wrong answer gone|exit=1", verdict: api.WrongAnswer,
+			message: "wrong answer gone", first: program},
+		{name: "the interactor writes for ever after the end", program: "exit=0", interactor: "end|flood",
+			verdict: api.WrongAnswer, message: unread, first: program},
+		{name: "the interactor writes much after the end, and computes", program: "exit=0",
+			interactor: "end|much=3000000|spin", verdict: api.WrongAnswer, message: unread, first: program},
+		{name: "the interactor writes for ever after a crash", program: "kill=11", interactor: "end|flood",
+			verdict: api.RuntimeError, message: unread, first: program},
+		{name: "the program computes, and then the interactor writes for ever", program: "say=1|spin",
+			interactor: "end|flood", verdict: api.TimeLimit, message: unread, first: program},
+		{name: "the program sleeps, and the interactor writes for ever", program: "sleep", interactor: "flood",
+			verdict: api.IdlenessLimit, message: unread, first: program},
 		{name: "the program computes, and then the interactor does", program: "say=1|spin", interactor: "end|spin",
 			verdict: api.TimeLimit, message: anyMessage},
 		{name: "the program computes, and then the interactor sleeps", program: "say=1|spin", interactor: "end|sleep",
@@ -127,6 +152,50 @@ func TestConversations(t *testing.T) {
 		{name: "testlib rejects", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=1",
 			checker: "exit=3", verdict: api.WrongAnswer},
 	})
+}
+
+// TestRejectedAtOnce: a program that is rejected keeps the slot for no longer than it needs to exit, and runs once.
+func TestRejectedAtOnce(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	talker, manager := api.File{Part: testkit.JuryProgram(t, "talker")}, api.File{Part: testkit.JuryProgram(t, "manager")}
+	checker := api.File{Part: testkit.JuryProgram(t, "checker")}
+	reject := &api.Checker{Kind: "testlib", Program: &checker, Args: []string{"exit=1"}}
+	for _, tt := range []struct {
+		name, kind, interactor string
+		checker                *api.Checker
+		passes                 int
+		verdict                api.Verdict
+	}{
+		{"icpc", "icpc", "exit=43", nil, 0, api.WrongAnswer},
+		{"icpc crashes", "icpc", "kill=11", nil, 0, api.InternalError},
+		{"icpc in one of several passes", "icpc", "exit=43", nil, 2, api.WrongAnswer},
+		{"testlib", "testlib", "exit=1", nil, 0, api.WrongAnswer},
+		{"testlib, and its checker rejects", "testlib", "tout=7|exit=0", reject, 0, api.WrongAnswer},
+		{"testlib leaves nothing for its checker", "testlib", "exit=0", reject, 0, api.InternalError},
+		{"cms", "cms", "all|score=0", nil, 0, api.WrongAnswer},
+	} {
+		for _, then := range []string{"spin", "sleep"} {
+			t.Run(tt.name+", "+then, func(t *testing.T) {
+				j := api.Job{Program: talker, Command: []string{"{program}", "end", then}, Tests: []api.Test{{Name: "1"}},
+					Checker: tt.checker, Passes: tt.passes,
+					Interactor: &api.Interactor{Kind: tt.kind, Program: talker, Args: strings.Split(tt.interactor, "|")},
+					Limits:     api.Limits{CPUTimeMS: 60_000, WallTimeMS: 60_000}}
+				if tt.kind == "cms" {
+					j.Interactor.Program, j.Interactor.Instances = manager, 2
+				}
+				r := judgeTalk(t, eng, j)
+				test := r.Tests[0]
+				if r.Verdict != tt.verdict || test.Checker.FirstExit != api.ExitInteractor || len(test.Runs) != 1 {
+					t.Fatalf("verdict %s of %d runs, want %s: %+v %s", r.Verdict, len(test.Runs), tt.verdict, test.Checker,
+						tell(r))
+				}
+				if *r.WallTime > 20*time.Second {
+					t.Errorf("the program ran for %s after it was rejected", *r.WallTime)
+				}
+			})
+		}
+	}
 }
 
 func checkConversations(t *testing.T, cases []conversation) {
@@ -187,6 +256,12 @@ func TestTranscript(t *testing.T) {
 		{"the program leaves a child behind", "orphan|exit=0", "end|rest|exit=43", api.WrongAnswer, "program", []said{},
 			not},
 		{"SIGPIPE alone", "end|flood", "exit=42", api.Accepted, "interactor", nil, []bool{false, true}},
+		{"the interactor writes after the end", "exit=0", "end|rest|say=1|much=3000000|exit=42", api.Accepted, "program",
+			nil, []bool{false, true}},
+		{"the interactor writes for ever after the end", "exit=0", "end|flood", api.WrongAnswer, "program", nil,
+			[]bool{true}},
+		{"rejected, then it sleeps", "end|sleep", "say=1|exit=43", api.WrongAnswer, "interactor",
+			[]said{{"interactor", "1\n"}}, not},
 		{"says much", "ping=3000|hear", "pong=3000|exit=42", api.Accepted, "interactor", nil, []bool{true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

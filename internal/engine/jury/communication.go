@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"judged/internal/api"
@@ -29,9 +28,12 @@ type Communication struct {
 	fifos        []string // toManager and toInstance of each instance
 	opens        *linux.Opens
 	watching     sync.WaitGroup
+	drain        drain
 	cancel       context.CancelCauseFunc
-	ended        chan struct{}  // closed when the next two are set
+	ended        chan struct{}  // closed when result is set
 	result       sandbox.Result // of the manager
+	decided      chan struct{}  // closed when the next two are set
+	reported     api.CheckReport
 	err          error
 
 	atWall atomic.Int32 // the first instance at its wall limit, or nobody
@@ -46,6 +48,7 @@ type instance struct {
 	stdin, stdout *os.File // ends of the pipes for the program
 	witness       witness
 	opened        chan struct{} // closed when the manager has opened both pipes
+	ended         bool          // the instance was started, and has ended
 }
 
 // The names of the pipes are those of CMS.
@@ -120,8 +123,9 @@ func (c *Communication) openPipes() (err error) {
 func (c *Communication) Stdin(i int) *os.File  { return c.instances[i].stdin }
 func (c *Communication) Stdout(i int) *os.File { return c.instances[i].stdout }
 
-// Start unblocks the manager. All instances must be loaded; only they still hold their pipe ends.
-func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox) error {
+// Start unblocks the manager. All instances must be loaded; only they still hold the ends of pipes to which they write.
+// stop ends them: it is called some time after the manager has rejected them.
+func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox, stop func()) error {
 	ended := make(chan struct{})
 	for i, p := range programs {
 		if err := c.instances[i].witness.watch(p, c.box, c.alive, ended); err != nil {
@@ -130,11 +134,18 @@ func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox) 
 	}
 	c.closeEnds()
 	ctx, c.cancel = context.WithCancelCause(ctx)
-	c.ended = ended
+	c.ended, c.decided = ended, make(chan struct{})
 	go func() {
+		defer close(c.decided)
 		c.result, c.err = c.box.Run(ctx)
 		c.noteOpened() // what it opened right before its end, too
 		close(ended)
+		if c.err != nil || c.result.Stop == sandbox.StopCancelled {
+			return
+		}
+		if c.reported, c.err = c.runner.report(managerName, api.CMS, false, c.box, c.result); c.err == nil {
+			stopIfRejected(c.reported, stop)
+		}
 	}()
 	c.watching.Go(func() {
 		for c.opens.Wait() == nil {
@@ -192,6 +203,15 @@ func (c *Communication) AtLimit(i int, wall bool) {
 	c.instances[i].witness.atLimit(wall && c.atWall.Load() == int32(i))
 }
 
+// Ended is called when an instance has ended that was started. What the manager still writes to it is discarded.
+func (c *Communication) Ended(i int) {
+	in := &c.instances[i]
+	in.ended = true
+	c.drain.running.Go(func() {
+		c.drain.from(in.stdin, c.runner.limits.Output, func() { c.cancel(errUnread) })
+	})
+}
+
 // Delay is how long the manager has waited for a CPU so far, and the instances perhaps for the manager.
 func (c *Communication) Delay() time.Duration { return delayOf(c.box, c.ended, &c.result) }
 
@@ -219,7 +239,7 @@ func (c *Communication) End(ctx context.Context, programs []sandbox.Result, fail
 		patience := time.AfterFunc(c.runner.limits.WallTime, func() { c.cancel(errHung) })
 		defer patience.Stop()
 	}
-	<-c.ended
+	<-c.decided
 	switch {
 	case c.err != nil || c.watchError() != nil:
 		return Said{}, errors.Join(c.err, c.watchError())
@@ -228,6 +248,7 @@ func (c *Communication) End(ctx context.Context, programs []sandbox.Result, fail
 	case failed >= 0 && !said.First && !hung:
 		return said, nil
 	}
+	c.drain.running.Wait()
 	if said.CheckReport, err = c.report(programs, hung, limit); err != nil {
 		return Said{}, err
 	}
@@ -238,24 +259,29 @@ func (c *Communication) End(ctx context.Context, programs []sandbox.Result, fail
 	return said, nil
 }
 
-// managerFirst reports whether the manager ended before the instance that failed, or before all of them.
+// managerFirst reports whether the manager ended before the instance that failed, or before one of those that ran.
 func (c *Communication) managerFirst(programs []sandbox.Result, failed int) (bool, error) {
 	for i := range c.instances {
-		if failed >= 0 && i != failed {
+		in := &c.instances[i]
+		if !in.ended || failed >= 0 && i != failed {
 			continue
 		}
-		if first, err := c.instances[i].witness.juryFirst(programs[i]); err != nil || !first {
-			return false, err
+		if first, err := in.witness.juryFirst(programs[i]); err != nil || first {
+			return first, err
 		}
 	}
-	return true, nil
+	return false, nil
 }
 
 // report is what the manager says. As with interactors, two ends of it are the program's doing.
 func (c *Communication) report(programs []sandbox.Result, hung bool, limit units.Bytes) (api.CheckReport, error) {
 	said, err := c.said(hung)
 	tooMuch := slices.ContainsFunc(programs, func(r sandbox.Result) bool { return r.OutputBytes > limit })
-	if flooded(said, c.result, tooMuch) {
+	switch {
+	case err != nil:
+	case c.drain.flooded(said, c.result):
+		said = unread(managerName)
+	case flooded(said, c.result, tooMuch):
 		said = api.CheckReport{Verdict: api.OutputLimit, Message: "the program wrote more than it may to the manager"}
 	}
 	return said, err
@@ -263,30 +289,25 @@ func (c *Communication) report(programs []sandbox.Result, hung bool, limit units
 
 // said returns the manager's result, regardless of how much input it had left to read.
 func (c *Communication) said(hung bool) (api.CheckReport, error) {
-	const what = "manager"
 	e, err := readEnding(c.box, c.result)
 	switch {
 	case err != nil:
 		return api.CheckReport{}, err
-	case c.result.Signal == syscall.SIGPIPE:
-		return api.CheckReport{Verdict: api.WrongAnswer,
-			Message: "the program does not read what the manager writes"}, nil
 	case hung:
-		return failed(what, api.CMS,
+		return failed(managerName, api.CMS,
 			errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long"), e.stderr), nil
 	case c.result.Stop == sandbox.StopCancelled:
-		return late(what, api.CMS, c.result, c.runner.limits.WallTime, e.stderr), nil
+		return late(managerName, api.CMS, c.result, c.runner.limits.WallTime, e.stderr), nil
 	case c.result.Stop == sandbox.StopWall:
-		return failed(what, api.CMS,
+		return failed(managerName, api.CMS,
 			fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall), e.stderr), nil
 	}
-	said, err := c.runner.report(what, api.CMS, false, c.box, c.result)
-	if err == nil && said.Verdict != api.InternalError && !c.hasOpened() {
+	if c.reported.Verdict != api.InternalError && !c.hasOpened() {
 		// No instance was started: a score says nothing about the program.
-		return failed(what, api.CMS,
+		return failed(managerName, api.CMS,
 			errors.New("gave a score and opened the pipes of no instance, so the program was not run"), e.stderr), nil
 	}
-	return said, err
+	return c.reported, nil
 }
 
 // hasOpened reports whether the manager has opened both pipes of an instance, which was then started.
@@ -301,27 +322,23 @@ func (c *Communication) hasOpened() bool {
 	return false
 }
 
+// closeEnds closes all ends but those that are drained.
 func (c *Communication) closeEnds() {
-	files := []**os.File{&c.theirAlive, &c.input}
+	closeFiles(&c.theirAlive, &c.input)
 	for i := range c.instances {
-		files = append(files, &c.instances[i].stdin, &c.instances[i].stdout)
-	}
-	for _, f := range files {
-		if *f != nil {
-			(*f).Close()
-			*f = nil
-		}
+		closeFiles(&c.instances[i].stdout)
 	}
 }
 
 // Close ends the communication, whatever its state. No instance may be waited for.
 func (c *Communication) Close() {
 	c.closeEnds()
-	if c.ended != nil {
+	if c.decided != nil {
 		c.cancel(context.Canceled)
-		<-c.ended
+		<-c.decided
 	}
 	for i := range c.instances {
+		closeFiles(&c.instances[i].stdin)
 		c.instances[i].witness.close()
 	}
 	if c.opens != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"syscall"
 	"time"
 
 	"judged/internal/api"
@@ -43,11 +43,19 @@ type Conversation struct {
 	// alive and theirAlive are the ends of a pipe whose reader only the interactor has.
 	alive, theirAlive *os.File
 	witness           witness
+	drain             drain
 	cancel            context.CancelCauseFunc
-	ended             chan struct{}  // closed when the next two are set
+	ended             chan struct{}  // closed when result is set
 	result            sandbox.Result // of the interactor
+	decided           chan struct{}  // closed when the next two are set
+	said              api.CheckReport
 	err               error
+
+	check CheckFunc // still to be called, or nil
 }
+
+// CheckFunc has a checker look at what an interactor that uses testlib has left.
+type CheckFunc func(ctx context.Context, output *os.File) (api.CheckReport, error)
 
 // ends are those of the pipes.
 type ends struct{ stdin, stdout, theirStdin, theirStdout *os.File }
@@ -108,24 +116,80 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 func (c *Conversation) Stdin() *os.File  { return c.ends.stdin }
 func (c *Conversation) Stdout() *os.File { return c.ends.stdout }
 
-// Start lets the interactor go. The program is loaded, and let go next. From now on each of them alone has its ends of
-// the pipes, so that the other one sees at once when it ends.
-func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err error) {
+// Start lets the interactor go. The program is loaded, and let go next. From now on the program sees at once when the
+// interactor ends. check, where not nil, has the last word on a program that the interactor accepts. stop ends the program:
+// it is called some time after the interactor, which ended first, or check has rejected it.
+func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox, check CheckFunc, stop func()) (err error) {
 	ended := make(chan struct{})
 	if err = c.witness.watch(program, c.box, c.alive, ended); err != nil {
 		return err
 	}
 	c.closeEnds()
-	if c.relay != nil {
-		c.relay.start()
-	}
+	outer := ctx
 	ctx, c.cancel = context.WithCancelCause(ctx)
-	c.ended = ended
+	if c.relay != nil {
+		c.relay.start(c.discard)
+	}
+	c.ended, c.decided, c.check = ended, make(chan struct{}), check
 	go func() {
+		defer close(c.decided)
 		c.result, c.err = c.box.Run(ctx)
 		close(ended)
+		if c.err == nil && c.result.Stop != sandbox.StopCancelled {
+			c.err = c.decide(outer, stop)
+		}
 	}()
 	return nil
+}
+
+// decide finds out what the interactor says once it has ended. While the program still runs nobody else can reject it.
+func (c *Conversation) decide(ctx context.Context, stop func()) (err error) {
+	c.said, err = c.runner.report(interactorName, c.interactor.Protocol, c.multiPass, c.box, c.result)
+	if err != nil {
+		return err
+	}
+	if first, err := c.witness.juryEndedFirst(); err != nil || !first {
+		return err
+	}
+	if err := c.runCheck(ctx); err != nil {
+		return err
+	}
+	stopIfRejected(c.said, stop)
+	return nil
+}
+
+// runCheck replaces what an interactor says that accepts by what the checker says, if there is one.
+func (c *Conversation) runCheck(ctx context.Context) error {
+	check := c.check
+	if check == nil || c.said.Verdict != api.Accepted {
+		return nil
+	}
+	c.check = nil
+	output, err := c.openOutput()
+	switch {
+	case err != nil:
+		return err
+	case output == nil:
+		c.said = api.FailedCheck(api.JuryFault, "the interactor accepted and left nothing for the checker; have it write "+
+			"the file that is its second argument")
+		return nil
+	}
+	defer output.Close()
+	if err := output.Chmod(0o444); err != nil {
+		return err
+	}
+	if c.said, err = check(ctx, output); err != nil {
+		return fmt.Errorf("check what the interactor has left: %w", err)
+	}
+	return nil
+}
+
+// openOutput opens what an interactor that uses testlib has left; nil is nothing.
+func (c *Conversation) openOutput() (*os.File, error) { return c.box.OpenFile(feedbackName + "/" + toutName) }
+
+// discard is called when the program has ended.
+func (c *Conversation) discard(pipe io.Reader) {
+	c.drain.from(pipe, c.runner.limits.Output, func() { c.cancel(errUnread) })
 }
 
 // AtLimit is called each time that the program reaches a limit, while it is there.
@@ -157,15 +221,17 @@ type Said struct {
 	// First reports whether the interactor ended first.
 	First      bool
 	Transcript *api.Transcript // where the interactor was asked for one
-	// Output is what an interactor that uses testlib has left for the checker; nil is nothing. Close it.
-	Output *os.File
 }
 
-// End waits for the interactor, after the run of the program.
-func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit units.Bytes) (Said, error) {
+// End waits for the interactor, after the run of the program, and for the checker if the program came to its end or the
+// interactor's was first.
+func (c *Conversation) End(ctx context.Context, program sandbox.Result, finished bool, limit units.Bytes) (Said, error) {
+	if c.relay == nil {
+		c.drain.running.Go(func() { c.discard(c.ends.stdin) })
+	}
 	patience := time.AfterFunc(c.runner.limits.WallTime, func() { c.cancel(errHung) })
 	defer patience.Stop()
-	<-c.ended
+	<-c.decided
 	if c.err != nil {
 		return Said{}, c.err
 	}
@@ -177,35 +243,34 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 		return Said{}, err
 	}
 	said := Said{First: first}
+	c.drain.running.Wait()
 	if c.relay != nil {
 		said.Transcript = c.relay.transcript()
 	}
-	if said.CheckReport, err = c.report(program, limit); err != nil {
-		return Said{}, err
+	if finished {
+		if err := c.runCheck(ctx); err != nil {
+			return Said{}, err
+		}
 	}
+	said.CheckReport = c.report(program, limit)
 	said.FirstExit = api.ExitProgram
 	if said.First {
 		said.FirstExit = api.ExitInteractor
 	}
-	if c.interactor.Protocol == api.Testlib && said.Verdict == api.Accepted {
-		if said.Output, err = c.box.OpenFile(feedbackName + "/" + toutName); err != nil {
-			return Said{}, err
-		}
-		if said.Output != nil {
-			err = said.Output.Chmod(0o444)
-		}
-	}
-	return said, err
+	return said, nil
 }
 
-// report is what the interactor says. Two ends of it are the program's doing: it no longer reads what is written to it,
-// or it has written more than it may, and the interactor failed at that in whatever way.
-func (c *Conversation) report(program sandbox.Result, limit units.Bytes) (api.CheckReport, error) {
-	said, err := c.said(program)
-	if flooded(said, c.result, program.OutputBytes > limit) {
-		said = api.CheckReport{Verdict: api.OutputLimit, Message: "the program wrote more than it may to the interactor"}
+// report is what the interactor says. Two ends of it are the program's doing: it ended, and the interactor kept writing to
+// it; or it has written more than it may, and the interactor failed at that in whatever way.
+func (c *Conversation) report(program sandbox.Result, limit units.Bytes) api.CheckReport {
+	said := c.finalSaid(program)
+	switch {
+	case c.drain.flooded(said, c.result):
+		return unread(interactorName)
+	case flooded(said, c.result, program.OutputBytes > limit):
+		return api.CheckReport{Verdict: api.OutputLimit, Message: "the program wrote more than it may to the interactor"}
 	}
-	return said, err
+	return said
 }
 
 // flooded reports whether a program of the jury that failed, but was executed, got more than the program may write.
@@ -213,22 +278,19 @@ func flooded(said api.CheckReport, jury sandbox.Result, tooMuch bool) bool {
 	return said.Verdict == api.InternalError && jury.ExecError == 0 && tooMuch
 }
 
-// said returns the interactor's result, regardless of how much input it had left to read.
-func (c *Conversation) said(program sandbox.Result) (api.CheckReport, error) {
-	const what = "interactor"
-	p, wall := c.interactor.Protocol, c.runner.limits.WallTime
-	if c.result.Signal == syscall.SIGPIPE {
-		return api.CheckReport{Verdict: api.WrongAnswer,
-			Message: "the program does not read what the interactor writes"}, nil
-	}
+// finalSaid returns the interactor's result, regardless of how much input it had left to read.
+func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
+	p := c.interactor.Protocol
 	if c.witness.isHung(program) {
 		fault := errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long")
-		return failed(what, p, fault, c.stderr()), nil
+		return failed(interactorName, p, fault, c.stderr())
 	}
 	if c.result.Stop == sandbox.StopCancelled {
-		return late(what, p, c.result, wall, c.stderr()), nil
+		return late(interactorName, p, c.result, c.runner.limits.WallTime, c.stderr())
 	}
-	return c.runner.report(what, p, c.multiPass, c.box, c.result)
+	said := c.said
+	c.said.Next = nil // the caller closes it
+	return said
 }
 
 // late is the report of a program of the jury that did not end in time after the contestant's. One that was busy most of
@@ -250,9 +312,18 @@ func (c *Conversation) stderr() string {
 	return e.stderr
 }
 
+// closeEnds closes all ends but the one that is drained: while judged has it, the interactor gets no SIGPIPE.
 func (c *Conversation) closeEnds() {
 	e := &c.ends
-	for _, f := range []**os.File{&e.stdin, &e.stdout, &e.theirStdin, &e.theirStdout, &c.theirAlive} {
+	closeFiles(&e.stdout, &e.theirStdin, &e.theirStdout, &c.theirAlive)
+	if c.relay != nil {
+		closeFiles(&e.stdin)
+	}
+}
+
+// closeFiles closes those that are open.
+func closeFiles(files ...**os.File) {
+	for _, f := range files {
 		if *f != nil {
 			(*f).Close()
 			*f = nil
@@ -266,10 +337,11 @@ func (c *Conversation) Close() {
 	for _, f := range c.open {
 		f.Close()
 	}
-	if c.ended != nil {
+	if c.decided != nil {
 		c.cancel(context.Canceled)
-		<-c.ended
+		<-c.decided
 	}
+	closeFiles(&c.ends.stdin, &c.said.Next)
 	if c.relay != nil {
 		c.relay.close()
 	}

@@ -12,6 +12,12 @@ import (
 	"judged/internal/api"
 )
 
+// What messages call a program of the jury that talks with the contestant's.
+const (
+	interactorName = "interactor"
+	managerName    = "manager"
+)
+
 // What a program of the jury finds in its sandbox. The names are absolute, because programs change their folder.
 const (
 	inputPath    = "/box/input"

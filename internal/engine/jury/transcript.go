@@ -1,6 +1,7 @@
 package jury
 
 import (
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -31,6 +32,7 @@ type relay struct {
 type line struct {
 	from string // ExitProgram or ExitInteractor of package api
 	r, w *os.File
+	gone func(io.Reader) // is called when the reader is; nil closes the pipe
 }
 
 // newRelay makes the pipes of a conversation with a relay between them.
@@ -51,8 +53,10 @@ func newRelay(e *ends) (r *relay, err error) {
 	return r, err
 }
 
-func (r *relay) start() {
+// start begins to pass on what the two write. gone reads what the interactor writes to a program that no longer reads.
+func (r *relay) start(gone func(io.Reader)) {
 	r.begin = time.Now()
+	r.lines[0].gone = gone
 	for _, l := range r.lines {
 		r.passing.Go(func() { r.pass(l) })
 	}
@@ -68,6 +72,9 @@ func (r *relay) pass(l line) {
 		if n > 0 {
 			r.note(l.from, buffer[:n])
 			if _, err := l.w.Write(buffer[:n]); err != nil {
+				if l.gone != nil {
+					l.gone(l.r)
+				}
 				return
 			}
 		}

@@ -2,6 +2,7 @@ package jury
 
 import (
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"judged/internal/base/linux"
@@ -15,6 +16,9 @@ type witness struct {
 	ended <-chan struct{}  // closed when that has ended
 	first atomic.Int32     // what order said when the program reached a limit, or nobody
 	hung  atomic.Bool      // the program waited at its wall limit, and the jury's did not wait for a program
+
+	mu    sync.Mutex // guards the rest
+	known int        // what order has said, or nobody
 }
 
 // nobody is the value of an Order before either program has ended.
@@ -27,6 +31,7 @@ const nobody = -1
 // has no such pipe, which it could see: its CPU is its own, and nothing delays the report.
 func (w *witness) watch(program, jury *sandbox.Sandbox, alive *os.File, ended <-chan struct{}) (err error) {
 	w.first.Store(nobody)
+	w.known = nobody
 	w.box, w.ended = jury, ended
 	w.order, err = sandbox.NewOrder([]*sandbox.Sandbox{program, jury}, alive)
 	return err
@@ -36,7 +41,7 @@ func (w *witness) watch(program, jury *sandbox.Sandbox, alive *os.File, ended <-
 // first only if it had ended before.
 func (w *witness) atLimit(wall bool) {
 	if w.first.Load() == nobody {
-		if first, err := w.order.First(); err == nil {
+		if first, err := w.whoFirst(); err == nil {
 			w.first.Store(int32(first))
 		}
 	}
@@ -49,13 +54,30 @@ func (w *witness) atLimit(wall bool) {
 	}
 }
 
+// whoFirst asks order until it has an answer.
+func (w *witness) whoFirst() (first int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known == nobody {
+		if first, err = w.order.First(); err == nil {
+			w.known = first
+		}
+	}
+	return w.known, err
+}
+
+// juryEndedFirst reports whether the jury's program, which has ended, ended before the other.
+func (w *witness) juryEndedFirst() (bool, error) {
+	first, err := w.whoFirst()
+	return first > 0, err
+}
+
 // juryFirst reports whether the jury's program ended before a run with that result.
 func (w *witness) juryFirst(program sandbox.Result) (bool, error) {
-	if first := w.first.Load(); first != nobody || program.Stop != sandbox.StopNone {
-		return first > 0, nil
+	if program.Stop == sandbox.StopCPU || program.Stop == sandbox.StopWall {
+		return w.first.Load() > 0, nil
 	}
-	first, err := w.order.First()
-	return first > 0, err
+	return w.juryEndedFirst()
 }
 
 // isHung reports whether the jury's program kept the other waiting until its wall limit.

@@ -81,19 +81,18 @@ func (r *Runner) makeByTalk(ctx context.Context, box *sandbox.Sandbox, spec sand
 	if err := box.Load(spec); err != nil {
 		return nil, err
 	}
-	if err := conversation.Start(ctx, box); err != nil {
+	runCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := conversation.Start(ctx, box, nil, stop); err != nil {
 		return nil, err
 	}
-	result, err := box.Run(ctx)
+	result, err := box.Run(runCtx)
 	if err != nil {
 		return nil, err
 	}
-	said, err := conversation.End(ctx, result, r.limits.Output)
+	said, err := conversation.End(ctx, result, false, r.limits.Output)
 	if err != nil {
 		return nil, err
-	}
-	if said.Output != nil {
-		defer said.Output.Close()
 	}
 	if said.Verdict != api.Accepted {
 		return fmt.Errorf("the interactor says %s: %s", said.Verdict, firstLine(said.Message)), nil
@@ -101,11 +100,16 @@ func (r *Runner) makeByTalk(ctx context.Context, box *sandbox.Sandbox, spec sand
 	if fault, err := r.workFault(ctx, box, result); fault != nil || err != nil {
 		return fault, err
 	}
+	output, err := conversation.openOutput()
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close() // an error for nil
 	return nil, take(func(string) (io.Reader, error) {
-		if said.Output == nil {
+		if output == nil {
 			return nil, nil
 		}
-		return said.Output, nil
+		return output, nil
 	})
 }
 

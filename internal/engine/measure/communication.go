@@ -35,6 +35,7 @@ type instances struct {
 	started []bool
 	first   time.Time // start of the first one; zero if none started
 	last    time.Time // end of the last one
+	decided bool      // the manager has rejected them and stopped those that ran
 	err     error
 
 	failed int // first one that failed by itself, or negative; set when all have ended
@@ -73,10 +74,9 @@ func (w *Worker) runInstances(ctx context.Context, t test) (_ outcome, err error
 	}
 	defer r.order.Close()
 	before = w.reader.Snapshot()
-	if err := r.talk.Start(ctx, r.boxes); err != nil {
+	if err := r.run(ctx); err != nil {
 		return outcome{}, err
 	}
-	r.run(ctx)
 	after := w.reader.SnapshotAfter(before)
 	switch {
 	case r.err != nil:
@@ -127,20 +127,27 @@ func (r *instances) load(t test, before *evidence.Snapshot) error {
 
 // run runs each instance from the time when the manager has opened its pipes. The first one that fails stops the
 // others.
-func (r *instances) run(ctx context.Context) {
-	ctx, r.cancel = context.WithCancelCause(ctx)
-	defer r.cancel(nil)
+func (r *instances) run(outer context.Context) error {
+	ctx, cancel := context.WithCancelCause(outer)
+	defer cancel(nil)
+	r.cancel = cancel
+	if err := r.talk.Start(outer, r.boxes, func() { cancel(errDecided) }); err != nil {
+		return err
+	}
 	var all sync.WaitGroup
 	for i := range r.boxes {
 		all.Go(func() {
 			if r.talk.Await(ctx, i) {
 				r.begin(i)
 				result, err := r.boxes[i].Run(ctx)
+				r.talk.Ended(i)
 				r.end(i, result, err)
 			}
 		})
 	}
 	all.Wait()
+	r.decided = context.Cause(ctx) == errDecided
+	return nil
 }
 
 func (r *instances) begin(i int) {
@@ -285,7 +292,7 @@ func (r *instances) reports() []api.InstanceReport {
 	for i, one := range r.results {
 		report := api.InstanceReport{CPUTime: one.CPUTime, WallTime: one.WallTime, MemoryPeak: one.MemoryPeak,
 			Output: one.OutputBytes}
-		if r.started[i] && one.Stop != sandbox.StopCancelled {
+		if r.started[i] && (one.Stop != sandbox.StopCancelled || r.decided) {
 			report.Exit = exitOf(one)
 		}
 		all = append(all, report)

@@ -185,8 +185,10 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 	if ctx.Err() != nil { // a job cancels a reference kernel
 		return outcome{}, context.Cause(ctx)
 	}
+	runCtx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	if talk != nil {
-		if err := talk.Start(ctx, box); err != nil {
+		if err := talk.Start(ctx, box, t.Check, func() { stop(errDecided) }); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -196,12 +198,12 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 	} else {
 		defer time.AfterFunc(tidyAfter, w.Tidy).Stop()
 	}
-	r, err := box.Run(ctx)
+	r, err := box.Run(runCtx)
 	if err != nil {
 		return outcome{}, err
 	}
 	after := w.reader.SnapshotAfter(before)
-	if r.Stop == sandbox.StopCancelled {
+	if r.Stop == sandbox.StopCancelled && ctx.Err() != nil {
 		return outcome{}, context.Cause(ctx)
 	}
 	o := outcome{result: r, wall: r.WallTime, verdict: verdictOf(r, t.Limits)}

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"syscall"
 
@@ -23,33 +24,17 @@ func joinConversation(spec *sandbox.Spec, talk *jury.Conversation) {
 	}
 }
 
-// judgeTalk decides a run that communicated with an interactor. A checker checks the output of an interactor that
-// accepted.
+// errDecided is the cause for stopping a program whose verdict is decided.
+var errDecided = errors.New("the program of the jury has rejected it")
+
+// judgeTalk decides a run that communicated with an interactor.
 func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversation) error {
-	said, err := talk.End(ctx, o.result, q.Limits.Output)
-	if err != nil {
-		return fmt.Errorf("talk of test %q: %w", q.Name, err)
-	}
-	if said.Output != nil {
-		defer said.Output.Close()
-	}
 	if o.result.Signal == syscall.SIGPIPE && o.verdict == api.RuntimeError {
 		o.verdict = "" // it wrote to an interactor that had exited
 	}
-	switch {
-	case q.Check == nil || said.Verdict != api.Accepted || !o.ended():
-	case said.Output == nil:
-		first := said.FirstExit
-		said.CheckReport = api.FailedCheck(api.JuryFault,
-			"the interactor accepted and left nothing for the checker; have "+
-				"it write the file that is its second argument")
-		said.FirstExit = first
-	default:
-		first := said.FirstExit
-		if said.CheckReport, err = q.Check(ctx, said.Output); err != nil {
-			return fmt.Errorf("check what the interactor of test %q has left: %w", q.Name, err)
-		}
-		said.FirstExit = first
+	said, err := talk.End(ctx, o.result, o.ended(), q.Limits.Output)
+	if err != nil {
+		return fmt.Errorf("talk of test %q: %w", q.Name, err)
 	}
 	o.check, o.talked, o.transcript = &said.CheckReport, true, said.Transcript
 	o.verdict = talkVerdict(o.verdict, said)
