@@ -26,6 +26,9 @@ const (
 // what noise can have added.
 func (o outcome) statsRun(l api.Limits) stats.Run {
 	x := o.run.Explained
+	if o.decided() {
+		return stats.Run{CPUTime: o.run.CPUTime} // whatever its time
+	}
 	switch o.verdict {
 	case api.WallTimeLimit, api.IdlenessLimit:
 		return stats.Run{CPUTime: o.run.CPUTime, Void: o.wall-x.WallTime-o.delay < l.WallTime()}

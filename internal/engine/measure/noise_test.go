@@ -36,6 +36,14 @@ func gained(o outcome, ms int) outcome {
 	return o
 }
 
+// rejected is a run whose interactor ended first.
+func rejected(o outcome) outcome { return talked(o, api.WrongAnswer) }
+
+func talked(o outcome, v api.Verdict) outcome {
+	o.talked, o.check = true, &api.CheckReport{Verdict: v, FirstExit: api.ExitInteractor}
+	return o
+}
+
 // differing returns runs over a limit of 1 s that a cause explains, and that differ as if it had lengthened them.
 func differing(c api.Cause) []outcome {
 	var runs []outcome
@@ -141,6 +149,13 @@ func TestRepeat(t *testing.T) {
 		{"more memory than allowed ranks above the time", api.Repeats{},
 			[]outcome{by(ran(1050, api.MemoryLimit, false), api.CauseForeign, 100)},
 			result{api.MemoryLimit, []bool{true}, api.OneRun, false}, []stats.Placement{{}}},
+		{"a program that was rejected first, whatever its time", api.Repeats{}, []outcome{rejected(ran(1050, api.WrongAnswer,
+			false)), within}, result{api.WrongAnswer, []bool{true}, api.OneRun, false}, []stats.Placement{{}}},
+		{"a program that was rejected first, on a CPU that was too fast", api.Repeats{},
+			[]outcome{rejected(gained(ran(900, api.WrongAnswer, false), 101)), within},
+			result{api.WrongAnswer, []bool{true}, api.OneRun, false}, []stats.Placement{{}}},
+		{"a program that was accepted first, and too slow", api.Repeats{}, []outcome{talked(over, api.Accepted)},
+			result{api.TimeLimit, []bool{true, true}, api.Stable, false}, []stats.Placement{{}, quiet}},
 		{"a measurement takes every run", api.Repeats{Min: 2, Max: 2}, []outcome{by(over, api.CauseForeign, 100)},
 			result{api.TimeLimit, []bool{true, true}, api.Stable, false}, []stats.Placement{{}, {}}},
 		{"what cannot be executed is not tried again", api.Repeats{Min: 3, Max: 3}, []outcome{notExecutable},

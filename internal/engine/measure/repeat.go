@@ -119,7 +119,6 @@ func countKept(all []outcome) (n int) {
 // settled reports whether more runs cannot change the verdict although the rule on times asks for some: because of a
 // verdict that ranks above the time limit. At least one run must count, because the report describes the counted runs.
 func settled(o outcome, rule stats.Rule, kept int) bool {
-	above := o.verdict == api.SecurityViolation || o.verdict == api.MemoryLimit || o.check != nil &&
-		o.check.FirstExit == api.ExitInteractor && o.verdict.Failed()
+	above := o.verdict == api.SecurityViolation || o.verdict == api.MemoryLimit || o.decided()
 	return above && kept >= max(rule.Min, 1)
 }

@@ -27,6 +27,11 @@ func joinConversation(spec *sandbox.Spec, talk *jury.Conversation) {
 // errDecided is the cause for stopping a program whose verdict is decided.
 var errDecided = errors.New("the program of the jury has rejected it")
 
+// decided reports whether the program of the jury ended first and rejected the program.
+func (o outcome) decided() bool {
+	return o.check != nil && o.check.FirstExit == api.ExitInteractor && o.check.Verdict.Failed()
+}
+
 // judgeTalk decides a run that communicated with an interactor.
 func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversation) error {
 	if o.result.Signal == syscall.SIGPIPE && o.verdict == api.RuntimeError {
