@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"path"
 	"slices"
 
 	"judged/internal/api"
@@ -9,20 +10,66 @@ import (
 // groupFile has the settings of a group, but in legacy packages.
 const groupFile = "test_group.yaml"
 
-// kattisGroup reads test_group.yaml.
-func (r *dataReader) kattisGroup(g *api.Group, from *inherited) error {
-	s, err := r.t.settings("data/" + g.Name + "/" + groupFile)
-	if err != nil {
-		return err
+// pointKeys are the keys that grade a group in all versions but legacy.
+var pointKeys = []string{"scoring", "max_score", "score_aggregation", "require_pass"}
+
+// otherGroupKeys are the keys of groups that only other versions of the format have.
+var otherGroupKeys = map[api.ProblemFormat][]string{
+	Legacy: slices.Concat(pointKeys, []string{"args", "input_validator_args", "output_validator_args", "full_feedback",
+		"description", "static_validation", "static_validation_score", "static_validator_args"}),
+	Draft23: slices.Concat(legacyKeys, []string{"input_validator_flags", "output_validator_flags", "max_score",
+		"score_aggregation"}),
+	Kattis: slices.Concat(legacyKeys, []string{"input_validator_flags", "output_validator_flags", "scoring"}),
+}
+
+// groupSettings opens the settings of a folder below data, and takes those that are not about points. The file of another
+// version counts where its own one is missing: setters who leave it in a package mean it, and a submission would pass
+// without it.
+func (r *dataReader) groupSettings(folder string, from *inherited) (*settings, error) {
+	file, other := path.Join("data", folder, groupFile), path.Join("data", folder, legacyFile)
+	if r.p.Format == Legacy {
+		file, other = other, file
 	}
+	if !r.t.has(file) && r.t.has(other) {
+		r.p.find("%s is not a file of the format %s; judged uses it, but call it %s", path.Base(other), r.p.Format,
+			path.Base(file))
+		file = other
+	}
+	s, err := r.t.settings(file)
+	if err != nil {
+		return nil, err
+	}
+	s.ofOthers(r.p.Format, otherGroupKeys[r.p.Format]...)
 	r.testSettings(s, from)
+	r.arguments(s, "output_validator_flags", (*settings).words, &from.checkerArgs)
+	r.arguments(s, "input_validator_flags", (*settings).words, &from.validatorArgs)
 	for _, key := range []string{"static_validation_score", "static_validation", "static_validator_args"} {
-		if _, ok := s.keys[key]; ok {
+		if s.has(key) {
 			r.p.unsupported("%s", key)
 			s.drop(key)
 		}
 	}
-	if r.kind.scoring && g.Name != "sample" {
+	return s, nil
+}
+
+// grade reads how a group is graded. In a package of any version the keys of any version do it.
+func (r *dataReader) grade(g *api.Group, from *inherited) error {
+	s, err := r.groupSettings(g.Name, from)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.has(pointKeys...) && r.kind.scoring:
+		from.legacy = false
+	case s.has(legacyKeys...):
+		from.legacy = true
+	}
+	switch {
+	case from.legacy:
+		r.legacyPoints = true
+		r.legacyGroup(g, s, &from.legacyGrading)
+		g.IgnoreFirst = false // a flag of the root
+	case r.kind.scoring && g.Name != "sample":
 		r.points(g, s)
 	}
 	return s.close(r.p)
@@ -30,7 +77,7 @@ func (r *dataReader) kattisGroup(g *api.Group, from *inherited) error {
 
 func (r *dataReader) points(g *api.Group, s *settings) {
 	from, scoreKey, aggregationKey := s, "max_score", "score_aggregation"
-	if r.p.Format == Draft23 {
+	if s.has("scoring") {
 		from, scoreKey, aggregationKey = s.mapping("scoring"), "score", "aggregation"
 	}
 	g.Verdict = api.ByScore
@@ -39,11 +86,15 @@ func (r *dataReader) points(g *api.Group, s *settings) {
 		aggregation = string(api.Sum)
 		most := 100.0
 		g.MaxScore = &most
+		if !from.has(scoreKey) {
+			r.implied = g
+		}
 	}
 	from.take(aggregationKey, &aggregation)
 	g.Aggregation = api.Aggregation(aggregation)
 	if !slices.Contains([]api.Aggregation{api.PassFail, api.Sum, api.Min}, g.Aggregation) {
 		from.fail(aggregationKey, "%q is unknown; use pass-fail, sum or min", aggregation)
+		g.Aggregation = api.PassFail
 	}
 	g.Continue = g.Aggregation == api.Sum // no other group can get points after a failure
 	if n, ok := from.keys[scoreKey]; ok && n.Value == "unbounded" {
@@ -54,6 +105,7 @@ func (r *dataReader) points(g *api.Group, s *settings) {
 	if from.take(scoreKey, &most) {
 		if !(most >= 0 && most < maxLimit) {
 			from.fail(scoreKey, "%v is out of range; use a number of at least 0", most)
+			most = 0
 		}
 		g.MaxScore = &most
 	}

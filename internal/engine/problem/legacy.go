@@ -2,34 +2,34 @@ package problem
 
 import (
 	"math"
-	"path"
 	"strconv"
 
 	"judged/internal/api"
 )
 
-// legacyGrading is how a group of a legacy package is graded.
+// legacyFile has the settings of a group in legacy packages.
+const legacyFile = "testdata.yaml"
+
+// legacyGrading is how a group is graded by the keys of legacy packages.
 type legacyGrading struct {
+	legacy         bool // false: by those of the other versions
 	onReject       string
 	accept, reject float64
 	most           *float64
 	graderFlags    []string
 }
 
-// legacyGroup reads testdata.yaml. What it does not set is inherited from the group above, as problemtools does it.
-func (r *dataReader) legacyGroup(g *api.Group, from *inherited) error {
-	s, err := r.t.settings(path.Join("data", g.Name, "testdata.yaml"))
-	if err != nil {
-		return err
-	}
-	l := &from.legacyGrading
+// legacyKeys are the keys that grade a group in legacy packages.
+var legacyKeys = []string{"on_reject", "grading", "grader_flags", "accept_score", "reject_score", "range"}
+
+// legacyGroup reads how a group is graded. What it does not set is inherited from the group above, as problemtools does
+// it.
+func (r *dataReader) legacyGroup(g *api.Group, s *settings, l *legacyGrading) {
+	l.legacy = true
 	r.legacyReject(s, l)
 	r.legacyScores(s, l)
 	r.legacyFlags(s, l)
-	r.arguments(s, "output_validator_flags", (*settings).words, &from.checkerArgs)
-	r.arguments(s, "input_validator_flags", (*settings).words, &from.validatorArgs)
 	l.apply(g)
-	return s.close(r.p)
 }
 
 func (r *dataReader) legacyReject(s *settings, l *legacyGrading) {
@@ -43,6 +43,7 @@ func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
 	for key, score := range map[string]*float64{"accept_score": &l.accept, "reject_score": &l.reject} {
 		if s.take(key, score); !api.ValidPoints(*score) {
 			s.fail(key, "%v is not a number from %g to %g", *score, -api.MaxPoints, api.MaxPoints)
+			*score = 0
 		}
 	}
 	if _, ok := s.keys["range"]; !ok {

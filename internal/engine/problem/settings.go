@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -143,12 +144,13 @@ func (s *settings) fail(key, format string, args ...any) {
 }
 
 // ofOthers names keys that the version of the format does not have. They are used if they can be, as setters mean
-// them. Others ignore them, so they are never an error.
+// them. Others ignore them, so they are never an error. One finding is enough for all groups.
 func (s *settings) ofOthers(version api.ProblemFormat, keys ...string) {
 	for _, key := range keys {
 		if _, ok := s.keys[key]; ok {
 			s.foreign[key] = true
-			s.find("%s: %s is not a key of the format %s; judged uses it where it can", s.file, key, version)
+			s.find("%s: %s is not a key of the format %s; judged uses it where it can", path.Base(s.file), key,
+				version)
 		}
 	}
 }
@@ -201,6 +203,11 @@ func (s *settings) mapping(key string) *settings {
 		}
 	}
 	return nested
+}
+
+// has reports whether one of the keys is left.
+func (s *settings) has(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(k string) bool { _, ok := s.keys[k]; return ok })
 }
 
 // drop forgets keys that say nothing about how to judge.

@@ -20,6 +20,9 @@ type dataReader struct {
 	p    *Package
 	t    *tree
 	kind kind
+	// implied is the group whose maximum the format implies, where no settings say it.
+	implied      *api.Group
+	legacyPoints bool // some groups have points as in legacy packages, which know no such maximum
 }
 
 // inherited is what a group has from the one that contains it, and a test from its group.
@@ -45,19 +48,22 @@ func (a programArgs) of(program string) []string {
 
 // readData reads the tests with their groups, and the tests of the validators.
 func (p *Package) readData(t *tree, k kind) error {
-	r := dataReader{p, t, k}
+	r := dataReader{p: p, t: t, kind: k}
 	root := &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
-	top := inherited{legacyGrading: legacyGrading{onReject: "break", accept: 1}}
-	if p.Format == Legacy {
-		if err := r.legacyGroup(root, &top); err != nil {
-			return err
-		}
-	} else {
+	top := inherited{legacyGrading: legacyGrading{legacy: p.Format == Legacy, onReject: "break", accept: 1}}
+	s, err := r.groupSettings("", &top)
+	if err != nil {
+		return err
+	}
+	if top.legacy || s.has(legacyKeys...) {
+		r.legacyGroup(root, s, &top.legacyGrading)
+	}
+	if p.Format != Legacy && k.scoring {
 		// Samples do not count in scores, and a wrong one ends nothing there.
-		root.IgnoreFirst, root.Continue = k.scoring, k.scoring
-		if k.scoring {
-			root.Verdict = api.ByScore
-		}
+		root.IgnoreFirst, root.Continue, root.Verdict = true, true, api.ByScore
+	}
+	if err := s.close(p); err != nil {
+		return err
 	}
 	for _, name := range []string{"sample", "secret"} {
 		if len(r.listAll(name)) == 0 { // such as samples that have interactions only
@@ -73,8 +79,11 @@ func (p *Package) readData(t *tree, k kind) error {
 		}
 		root.Members = append(root.Members, api.Member{Group: g})
 	}
+	if r.implied != nil && r.legacyPoints {
+		r.implied.MaxScore = nil
+	}
 	p.Scheme = scoring.Scheme{Root: root, Scoring: k.scoring}
-	err := errors.Join(r.invalidInputs(top), r.outputs("invalid_output", false, top),
+	err = errors.Join(r.invalidInputs(top), r.outputs("invalid_output", false, top),
 		r.outputs("valid_output", true, top))
 	if err != nil {
 		return err
@@ -110,14 +119,7 @@ func (p *Package) judging() *Checker {
 // group reads a folder below data.
 func (r *dataReader) group(name string, from inherited) (*api.Group, error) {
 	g := &api.Group{Name: name, Aggregation: api.Sum, Verdict: api.FirstError}
-	var err error
-	if r.p.Format == Legacy {
-		err = r.legacyGroup(g, &from)
-		g.IgnoreFirst = false // a flag of the root
-	} else {
-		err = r.kattisGroup(g, &from)
-	}
-	if err != nil {
+	if err := r.grade(g, &from); err != nil {
 		return nil, err
 	}
 	tests, folders := r.list(name)
@@ -196,7 +198,9 @@ func (r *dataReader) listAll(name string) []string {
 
 // hasGroups reports whether a folder of data/secret is a group.
 func (r *dataReader) hasGroups(folders []string) bool {
-	return slices.ContainsFunc(folders, func(name string) bool { return r.t.has("data/secret/" + name + "/" + groupFile) })
+	return slices.ContainsFunc(folders, func(name string) bool {
+		return r.t.has("data/secret/"+name+"/"+groupFile) || r.t.has("data/secret/"+name+"/"+legacyFile)
+	})
 }
 
 // test finds the files of a test and reads its own settings.
@@ -313,7 +317,7 @@ func (r *dataReader) testScore(g *api.Group, legacy legacyGrading, tests int) ap
 	if !r.kind.scoring {
 		return api.Member{}
 	}
-	if r.p.Format == Legacy {
+	if legacy.legacy {
 		return api.Member{Accept: legacy.accept, Reject: legacy.reject}
 	}
 	if g.MaxScore == nil || g.Aggregation == api.PassFail || tests == 0 {
@@ -330,15 +334,12 @@ func (r *dataReader) testScore(g *api.Group, legacy legacyGrading, tests int) ap
 func (r *dataReader) validation(folder string, top inherited) (tests []Test, err error) {
 	for _, base := range r.listAll(folder) {
 		name, from := folder+"/"+base, top
-		if r.p.Format != Legacy {
-			s, err := r.t.settings("data/" + path.Dir(name) + "/" + groupFile)
-			if err != nil {
-				return nil, err
-			}
-			r.testSettings(s, &from)
-			if err := s.close(r.p); err != nil {
-				return nil, err
-			}
+		s, err := r.groupSettings(path.Dir(name), &from)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.close(r.p); err != nil {
+			return nil, err
 		}
 		t, err := r.withSettings(name, from)
 		if err != nil {

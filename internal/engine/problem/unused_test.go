@@ -35,10 +35,8 @@ func TestUnusedFiles(t *testing.T) {
 			"tests/01"}},
 		{"validator that is not asked for", legacyPack, pack{"output_validators/v.py": ""},
 			[]string{"output_validators"}},
-		{"settings of another version", kattisPack.with(draft), pack{"data/secret/testdata.yaml": "range: 0 100"},
-			[]string{"data/secret/testdata.yaml"}},
-		{"settings of all groups", kattisPack, pack{"data/test_group.yaml": "max_score: 3"},
-			[]string{"data/test_group.yaml"}},
+		{"settings of another version, next to those of this one", kattisPack.with(draft),
+			pack{"data/secret/1/testdata.yaml": "range: 0 100"}, []string{"data/secret/1/testdata.yaml"}},
 		{"outputs", kattisPack, pack{"data/valid_output/o.in": "", "data/valid_output/o.ans": "",
 			"data/valid_output/o.out": ""}, nil},
 	} {
