@@ -17,8 +17,31 @@ func (s Submission) Difference(r api.Report) []string {
 	for _, e := range s.Expected {
 		found = append(found, e.difference(r)...)
 	}
+	if s.mustBeFull() && r.Verdict == api.Accepted && r.Score != nil && *r.Score < *s.full-rounding {
+		found = append(found, fmt.Sprintf("score %g of %g; an accepted submission gets all points: see the points of the "+
+			"groups, or move it to partially_accepted", *r.Score, *s.full))
+	}
 	return found
 }
+
+// mustBeFull reports whether the submission has to get all points: it has to be accepted, and nothing says with which
+// score.
+func (s Submission) mustBeFull() bool {
+	accepted := false
+	for _, e := range s.Expected {
+		if e.Score != nil {
+			return false
+		}
+		accepted = accepted || e.Tests == "" && (slices.Equal(e.Permitted, onlyAccepted) ||
+			slices.Equal(e.Final, onlyAccepted))
+	}
+	return accepted && s.full != nil
+}
+
+var onlyAccepted = []string{"AC"}
+
+// rounding is how much the sum of points may differ from what is expected.
+const rounding = 1e-9
 
 // compileDifference is the Difference of a submission that does not compile: none where CE is expected.
 func (s Submission) compileDifference(r api.Report) []string {
@@ -144,7 +167,6 @@ func (e Expectation) scoreDifference(r api.Report, where string) []string {
 
 // outside says how a score is not what is expected.
 func (e Expectation) outside(score *float64, where string) []string {
-	const rounding = 1e-9
 	switch {
 	case score == nil:
 		return []string{fmt.Sprintf("no score%s, expected %g to %g", where, e.Score[0], e.Score[1])}

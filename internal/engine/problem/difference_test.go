@@ -1,8 +1,12 @@
 package problem
 
 import (
+	"fmt"
+	"path"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
 )
@@ -53,5 +57,35 @@ func TestMayPass(t *testing.T) {
 		if got := meaning.MayPass(); got != want {
 			t.Errorf("%s: %t, want %t", folder, got, want)
 		}
+	}
+}
+
+// TestAcceptedBelowFull: an accepted submission gets all points, unless the package says which it gets.
+func TestAcceptedBelowFull(t *testing.T) {
+	files := pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\ntype: scoring\n",
+		"data/secret/a/1.in": "", "data/secret/a/1.ans": "", "data/secret/a/test_group.yaml": "max_score: 30\n",
+		"data/secret/b/1.in": "", "data/secret/b/1.ans": "", "data/secret/b/test_group.yaml": "require_pass: secret/a\n",
+		"submissions/accepted/a.py": "", "submissions/accepted/scored.py": "# @EXPECTED_SCORE@: 30\n",
+		"submissions/partially_accepted/p.py": "", "submissions/mixed/tagged.py": "# @EXPECTED_RESULTS@: CORRECT\n"}
+	const below = "score 30 of 100; an accepted submission gets all points: see the points of the groups, or move it to " +
+		"partially_accepted"
+	p, err := Open(t.Context(), files.folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	got := map[string][]string{}
+	for _, s := range p.Submissions {
+		for _, score := range []float64{30, 100} {
+			r := reportOf("AC", "secret/a/1:AC secret/b/1:AC")
+			r.Score = &score
+			key := fmt.Sprintf("%s %g", path.Base(s.Name), score)
+			got[key] = s.Difference(r)
+		}
+	}
+	if diff := cmp.Diff(map[string][]string{"a.py 30": {below}, "tagged.py 30": {below}, "a.py 100": nil,
+		"scored.py 30": nil, "scored.py 100": {"score 100, expected 30 to 30"}, "tagged.py 100": nil,
+		"p.py 30": {"verdict AC, expected PC"}, "p.py 100": {"verdict AC, expected PC"}}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -170,7 +170,25 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 	for i, t := range p.Tests {
 		names[i] = t.Name
 	}
-	return p.Scheme.Check(names)
+	if err := p.Scheme.Check(names); err != nil {
+		return err
+	}
+	return p.checkPoints()
+}
+
+// checkPoints refuses a problem with points where no submission gets any: all would be as expected. It sets the full
+// score that accepted submissions have to get.
+func (p *Package) checkPoints() error {
+	byChecker := p.judging().Program != nil
+	if p.Scheme.Scoring && !p.Scheme.GivesPoints(byChecker) {
+		return errors.New("no test gives points; give the groups points, such as max_score, or accept_score in legacy")
+	}
+	if full, known := p.Scheme.Full(byChecker); known {
+		for i := range p.Submissions {
+			p.Submissions[i].full = &full
+		}
+	}
+	return nil
 }
 
 // unsupported adds a finding once.

@@ -486,6 +486,10 @@ func TestRefused(t *testing.T) {
 			"is not a range"},
 		{"score that is no number", legacyPack.with(pack{"data/testdata.yaml": "accept_score: .nan"}).folder(t),
 			"accept_score: NaN is not a number"},
+		{"points that no test gives", kattisPack.without("data/secret/1/test_group.yaml", "output_validator/validate.py").
+			with(pack{"data/secret/2/test_group.yaml": "max_score: 0"}).folder(t), "no test gives points"},
+		{"points that no test of legacy gives", legacyPack.with(pack{"problem.yaml": "type: scoring",
+			"data/testdata.yaml": "accept_score: 0"}).folder(t), "or accept_score in legacy"},
 		{"limit of the wrong type", legacyPack.with(pack{"problem.yaml": "limits: {memory: a}"}).folder(t),
 			"problem.yaml: limits: memory: "},
 		{"no tests", pack{"problem.yaml": "name: x"}.folder(t), "no tests"},

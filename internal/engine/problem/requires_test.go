@@ -12,7 +12,7 @@ func TestRequirePassLeadsToAnEarlierGroup(t *testing.T) {
 		return kattisPack.with(pack{"data/" + group + "/test_group.yaml": settings})
 	}
 	draft := kattisPack.with(pack{"problem.yaml": "problem_format_version: 2023-07\ntype: [scoring]\nname: x\n",
-		"data/secret/1/test_group.yaml": "", "data/secret/2/test_group.yaml": ""})
+		"data/secret/1/test_group.yaml": "scoring: {score: 5}", "data/secret/2/test_group.yaml": ""})
 	polygon := func(dependencies string) pack {
 		const first = `<group name="0" points-policy="each-test"`
 		return polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"], first+"/>",

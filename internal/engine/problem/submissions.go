@@ -17,7 +17,8 @@ type Submission struct {
 	Expected []Expectation
 	// Lower says that it must be well within the time limit, Upper that it must be well over it.
 	Lower, Upper bool
-	Skip         bool // it is not to be run
+	Skip         bool     // it is not to be run
+	full         *float64 // score that it has to get where AC alone is expected; nil is unknown
 }
 
 // Expectation describes the verdicts that a submission must get. Verdicts are those of the CCS Contest API, or judged's own.
