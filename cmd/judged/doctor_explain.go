@@ -66,10 +66,10 @@ func (e explained) String() string {
 
 // causesTopic is the help topic that explains the words about time in a report.
 func (a *app) causesTopic() *cobra.Command {
-	topic := &cobra.Command{Use: "causes", Short: "What disturbs a run, and the values of confidence, decided_by and fault"}
+	topic := &cobra.Command{Use: "causes", Short: "Causes of disturbed runs, and other words of reports"}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if left := cmd.Flags().Args(); len(left) > 0 {
-			a.wrong = unknownCommand("causes " + strings.Join(left, " "))
+			a.wrong = unknownCommand(cmd, left)
 			return
 		}
 		// As in the help of commands, a closed pipe is not an error.

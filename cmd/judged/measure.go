@@ -44,7 +44,8 @@ Interrupted, it prints and writes the runs so far, and says that they are partia
 Exit codes: 0 measured, 1 a run did not come to its end, or nothing could be run,
 2 wrong usage or unusable input, 3 judged itself could not do its work.`,
 		Example: `  judged measure --input 1.in ./solution
-  judged measure -n 50 --placements pinned,slot --compare pinned,slot --out figures ./solution
+  judged measure -n 50 --placements pinned,slot --compare pinned,slot \
+      --out figures ./solution
   judged measure --experiment gil --scale 0.1 --out figures
   judged measure --flips -n 10 --scale 0.2`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.measure(cmd, &f, args) },

@@ -40,8 +40,8 @@ func (a *app) rejudgeSetCommand() *cobra.Command {
 select. Their reports stay until judged rejudge apply. Jobs that name a problem
 are judged with the version that is stored now.
 
-  1. judged rejudge ...         queues the jobs and prints the id of the set; a large
-     set waits for room in the queue, also after this command was interrupted
+  1. judged rejudge ...         queues the jobs and prints the id of the set; a
+     large set waits for room in the queue, also after an interrupt
   2. judged rejudge show ID     old and new verdicts
   3. judged rejudge apply ID    the jobs get their new reports, or
      judged rejudge cancel ID   they keep the old ones

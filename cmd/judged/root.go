@@ -94,13 +94,8 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		SilenceErrors:         true,
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(args[0])
-			}
-			return cmd.Help()
-		},
+		Args:                  exactly(0, "no arguments"),
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetArgs(args)
 	root.SetIn(a.in)
@@ -108,10 +103,13 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		// After an unknown command all flags are unknown, too; the command is the mistake.
-		if cmd == root && !strings.HasPrefix(args[0], "-") {
-			return unknownCommand(args[0])
+		left := args[min(len(args), len(strings.Fields(cmd.CommandPath()))-1):]
+		if cmd.HasSubCommands() && len(left) > 0 && !strings.HasPrefix(left[0], "-") {
+			if err := cmd.ValidateArgs(left[:1]); err != nil {
+				return err
+			}
 		}
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
+		return unknownFlag(cmd, err)
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.verifyCommand(), a.limitCommand(), a.languagesCommand(),
 		a.measureCommand(), a.doctorCommand(), a.submitCommand(),
@@ -120,39 +118,10 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		a.rejudgeSetCommand(), a.slotsCommand(),
 		a.nodesCommand(), a.drainCommand(), a.undrainCommand(),
 		a.tuneCommand(), a.backupCommand(), a.restoreCommand(), a.versionCommand(), a.causesTopic())
-	root.SetHelpCommand(helpCommand(root))
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		if left := cmd.Flags().Args(); len(left) > 0 && (cmd == root || !cmd.Runnable()) {
-			a.wrong = unknownCommand(strings.Join(append(strings.Fields(cmd.CommandPath())[1:], left...), " "))
-		} else if len(left) > 0 && cmd.HasSubCommands() {
-			a.wrong = cmd.ValidateArgs(left)
-		}
-		if a.wrong == nil {
-			help(cmd, args)
-		}
-	})
+	a.addHelp(root)
 	root.InitDefaultCompletionCmd()
 	strictCompletion(root)
 	return root
-}
-
-func unknownCommand(name string) error { return usagef("unknown command %q; see judged help", name) }
-
-// helpCommand is like cobra's, but an unknown command is a usage error.
-func helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND|TOPIC]",
-		Short: "Print the help of a command or a topic",
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return unknownCommand(strings.Join(args, " "))
-			}
-			cmd.InitDefaultHelpFlag()
-			return cmd.Help()
-		},
-	}
 }
 
 // strictCompletion makes wrong arguments of cobra's completion commands, and unknown shells, usage errors.
@@ -227,6 +196,9 @@ func (a *app) encode(v any, indent string) error {
 // exactly makes any other number of arguments a usage error.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		if n == 0 && len(args) > 0 && cmd.HasSubCommands() {
+			return unknownCommand(cmd, args[:1])
+		}
 		if len(args) != n {
 			return usagef("%s takes %s, not %d arguments; see %s --help", cmd.CommandPath(), what, len(args),
 				cmd.CommandPath())

@@ -42,7 +42,8 @@ Exit codes: 0 accepted (with --detach: submitted), 1 any other verdict, 2 wrong
 usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 		Example: `  judged submit --tests tests/ --repeats 5 ./solution
   judged submit --problem sum --label team=7 solution.cpp
-  judged submit --url http://judge:8080 --token-from token --detach --id s-17 ./solution`,
+  judged submit --url http://judge:8080 --token-from token --detach \
+      --id s-17 ./solution`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := r.client()
 			if err != nil {

@@ -28,12 +28,7 @@ setup see judged tune plan --boot.
 
 Exit codes: 0 done (plan: printed; status: all in force), 1 something failed, was
 left or is no longer as it was set, 2 wrong usage, 3 judged had to stop.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("tune has no %q; use plan, apply, status or restore", args[0])
-			}
-			return nil
-		},
+		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usagef("no command; use judged tune plan, apply, status or restore, see judged tune --help")
 		},
