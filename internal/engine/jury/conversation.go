@@ -185,11 +185,13 @@ func (c *Conversation) runCheck(ctx context.Context) error {
 }
 
 // openOutput opens what an interactor that uses testlib has left; nil is nothing.
-func (c *Conversation) openOutput() (*os.File, error) { return c.box.OpenFile(feedbackName + "/" + toutName) }
+func (c *Conversation) openOutput() (*os.File, error) {
+	return c.box.OpenFile(feedbackName + "/" + toutName)
+}
 
-// discard is called when the program has ended.
-func (c *Conversation) discard(pipe io.Reader) {
-	c.drain.from(pipe, c.runner.limits.Output, func() { c.cancel(errUnread) })
+// discard reads what the interactor still writes when the program has ended, and reports whether there was something.
+func (c *Conversation) discard(pipe io.Reader) bool {
+	return c.drain.from(pipe, c.runner.limits.Output, func() { c.cancel(errUnread) })
 }
 
 // AtLimit is called each time that the program reaches a limit, while it is there.

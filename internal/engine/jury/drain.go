@@ -21,13 +21,15 @@ type drain struct {
 // errUnread is the cause for stopping a program of the jury that writes too much to nobody.
 var errUnread = errors.New("keeps writing")
 
-// from drains a pipe until its writers are gone, or there was more than limit. Then it calls full.
-func (d *drain) from(pipe io.Reader, limit units.Bytes, full func()) {
+// from drains a pipe until its writers are gone, and reports whether something was in it. If there is more than limit, it
+// stops and calls full.
+func (d *drain) from(pipe io.Reader, limit units.Bytes, full func()) bool {
 	n, _ := io.CopyN(io.Discard, pipe, int64(limit)+1) // at the end of the pipe, too, there is nothing more to read
 	d.bytes.Add(n)
 	if n > int64(limit) {
 		full()
 	}
+	return n > 0
 }
 
 // flooded reports whether a program of the jury did not come to its end because it kept writing to the contestant's, which

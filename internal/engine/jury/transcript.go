@@ -32,7 +32,7 @@ type relay struct {
 type line struct {
 	from string // ExitProgram or ExitInteractor of package api
 	r, w *os.File
-	gone func(io.Reader) // is called when the reader is; nil closes the pipe
+	gone func(io.Reader) (more bool) // is called when the reader is gone; nil closes the pipe
 }
 
 // newRelay makes the pipes of a conversation with a relay between them.
@@ -54,7 +54,7 @@ func newRelay(e *ends) (r *relay, err error) {
 }
 
 // start begins to pass on what the two write. gone reads what the interactor writes to a program that no longer reads.
-func (r *relay) start(gone func(io.Reader)) {
+func (r *relay) start(gone func(io.Reader) (more bool)) {
 	r.begin = time.Now()
 	r.lines[0].gone = gone
 	for _, l := range r.lines {
@@ -72,8 +72,8 @@ func (r *relay) pass(l line) {
 		if n > 0 {
 			r.note(l.from, buffer[:n])
 			if _, err := l.w.Write(buffer[:n]); err != nil {
-				if l.gone != nil {
-					l.gone(l.r)
+				if l.gone != nil && l.gone(l.r) {
+					r.truncate()
 				}
 				return
 			}
@@ -97,6 +97,12 @@ func (r *relay) note(from string, text []byte) {
 	r.room -= len(text)
 	r.notes.Lines = append(r.notes.Lines, api.TranscriptLine{Time: time.Since(r.begin), From: from,
 		Text: strings.ToValidUTF8(string(text), "\uFFFD")})
+}
+
+func (r *relay) truncate() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes.Truncated = true
 }
 
 // transcript is what was said, when both sides have ended.
