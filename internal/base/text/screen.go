@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -33,14 +34,22 @@ func ScreenOf(w io.Writer) Screen {
 	return Screen{Width: cmp.Or(width, PageWidth), Color: capable && os.Getenv("NO_COLOR") == "", Cursor: capable}
 }
 
-// Wrap is like the function Wrap, with the width of the screen minus an indent. A pipe breaks no lines.
-func (s Screen) Wrap(text string, indent, hang int) []string {
-	text = Printable(text)
-	if s.Width == 0 {
-		return []string{text}
+// Wrap is like the function Wrap for each line of a text, with the width of the screen minus an indent. A pipe breaks no
+// lines.
+func (s Screen) Wrap(text string, indent, hang int) (lines []string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\r\n"), "\n") {
+		line = Printable(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", tab))
+		if s.Width == 0 {
+			lines = append(lines, line)
+		} else {
+			lines = append(lines, Wrap(line, max(s.Width-indent, leastProse), hang)...)
+		}
 	}
-	return Wrap(text, max(s.Width-indent, leastProse), hang)
+	return lines
 }
+
+// tab is what a tab becomes: there are no columns for it in a line that may be indented and wrapped.
+const tab = "    "
 
 // leastProse is the least width that prose is wrapped to.
 const leastProse = 20

@@ -180,9 +180,7 @@ func (t Table) note(b *strings.Builder, s Screen, text string) {
 	if hang == 0 {
 		hang = 2
 	}
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		for _, part := range s.Wrap(line, noteIndent, hang) {
-			b.WriteString(strings.Repeat(" ", noteIndent) + part + "\n")
-		}
+	for _, line := range s.Wrap(text, noteIndent, hang) {
+		b.WriteString(strings.Repeat(" ", noteIndent) + line + "\n")
 	}
 }

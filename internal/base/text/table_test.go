@@ -41,6 +41,8 @@ func TestTable(t *testing.T) {
 		"notes": {Table{Columns: columns[:1], Rows: []Row{{Cells: []string{"x"}, Notes: []string{"one\ntwo\n", words}},
 			{Cells: []string{"y"}}}}, Screen{Width: 40},
 			"NAME\nx\n    one\n    two\n    word word word word word word word\n      word word word word word\ny\n"},
+		"lines of a note": {Table{Columns: columns[:1], Rows: []Row{{Cells: []string{"x"},
+			Notes: []string{"a\r\n\n\tb\x1b\r\n"}}}}, Screen{}, "NAME\nx\n    a\n    \n        b\ufffd\n"},
 		"notes in a pipe": {Table{Columns: columns[:1], Rows: []Row{{Cells: []string{"x"}, Notes: []string{words}}}},
 			Screen{}, "NAME\nx\n    " + words + "\n"},
 		"titles and colors": {Table{Columns: make([]Column, 2), Rows: []Row{

@@ -80,9 +80,7 @@ func entry(w io.Writer, word, line string) {
 
 // paragraph prints lines, wrapped for the screen. What is wrapped is indented, to distinguish it from other lines.
 func paragraph(w io.Writer, s text.Screen, line string) {
-	for line := range strings.SplitSeq(strings.TrimRight(line, "\n"), "\n") {
-		for _, part := range s.Wrap(line, 0, 2) {
-			fmt.Fprintln(w, part)
-		}
+	for _, part := range s.Wrap(line, 0, 2) {
+		fmt.Fprintln(w, part)
 	}
 }

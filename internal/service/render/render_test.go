@@ -73,6 +73,27 @@ isolation none, turbo unknown; the host is not fit to judge: a, b (see judged
 	}
 }
 
+// TestCheckerLines: the lines of what a checker says stay lines.
+func TestCheckerLines(t *testing.T) {
+	said := &api.CheckReport{Verdict: api.WrongAnswer, Message: "case 2:\n\twant 3\x1b\r\n\tgot 4",
+		TeamMessage: "case 2\nsee it"}
+	r := api.Report{State: api.Done, Verdict: api.WrongAnswer, Tests: []api.TestReport{
+		{Name: "1", Verdict: api.WrongAnswer, Checker: said}}}
+	const want = `TEST  VERDICT  CPU TIME  LIMIT  MARGIN  WALL TIME  MEMORY  RUNS
+1     WA       -         -      -       -          -       -
+    case 2:
+        want 3�
+        got 4
+    for the contestant: case 2
+    see it
+
+WA
+`
+	if diff := cmp.Diff(want, report(text.Screen{}, r)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestNote(t *testing.T) {
 	tests := []struct {
 		name string

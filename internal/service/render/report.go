@@ -76,6 +76,9 @@ func testNotes(x api.TestReport) []string {
 	if n := Note(x); n != "" {
 		notes = append(notes, n)
 	}
+	if c := x.Checker; c != nil && c.TeamMessage != "" && x.Verdict != api.Accepted {
+		notes = append(notes, "for the contestant: "+c.TeamMessage)
+	}
 	if len(x.Passes) > 0 {
 		notes = append(notes, passesNote(x))
 	}
