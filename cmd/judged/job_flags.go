@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -151,7 +152,7 @@ func (f *jobFlags) checkerOf() (*api.Checker, error) {
 	if err := readable(path); err != nil {
 		return nil, usagef("read --checker %q: %w; name a program that exists", f.checker, err)
 	}
-	c.Kind, c.Program = kind, &api.File{Part: path}
+	c.Kind, c.Name, c.Program = kind, filepath.Base(path), &api.File{Part: path}
 	var err error
 	if c.Language, err = sourceLanguage(path); err != nil {
 		return nil, usagef("read --checker %q: %w; begin it with a #! line", f.checker, err)
@@ -191,8 +192,8 @@ func (f *jobFlags) interactorOf() (*api.Interactor, error) {
 		return nil, usagef("read --interactor %q: %w; begin it with a #! line", f.interactor, err)
 	}
 	files, err := f.filesOfJury()
-	return &api.Interactor{Kind: kind, Program: api.File{Part: path}, Language: language, Files: files,
-		Args: f.interactorArgs, Instances: f.instances}, err
+	return &api.Interactor{Kind: kind, Name: filepath.Base(path), Program: api.File{Part: path}, Language: language,
+		Files: files, Args: f.interactorArgs, Instances: f.instances}, err
 }
 
 // leastMemory is less than any program needs, and more than the kernel charges a run before execve.

@@ -74,6 +74,7 @@ type Test struct {
 // Checker defines how output is compared with the answer: by judged itself, or by a program of the jury.
 type Checker struct {
 	Kind    string `json:"kind"`              // of package checker, or a protocol of package jury
+	Name    string `json:"name,omitempty"`    // of Program, in messages
 	Program *File  `json:"program,omitempty"` // if Kind is a protocol
 	// Language is the ID of the language of the sources in Program, and in Files with one of its extensions; "" means
 	// that Program is executed as it is.
@@ -84,7 +85,8 @@ type Checker struct {
 
 // Interactor is a program of the jury that communicates with the program.
 type Interactor struct {
-	Kind     string          `json:"kind"` // its protocol: icpc, testlib, cms
+	Kind     string          `json:"kind"`           // its protocol: icpc, testlib, cms
+	Name     string          `json:"name,omitempty"` // as in Checker
 	Program  File            `json:"program"`
 	Language string          `json:"language,omitempty"` // as in Checker
 	Files    map[string]File `json:"files,omitempty"`    // as in Checker

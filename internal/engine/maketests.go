@@ -149,7 +149,7 @@ func (m *testMaker) compile(ctx context.Context, name string, p jury.Program) (j
 		first, _, _ := strings.Cut(r.Output, "\n")
 		return p, &problem.ProgramError{Name: name, Reason: "does not compile: " + r.Failure + ": " + first}
 	}
-	return jury.Program{Command: r.Args, Files: r.Files, Args: p.Args}, nil
+	return jury.Program{Name: p.Name, Command: r.Args, Files: r.Files, Args: p.Args}, nil
 }
 
 // keep copies what a program has made to where it belongs.

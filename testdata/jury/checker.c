@@ -1,7 +1,7 @@
 // A checker that does what its arguments say, one after the other, whatever its protocol: the arguments of all three
 // protocols are three. Where it is to be stopped by something it is accepted if it is not.
 //
-//	judge=TEXT team=TEXT score=TEXT multiplier=TEXT
+//	judge=TEXT team=TEXT error=TEXT score=TEXT multiplier=TEXT
 //	                                   write a file of the feedback folder of icpc
 //	out=TEXT err=TEXT                  write to stdout, to stderr
 //	cat=PATH                           copy a file to stderr; - is stdin
@@ -135,6 +135,8 @@ int main(int argc, char **argv)
 			put("judgemessage.txt", value);
 		else if (!strcmp(verb, "team"))
 			put("teammessage.txt", value);
+		else if (!strcmp(verb, "error"))
+			put("judgeerror.txt", value);
 		else if (!strcmp(verb, "score"))
 			put("score.txt", value);
 		else if (!strcmp(verb, "multiplier"))

@@ -53,10 +53,10 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (_ Com
 		c.results = append(c.results, r)
 		if r.Failure != "" {
 			c.fail(&api.Compilation{Program: p.name, Language: p.program.Language, Output: r.Output, Cached: r.Cached})
-			c.Failed.Fail(api.JuryFault, "the "+p.name+" does not compile: "+r.Failure)
+			c.Failed.Fail(api.JuryFault, "the "+p.program.Called(p.name)+" does not compile: "+r.Failure)
 			return c, nil
 		}
-		p.use(jury.Program{Command: r.Args, Files: r.Files, Args: p.program.Args})
+		p.use(jury.Program{Name: p.program.Name, Command: r.Args, Files: r.Files, Args: p.program.Args})
 	}
 	if t.Language == "" {
 		return c, nil

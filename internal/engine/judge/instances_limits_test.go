@@ -86,7 +86,8 @@ func TestInstancesCannotBeExecuted(t *testing.T) {
 
 // TestCompiledInteractor: an interactor that judged compiles is used as its job says.
 func TestCompiledInteractor(t *testing.T) {
-	want := jury.Interactor{Protocol: api.CMS, Instances: 3, Transcript: true, Program: jury.Program{Language: "c"}}
+	want := jury.Interactor{Protocol: api.CMS, Instances: 3, Transcript: true,
+		Program: jury.Program{Name: "check/manager.c", Language: "c"}}
 	got := want
 	compiled, err := judge.Task{Interactor: &got}.Compile(
 		func(languages.Source) (languages.Result, error) { return languages.Result{Args: []string{"./a"}}, nil })
@@ -94,7 +95,7 @@ func TestCompiledInteractor(t *testing.T) {
 		t.Fatal(err, compiled.Failed)
 	}
 	defer compiled.Close()
-	want.Program = jury.Program{Command: []string{"./a"}}
+	want.Program = jury.Program{Name: "check/manager.c", Command: []string{"./a"}}
 	if diff := cmp.Diff(want, *compiled.Task.Interactor); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

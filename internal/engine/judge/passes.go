@@ -81,9 +81,9 @@ func (t Task) afterPass(test problem.Test, number int, r *api.TestReport) (*pass
 // judgedBy is the program of the jury that judges the output.
 func (t Task) judgedBy() string {
 	if t.Interactor != nil {
-		return InteractorName
+		return t.Interactor.Program.Called(InteractorName)
 	}
-	return CheckerName
+	return t.CheckerProgram.Program.Called(CheckerName)
 }
 
 // joinPasses makes the report of a test from those of its passes. All but the last were accepted.

@@ -69,7 +69,7 @@ mkdir $3/a; echo deep > $3/a/b; ln -s /etc/passwd $3/c; echo d > $3/d; chmod 0 $
 			"icpc checker: left nextpass.in that is not a regular file", 1},
 		{"folder", echo, `mkdir $3/nextpass.in; exit 42`, []api.Verdict{api.InternalError},
 			"icpc checker: left nextpass.in that is not a regular file", 1},
-		{"huge", echo, `trap '' XFSZ; head -c 2M /dev/zero > $3/nextpass.in; exit 42`, []api.Verdict{api.InternalError},
+		{"huge", echo, `trap '' XFSZ; head -c 2M /dev/zero 2>/dev/null > $3/nextpass.in; exit 42`, []api.Verdict{api.InternalError},
 			"icpc checker: left nextpass.in of more than 1MiB, the value of limits.jury.output", 1},
 		{"feedback with holes", echo, `[ -e $3/h1 ] && exit 42; for i in $(seq 200); do truncate -s 1M $3/h$i; done; ` +
 			`echo two > $3/nextpass.in; exit 42`, []api.Verdict{api.Accepted, api.InternalError},

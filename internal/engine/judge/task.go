@@ -122,7 +122,7 @@ func (t *Task) setChecker(c api.Checker, path func(api.File) (string, error)) (e
 	if err != nil {
 		return err
 	}
-	program.Args = c.Args
+	program.Name, program.Args = c.Name, c.Args
 	t.CheckerProgram = &jury.Checker{Protocol: protocol, Program: program}
 	return nil
 }
@@ -156,7 +156,7 @@ func (t *Task) setInteractor(i *api.Interactor, path func(api.File) (string, err
 	if err != nil {
 		return err
 	}
-	program.Args = i.Args
+	program.Name, program.Args = i.Name, i.Args
 	t.Interactor = &jury.Interactor{Protocol: protocol, Program: program, Instances: i.Instances}
 	return nil
 }

@@ -37,6 +37,7 @@ const (
 	feedbackName    = "feedback"
 	judgeMessage    = feedbackName + "/judgemessage.txt"
 	teamMessage     = feedbackName + "/teammessage.txt"
+	judgeError      = feedbackName + "/judgeerror.txt"
 	scoreFile       = feedbackName + "/score.txt"
 	multiplierFile  = feedbackName + "/score_multiplier.txt"
 	testlibFeedback = feedbackName + "/" + reportName
@@ -45,6 +46,7 @@ const (
 // Check runs the checker on one output. A checker that fails yields IE. The error is not nil only if judged could not
 // do its work or ctx ended.
 func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport, error) {
+	what := c.Program.Called("checker")
 	input, err := t.Input.View()
 	if err != nil {
 		return api.CheckReport{}, err
@@ -69,7 +71,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport,
 		spec.Stdin = t.Output
 	}
 	if err := box.Load(spec); err != nil {
-		return feedbackFault("checker", c.Protocol, t, err)
+		return feedbackFault(what, c.Protocol, t, err)
 	}
 	result, err := box.Run(ctx)
 	if err != nil {
@@ -78,7 +80,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport,
 	if result.Stop == sandbox.StopCancelled {
 		return api.CheckReport{}, context.Cause(ctx)
 	}
-	return r.report("checker", c.Protocol, t.MultiPass, box, result)
+	return r.report(what, c.Protocol, t.MultiPass, box, result)
 }
 
 // openFiles are the files that a checker may open. The order is that of their numbers, which no protocol knows.
@@ -109,20 +111,24 @@ func (r *Runner) report(what string, p api.Protocol, multiPass bool, box *sandbo
 		}
 	}
 	if fault != nil {
-		said = failed(what, p, fault, e.stderr)
+		said = failed(what, p, fault, e)
 		said.Exhausted = exhausted
 	}
 	return said, nil
 }
 
-// failed is the report of a program of the jury that is at fault.
-func failed(what string, p api.Protocol, fault error, stderr string) api.CheckReport {
+// failed is the report of a program of the jury that is at fault, and ended like that.
+func failed(what string, p api.Protocol, fault error, e ending) api.CheckReport {
 	of := api.JuryFault
 	if errors.As(fault, new(lack)) {
 		of = api.HostFault
 	}
-	r := api.FailedCheck(of, fmt.Sprintf("%s %s: %v", p, what, fault))
-	r.Stderr = stderr
+	why := fmt.Sprintf("%s %s: %v", p, what, fault)
+	if said := e.reason(); said != "" {
+		why += "; it says: " + said
+	}
+	r := api.FailedCheck(of, why)
+	r.Stderr = e.stderr
 	return r
 }
 
@@ -194,8 +200,8 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 	for _, f := range []struct {
 		name string
 		to   *string
-	}{{judgeMessage, &e.judge}, {teamMessage, &e.team}, {scoreFile, &e.score}, {multiplierFile, &e.multiplier},
-		{testlibFeedback, &e.report}} {
+	}{{judgeMessage, &e.judge}, {teamMessage, &e.team}, {judgeError, &e.problem}, {scoreFile, &e.score},
+		{multiplierFile, &e.multiplier}, {testlibFeedback, &e.report}} {
 		content, there, err := box.ReadFile(f.name, most+1)
 		if err != nil {
 			return e, err

@@ -139,12 +139,18 @@ func TestCheck(t *testing.T) {
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "wrong answer 1"}},
 
 		{"exits with an unknown code", api.ICPC, "err=why|exit=7",
-			at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject)", "why")},
-		{"crashes", api.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was ended by SIGSEGV", "why")},
+			at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject); it says: why", "why")},
+		{"says why it cannot judge", api.ICPC, "err=noise|error=no such table|exit=1",
+			at("icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject); it says: no such table",
+				"noise")},
+		{"testlib fails", api.Testlib, "err=FAIL the answer is empty|exit=3",
+			at("testlib checker: exited with status 3 (fail): the input, the answer or the checker is wrong; it says: FAIL "+
+				"the answer is empty", "FAIL the answer is empty")},
+		{"crashes", api.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was ended by SIGSEGV; it says: why", "why")},
 		{"computes for ever", api.ICPC, "spin|exit=42",
 			exhausted("icpc checker: used 1s of CPU time, the value of limits.jury.cpu_time")},
 		{"sleeps", api.ICPC, "err=why|sleep|exit=42",
-			at("icpc checker: did not end within 3s, the value of limits.jury.wall_time", "why")},
+			at("icpc checker: did not end within 3s, the value of limits.jury.wall_time; it says: why", "why")},
 		{"takes all memory", api.ICPC, "eat|exit=42",
 			exhausted("icpc checker: used more than 256MiB of memory, the value of limits.jury.memory")},
 		{"floods its stdout", api.ICPC, "flood|exit=42",
@@ -175,6 +181,21 @@ func TestCheck(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCheckerIsNamed: a message calls a program by its name.
+func TestCheckerIsNamed(t *testing.T) {
+	r := openRunner(t, limits())
+	c := checker(t, api.ICPC, "exit=7")
+	c.Program.Name = "output_validators/v"
+	got, err := r.Check(t.Context(), c, caseOf(t, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `icpc checker "output_validators/v": exited with status 7; the protocol knows 42 (accept) and 43 (reject)`
+	if diff := cmp.Diff(want, got.Message); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 // program. Two named pipes, which only the manager can open, join it to each instance. Close it.
 type Communication struct {
 	runner       *Runner
+	what         string // what messages call the manager
 	box          *sandbox.Sandbox
 	instances    []instance
 	wall         time.Duration // the most that the manager may take
@@ -65,7 +66,8 @@ func managerArgs(instances int, args []string) (all []string) {
 
 // Communicate loads a manager for one run of each instance of a program, with that wall limit of each.
 func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Communication, err error) {
-	c := &Communication{runner: r, instances: make([]instance, m.Instances), opened: map[int]bool{}}
+	c := &Communication{runner: r, what: m.Program.Called(managerName), instances: make([]instance, m.Instances),
+		opened: map[int]bool{}}
 	c.atWall.Store(nobody)
 	defer func() {
 		if err != nil {
@@ -143,7 +145,7 @@ func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox, 
 		if c.err != nil || c.result.Stop == sandbox.StopCancelled {
 			return
 		}
-		if c.reported, c.err = c.runner.report(managerName, api.CMS, false, c.box, c.result); c.err == nil {
+		if c.reported, c.err = c.runner.report(c.what, api.CMS, false, c.box, c.result); c.err == nil {
 			stopIfRejected(c.reported, stop)
 		}
 	}()
@@ -294,18 +296,18 @@ func (c *Communication) said(hung bool) (api.CheckReport, error) {
 	case err != nil:
 		return api.CheckReport{}, err
 	case hung:
-		return failed(managerName, api.CMS,
-			errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long"), e.stderr), nil
+		return failed(c.what, api.CMS,
+			errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long"), e), nil
 	case c.result.Stop == sandbox.StopCancelled:
-		return late(managerName, api.CMS, c.result, c.runner.limits.WallTime, e.stderr), nil
+		return late(c.what, api.CMS, c.result, c.runner.limits.WallTime, e), nil
 	case c.result.Stop == sandbox.StopWall:
-		return failed(managerName, api.CMS,
-			fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall), e.stderr), nil
+		return failed(c.what, api.CMS,
+			fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall), e), nil
 	}
 	if c.reported.Verdict != api.InternalError && !c.hasOpened() {
 		// No instance was started: a score says nothing about the program.
-		return failed(managerName, api.CMS,
-			errors.New("gave a score and opened the pipes of no instance, so the program was not run"), e.stderr), nil
+		return failed(c.what, api.CMS,
+			errors.New("gave a score and opened the pipes of no instance, so the program was not run"), e), nil
 	}
 	return c.reported, nil
 }

@@ -34,6 +34,7 @@ const wallFactor = 10
 type Conversation struct {
 	runner     *Runner
 	interactor Interactor
+	what       string // what messages call the interactor
 	multiPass  bool
 	box        *sandbox.Sandbox
 	open       []*os.File // input and answer
@@ -79,7 +80,7 @@ func (c *Conversation) join(transcript bool) (err error) {
 
 // Converse loads an interactor for one run of a program, with that wall limit.
 func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversation, err error) {
-	c := &Conversation{runner: r, interactor: i, multiPass: t.MultiPass}
+	c := &Conversation{runner: r, interactor: i, what: i.Program.Called(interactorName), multiPass: t.MultiPass}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -144,7 +145,7 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox, chec
 
 // decide finds out what the interactor says once it has ended. While the program still runs nobody else can reject it.
 func (c *Conversation) decide(ctx context.Context, stop func()) (err error) {
-	c.said, err = c.runner.report(interactorName, c.interactor.Protocol, c.multiPass, c.box, c.result)
+	c.said, err = c.runner.report(c.what, c.interactor.Protocol, c.multiPass, c.box, c.result)
 	if err != nil {
 		return err
 	}
@@ -285,10 +286,10 @@ func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
 	p := c.interactor.Protocol
 	if c.witness.isHung(program) {
 		fault := errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long")
-		return failed(interactorName, p, fault, c.stderr())
+		return failed(c.what, p, fault, c.ending())
 	}
 	if c.result.Stop == sandbox.StopCancelled {
-		return late(interactorName, p, c.result, c.runner.limits.WallTime, c.stderr())
+		return late(c.what, p, c.result, c.runner.limits.WallTime, c.ending())
 	}
 	said := c.said
 	c.said.Next = nil // the caller closes it
@@ -297,10 +298,9 @@ func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
 
 // late is the report of a program of the jury that did not end in time after the contestant's. One that was busy most of
 // that time, or waited for a CPU, has exhausted it: it may still have had to read what that one wrote.
-func late(what string, p api.Protocol, r sandbox.Result, wall time.Duration, stderr string) api.CheckReport {
+func late(what string, p api.Protocol, r sandbox.Result, wall time.Duration, e ending) api.CheckReport {
 	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
-		wall),
-		stderr)
+		wall), e)
 	busy := r.CPUTime
 	if r.RunDelay != nil {
 		busy += *r.RunDelay
@@ -309,9 +309,9 @@ func late(what string, p api.Protocol, r sandbox.Result, wall time.Duration, std
 	return said
 }
 
-func (c *Conversation) stderr() string {
+func (c *Conversation) ending() ending {
 	e, _ := readEnding(c.box, c.result) // of an interactor that is at fault whatever it says
-	return e.stderr
+	return e
 }
 
 // closeEnds closes all ends but the one that is drained: while judged has it, the interactor gets no SIGPIPE.

@@ -72,7 +72,7 @@ func TakeNextPass(folder *os.File) (*os.File, error) {
 func feedbackFault(what string, p api.Protocol, t Case, err error) (api.CheckReport, error) {
 	if t.Feedback != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.ENAMETOOLONG)) {
 		return failed(what, p, errors.New("left files in its feedback folder that cannot be copied for the next pass; "+
-			"write fewer and smaller ones"), ""), nil
+			"write fewer and smaller ones"), ending{}), nil
 	}
 	return api.CheckReport{}, err
 }

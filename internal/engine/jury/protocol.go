@@ -2,6 +2,7 @@ package jury
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -69,6 +70,7 @@ type ending struct {
 	code           int
 	stdout, stderr string
 	judge, team    string // judgemessage.txt and teammessage.txt of icpc
+	problem        string // judgeerror.txt of icpc: why it cannot judge
 	report         string // the result file of testlib
 	verdict        string // the last line of stderr, or the first of that file, with a verdict of testlib; or ""
 	score          string // score.txt of icpc; "" if absent
@@ -281,6 +283,22 @@ func readCMS(e ending) (api.CheckReport, error) {
 	r.Verdict, r.Score = scored(points), &points
 	return r, nil
 }
+
+// reason is what a program of the jury that failed says about that, in one line; "" if it says nothing. The first line of a
+// traceback of Python says nothing without the last one.
+func (e ending) reason() string {
+	text := strings.TrimSpace(cmp.Or(e.problem, e.stderr))
+	first, last := firstLine(text), firstLine(text[strings.LastIndexByte(text, '\n')+1:])
+	if strings.HasPrefix(first, "Traceback ") && first != last {
+		first += " ... " + last
+	}
+	if runes := []rune(first); len(runes) > longestReason {
+		first = string(runes[:longestReason]) + "..."
+	}
+	return first
+}
+
+const longestReason = 300
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")

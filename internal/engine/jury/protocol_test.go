@@ -213,6 +213,27 @@ func TestCheckerArgs(t *testing.T) {
 
 // TestLate: a program of the jury that does not end after the contestant's has exhausted its time if it was busy, also
 // with waiting for a CPU, and not if it slept.
+func TestReason(t *testing.T) {
+	long := strings.Repeat("é", 301)
+	for _, tt := range []struct {
+		name   string
+		ending ending
+		want   string
+	}{
+		{"nothing", ending{}, ""},
+		{"the first line", ending{stderr: "\nno table\nat line 3"}, "no table"},
+		{"judgeerror.txt", ending{problem: "no table\nat line 3", stderr: "noise"}, "no table"},
+		{"a traceback", ending{stderr: "Traceback (most recent call last):\n  File \"v.py\"\nValueError: no table"},
+			"Traceback (most recent call last): ... ValueError: no table"},
+		{"a cut traceback", ending{stderr: "Traceback (most recent call last):"}, "Traceback (most recent call last):"},
+		{"a long line", ending{stderr: long}, long[:600] + "..."},
+	} {
+		if diff := cmp.Diff(tt.want, tt.ending.reason()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
 func TestLate(t *testing.T) {
 	const wall = 2 * time.Second
 	waited := 900 * time.Millisecond
@@ -226,7 +247,7 @@ func TestLate(t *testing.T) {
 		{"asleep", sandbox.Result{CPUTime: 5 * time.Millisecond}, false},
 		{"asleep on a busy CPU", sandbox.Result{CPUTime: 5 * time.Millisecond, RunDelay: &waited}, false},
 	} {
-		got := late("interactor", icpc, tt.result, wall, "")
+		got := late("interactor", icpc, tt.result, wall, ending{})
 		if got.Verdict != api.InternalError || got.Exhausted != tt.want {
 			t.Errorf("%s: verdict %s, exhausted %t", tt.name, got.Verdict, got.Exhausted)
 		}

@@ -2,6 +2,7 @@ package jury
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -12,12 +13,21 @@ import (
 
 // Program is a program of the jury.
 type Program struct {
+	Name string // in messages, such as its path in a package; may be ""
 	// Language is what Files, the first with the entry point, are to be compiled as, which also sets Command; "" runs
 	// them as they are.
 	Language string
 	Command  []string // executes the program, without the arguments
 	Files    []sandbox.File
 	Args     []string // after those of its protocol
+}
+
+// Called is how messages call a program with that role.
+func (p Program) Called(role string) string {
+	if p.Name == "" {
+		return role
+	}
+	return fmt.Sprintf("%s %q", role, p.Name)
 }
 
 // command is the command line of a program with the arguments of a protocol.

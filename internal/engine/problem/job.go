@@ -32,15 +32,16 @@ func (p *Package) Judging(j api.Job) (api.Job, error) {
 		if err != nil {
 			return j, fmt.Errorf("use checker: %w", err)
 		}
-		j.Checker.Program, j.Checker.Language, j.Checker.Files = &x.program, x.language, x.files
+		j.Checker.Name, j.Checker.Program, j.Checker.Language, j.Checker.Files = p.Checker.Program.Name, &x.program,
+			x.language, x.files
 	}
 	if p.Interactor != nil {
 		x, err := p.Interactor.Program.start()
 		if err != nil {
 			return j, fmt.Errorf("use interactor: %w", err)
 		}
-		j.Interactor = &api.Interactor{Kind: p.Interactor.Kind, Program: x.program, Language: x.language, Files: x.files,
-			Args: p.Interactor.Args}
+		j.Interactor = &api.Interactor{Kind: p.Interactor.Kind, Name: p.Interactor.Program.Name, Program: x.program,
+			Language: x.language, Files: x.files, Args: p.Interactor.Args}
 	}
 	return j, nil
 }

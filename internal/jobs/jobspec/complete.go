@@ -268,6 +268,13 @@ func (e *Errors) name(field, name string) {
 		"%s has bytes that cannot be shown; send printable UTF-8", text.Quoted(name))
 }
 
+// programName checks the name of a program of the jury, which is absent or for people.
+func (e *Errors) programName(field, name string) {
+	if name != "" {
+		e.name(field, name)
+	}
+}
+
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 func (e *Errors) checker(c *api.Checker, most config.MaxLimits) {
@@ -275,6 +282,7 @@ func (e *Errors) checker(c *api.Checker, most config.MaxLimits) {
 		return
 	}
 	if _, isProgram := api.CheckerProtocol(c.Kind); isProgram {
+		e.programName("checker.name", c.Name)
 		e.file("checker.program", cmp.Or(c.Program, &api.File{}))
 		e.besides("checker.files", c.Files, most)
 		e.arguments("checker.args", c.Args)
@@ -290,7 +298,7 @@ func (e *Errors) checker(c *api.Checker, most config.MaxLimits) {
 	for _, x := range []struct {
 		member string
 		given  bool
-	}{{"program", c.Program != nil}, {"language", c.Language != ""}, {"files", c.Files != nil}} {
+	}{{"name", c.Name != ""}, {"program", c.Program != nil}, {"language", c.Language != ""}, {"files", c.Files != nil}} {
 		e.check(!x.given, "checker."+x.member,
 			"this checker is no program; leave it out, or send the kind icpc, testlib or cms")
 	}
@@ -303,6 +311,7 @@ func (e *Errors) interactor(i *api.Interactor, most config.MaxLimits) {
 	_, known := api.InteractorProtocol(i.Kind)
 	e.check(known, "interactor.kind", "%s is unknown; send one of %s", text.Quoted(i.Kind),
 		listed(api.InteractorProtocols()))
+	e.programName("interactor.name", i.Name)
 	e.file("interactor.program", &i.Program)
 	e.besides("interactor.files", i.Files, most)
 	e.arguments("interactor.args", i.Args)

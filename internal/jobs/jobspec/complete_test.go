@@ -226,6 +226,12 @@ func TestCompleteErrors(t *testing.T) {
 				Program: &api.File{Blob: digest}}
 		},
 			[]api.FieldError{{Field: "checker.program", Detail: "leave it out"}}},
+		{"names of programs", func(j *api.Job) {
+			j.Checker = &api.Checker{Kind: "icpc", Name: "a\x1b", Program: &api.File{Blob: digest}}
+			j.Interactor = &api.Interactor{Kind: "testlib", Name: long, Program: api.File{Blob: digest}}
+		}, []api.FieldError{{Field: "checker.name", Detail: "printable"}, {Field: "interactor.name", Detail: "256 bytes"}}},
+		{"name of a built-in checker", func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Name: "a"} },
+			[]api.FieldError{{Field: "checker.name", Detail: "leave it out"}}},
 		{"passes without a checker that asks for them", func(j *api.Job) { j.Passes = 2 },
 			[]api.FieldError{{Field: "passes", Detail: "nobody can ask for the next pass"}}},
 		{"too many passes", func(j *api.Job) {

@@ -142,6 +142,7 @@ func interactors(t *testing.T, d *instance) {
 
 // juryPrograms checks that a job can bring programs as checkers, and that its report has their messages.
 func juryPrograms(t *testing.T, d *instance) {
+	const fails = "icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject); it says: why"
 	script := func(body string) *api.File { return text("#!/bin/sh\n" + body) }
 	half := 0.5
 	for _, tt := range []struct {
@@ -160,9 +161,7 @@ func juryPrograms(t *testing.T, d *instance) {
 		{"jury-cms", api.Checker{Kind: "cms", Program: script(`echo 0.5; echo half >&2`)},
 			api.Partial, "", api.CheckReport{Verdict: api.Partial, Message: "half"}, &half},
 		{"jury-fails", api.Checker{Kind: "icpc", Program: script(`echo why >&2; exit 1`)}, api.InternalError,
-			`judge test "1": icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject)`,
-			api.CheckReport{Verdict: api.InternalError, Stderr: "why",
-				Message: "icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject)"}, nil},
+			`judge test "1": ` + fails, api.CheckReport{Verdict: api.InternalError, Stderr: "why", Message: fails}, nil},
 	} {
 		d.submit(
 			tt.id,
