@@ -149,6 +149,8 @@ func Note(x api.TestReport) string {
 		return x.Message
 	case x.Checker != nil && x.Checker.Message != "":
 		return x.Checker.Message
+	case x.Checker != nil && x.Checker.FirstExit == api.ExitInteractor && x.Checker.Verdict.Failed():
+		return "rejected by the interactor before its end" // its exit says nothing
 	case x.Exit != nil && x.Exit.Signal != "":
 		return x.Exit.Signal
 	case x.Exit != nil && x.Exit.Code != nil && *x.Exit.Code != 0:

@@ -101,6 +101,11 @@ func TestNote(t *testing.T) {
 		want string
 	}{
 		{"why it is not executable", api.TestReport{Message: "m", Exit: &api.Exit{Code: ptr(1)}}, "m"},
+		{"rejected before its end", api.TestReport{Verdict: api.WrongAnswer, Exit: &api.Exit{Signal: "SIGKILL"},
+			Checker: &api.CheckReport{Verdict: api.WrongAnswer, FirstExit: api.ExitInteractor}},
+			"rejected by the interactor before its end"},
+		{"killed after it was accepted", api.TestReport{Verdict: api.RuntimeError, Exit: &api.Exit{Signal: "SIGKILL"},
+			Checker: &api.CheckReport{Verdict: api.Accepted, FirstExit: api.ExitInteractor}}, "SIGKILL"},
 		{"the checker", api.TestReport{Checker: &api.CheckReport{Message: "line 2"}}, "line 2"},
 		{"exit code", api.TestReport{Exit: &api.Exit{Code: ptr(3)}}, "exit 3"},
 		{"success", api.TestReport{Exit: &api.Exit{Code: ptr(0)}, Timing: &api.Timing{Confidence: api.Stable}}, ""},
