@@ -78,6 +78,9 @@ func differences(all []solution) (found []string) {
 		for _, d := range s.Differences {
 			found = append(found, s.Name+": "+d)
 		}
+		if s.NotJudged != "" {
+			found = append(found, s.Name+": "+s.NotJudged)
+		}
 	}
 	return found
 }

@@ -30,6 +30,7 @@ type verifier struct {
 	pkg      *problem.Package
 	eng      *engine.Engine
 	repeats  api.Repeats // of the slowest tests, which bound the time limit
+	strict   bool        // findings are failures
 	stop     api.Stop    // when a submission has no further tests
 	progress *verifyProgress
 	results  *results
@@ -42,7 +43,7 @@ type verifier struct {
 
 func (a *app) verifyCommand() *cobra.Command {
 	var o verifyOptions
-	var asJSON bool
+	var asJSON, strict bool
 	var out string
 	cmd := &cobra.Command{
 		Use:   "verify [flags] PACKAGE",
@@ -54,6 +55,10 @@ submission is judged until its verdict is known, as in a contest: the first test
 that fails decides, unless groups of tests give points. Its verdicts have to be
 those that its folder, its tags, submissions.yaml or problem.xml expect. Input
 validators read all inputs, and the checker judges the outputs in the package.
+
+What is no program, and what is in a language that this host does not have or
+that the problem does not allow, is not judged. That is a finding, as is what
+the package uses and judged does not do.
 
 Exit codes: 0 all is as expected, 1 something differs, 2 wrong usage or an
 unusable package, 3 judged itself could not do its work.`,
@@ -69,6 +74,7 @@ unusable package, 3 judged itself could not do its work.`,
 			if err != nil {
 				return err
 			}
+			v.strict = strict
 			r, err := v.verify(cmd.Context())
 			if err := errors.Join(err, v.close()); err != nil {
 				return err
@@ -91,6 +97,7 @@ unusable package, 3 judged itself could not do its work.`,
 	cmd.Flags().BoolVar(&o.allTests, "all-tests", false,
 		"judge each submission on all tests, also after a failure has decided its verdict")
 	jsonFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&strict, "strict", false, "end with 1 if there is a finding, too")
 	cmd.Flags().StringVar(&out, "out", "",
 		"also write verify.json and verify.svg, a picture of all runs against the time "+
 			"limit, into the folder `DIR`")
@@ -302,8 +309,14 @@ func (v *verifier) task(ctx context.Context, l *localJob) (judge.Task, error) {
 	if err := l.complete(v.c); err != nil {
 		return judge.Task{}, fmt.Errorf("judge %s: %w", l.program, err)
 	}
-	if err := checkLanguages(ctx, v.eng, l.job); err != nil {
-		return judge.Task{}, err
+	for member, id := range l.job.Languages() {
+		err := v.eng.CheckLanguage(ctx, "", id)
+		if err != nil && member != "language" {
+			err = fmt.Errorf("read %s: %w", member, err)
+		}
+		if err != nil {
+			return judge.Task{}, err
+		}
 	}
 	return judge.NewTask(l.job, l.name, localPath)
 }

@@ -29,6 +29,7 @@ type solution struct {
 	Low         time.Duration `json:"cpu_time_min_ns"` // of that test
 	High        time.Duration `json:"cpu_time_max_ns"`
 	Differences []string      `json:"differences,omitempty"` // from what the package expects
+	NotJudged   string        `json:"not_judged,omitempty"`  // why, where that is no difference
 	// Groups and Tests are the verdicts of the parts, with the time limit of the package.
 	Groups []api.GroupReport `json:"groups,omitempty"`
 	Tests  []testVerdict     `json:"tests,omitempty"`
@@ -105,6 +106,8 @@ type verification struct {
 	TimeLimit   time.Duration     `json:"time_limit_ns"`
 	Inferred    bool              `json:"time_limit_inferred"` // from the submissions; the package has none
 	Submissions []solution        `json:"submissions"`
+	Judged      int               `json:"judged"`     // submissions
+	NotJudged   int               `json:"not_judged"` // also files next to them that are no programs
 	Validators  []string          `json:"validator_differences,omitempty"`
 	Findings    []string          `json:"findings,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`
@@ -112,12 +115,13 @@ type verification struct {
 	Reused int  `json:"results_reused"`
 	OK     bool `json:"ok"`
 
-	rule problem.TimeRule
+	rule   problem.TimeRule
+	strict bool // findings are failures
 }
 
 func (v *verifier) verify(ctx context.Context) (verification, error) {
 	r := verification{Package: v.pkg.Name, Format: v.pkg.Format, Version: v.pkg.Version, Findings: v.pkg.Findings,
-		TimeLimit: v.pkg.Limits.Time, rule: v.pkg.TimeRule}
+		TimeLimit: v.pkg.Limits.Time, rule: v.pkg.TimeRule, strict: v.strict}
 	if r.TimeLimit == 0 {
 		r.Inferred = true
 		proposal, err := v.propose(ctx)
@@ -144,10 +148,27 @@ func (v *verifier) verify(ctx context.Context) (verification, error) {
 		return r, err
 	}
 	r.Reused = v.results.count()
+	r.count(len(v.pkg.Submissions) + v.pkg.NotPrograms)
 	r.Warnings = r.timing()
-	r.OK = r.isAsExpected()
+	r.OK = r.isOK()
 	return r, nil
 }
+
+// count counts what was judged of all that are next to submissions. What was not is a finding.
+func (r *verification) count(all int) {
+	for _, s := range r.Submissions {
+		if s.judged {
+			r.Judged++
+		}
+		if s.NotJudged != "" {
+			r.Findings = append(r.Findings, fmt.Sprintf("%s is not judged: %s", s.Name, s.NotJudged))
+		}
+	}
+	r.NotJudged = all - r.Judged
+}
+
+// isOK reports whether all is as expected, and whether findings are allowed if there are any.
+func (r *verification) isOK() bool { return r.isAsExpected() && (!r.strict || len(r.Findings) == 0) }
 
 // isAsExpected reports whether something was verified, and nothing differs.
 func (r *verification) isAsExpected() bool {
@@ -227,6 +248,9 @@ func (r *verification) print(w io.Writer) error {
 	t := text.Table{Columns: []text.Column{{Head: "SUBMISSION"}, {Head: "LANGUAGE", Rank: 4}, {Head: "VERDICT"},
 		{Head: "SCORE", Rank: 2}, {Head: "CPU TIME"}, {Head: "OF LIMIT", Rank: 1}, {Head: "SPREAD", Rank: 3}}}
 	for _, s := range r.Submissions {
+		if s.NotJudged != "" {
+			continue // a finding
+		}
 		t.Rows = append(t.Rows, text.Row{Notes: s.Differences, Cells: []string{s.Name, s.Language, string(s.Verdict),
 			render.Score(s.Score), units.Duration(s.CPUTime),
 			fmt.Sprintf("%.2f", float64(s.CPUTime)/float64(r.TimeLimit)), units.Duration(s.Spread)}})
@@ -255,11 +279,17 @@ func (r *verification) print(w io.Writer) error {
 		fmt.Fprintf(&b, "%d results are from an earlier verification of the same programs and tests; --fresh judges again\n",
 			r.Reused)
 	}
-	if r.OK {
-		b.WriteString("all is as expected\n")
-	} else {
-		b.WriteString("differs from what the package expects\n")
-	}
+	fmt.Fprintf(&b, "submissions: %d judged, %d not judged\n%s\n", r.Judged, r.NotJudged, r.summary())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (r *verification) summary() string {
+	switch {
+	case r.OK:
+		return "all is as expected"
+	case r.isAsExpected():
+		return "there are findings, which --strict does not allow"
+	}
+	return "differs from what the package expects"
 }

@@ -39,6 +39,34 @@ func TestVerifyNeedsEvidence(t *testing.T) {
 	}
 }
 
+// TestVerifyCounts: what is not judged is counted, and a failure only where findings are.
+func TestVerifyCounts(t *testing.T) {
+	accepted := solution{Name: "a", judged: true, Verdict: api.Accepted}
+	absent := solution{Name: "b.rb", NotJudged: `language "ruby": ruby is not installed`}
+	const all = 3 // with a README
+	r := verification{Submissions: []solution{accepted, absent}, Findings: []string{"README is no program"}}
+	r.count(all)
+	want := []string{"README is no program", `b.rb is not judged: language "ruby": ruby is not installed`}
+	if diff := cmp.Diff(want, r.Findings); diff != "" || r.Judged != 1 || r.NotJudged != 2 {
+		t.Errorf("%d judged, %d not judged; findings (-want +got)\n%s", r.Judged, r.NotJudged, diff)
+	}
+	for _, tt := range []struct {
+		strict   bool
+		findings []string
+		want     string
+	}{
+		{false, want, "all is as expected"},
+		{true, nil, "all is as expected"},
+		{true, want, "there are findings, which --strict does not allow"},
+	} {
+		r := verification{Submissions: []solution{accepted}, Findings: tt.findings, strict: tt.strict}
+		r.OK = r.isOK()
+		if got := r.summary(); got != tt.want {
+			t.Errorf("strict %t, findings %q: %q, want %q", tt.strict, tt.findings, got, tt.want)
+		}
+	}
+}
+
 // TestValidatedNeedsExits: an input that a validator did not read to its end is neither valid nor rejected. 0 is the
 // status of a testlib validator that accepts.
 func TestValidatedNeedsExits(t *testing.T) {

@@ -67,11 +67,15 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 		stop = api.StopNever
 		report, err = run(stop)
 	}
-	if notHere(err) {
+	switch missing := new(api.LanguageUnavailableError); {
+	case errors.As(err, new(*problem.NotAllowedError)),
+		errors.As(err, &missing) && missing.Language == s.Language:
+		x.NotJudged = err.Error()
+		return x, nil
+	case notHere(err):
 		x.Differences = []string{"not judged: " + err.Error()}
 		return x, nil
-	}
-	if err != nil {
+	case err != nil:
 		return x, err
 	}
 	isSlow := anyTimeLimit(report)

@@ -42,6 +42,7 @@ type Language struct {
 	ID          string   `toml:"-"`
 	Name        string   `toml:"name"`
 	Extensions  []string `toml:"extensions"`
+	ByName      bool     `toml:"by_name"`
 	Entry       string   `toml:"entry"`
 	EntryFind   string   `toml:"entry_find"`
 	Compile     []string `toml:"compile"`
@@ -184,11 +185,12 @@ func isNot(pattern *regexp.Regexp) func(string) bool {
 	return func(s string) bool { return !pattern.MatchString(s) }
 }
 
-// ByExtension returns the IDs of the languages whose extensions match path, in order.
+// ByExtension returns the IDs of the languages whose extensions match path, in order, without those that
+// jobs have to name.
 func (c Catalogue) ByExtension(path string) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(c)) {
-		if c[id].isSource(path) {
+		if !c[id].ByName && c[id].isSource(path) {
 			ids = append(ids, id)
 		}
 	}

@@ -67,7 +67,7 @@ func TestByExtension(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string][]string{"a.py": {"pypy", "python"}, "/b/a.cc": {"cpp"}, "a": nil} {
+	for path, want := range map[string][]string{"a.py": {"python"}, "a.bash": {"bash"}, "/b/a.cc": {"cpp"}, "a": nil} {
 		if diff := cmp.Diff(want, c.ByExtension(path)); diff != "" {
 			t.Errorf("ByExtension(%q) (-want +got):\n%s", path, diff)
 		}

@@ -104,7 +104,7 @@ func (c *Compiler) Find(id string) (Language, error) {
 func (c Catalogue) Find(id, root string) (Language, error) {
 	l, known := c[id]
 	if !known {
-		return l, &api.LanguageUnavailableError{Language: id, Reason: "unknown; GET /v1/languages lists the languages"}
+		return l, &api.LanguageUnavailableError{Language: id, Reason: "unknown; judged languages lists those that are known"}
 	}
 	if reason := l.Missing(root); reason != "" {
 		return l, &api.LanguageUnavailableError{Language: id, Reason: reason}

@@ -241,7 +241,7 @@ func TestCache(t *testing.T) {
 func TestMissing(t *testing.T) {
 	c := open(t, t.TempDir(), plenty)
 	_, err := c.Compile(t.Context(), source(t, "cobol", "", ""))
-	want := `language "cobol": unknown; GET /v1/languages lists the languages`
+	want := `language "cobol": unknown; judged languages lists those that are known`
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %v; want %s", err, want)
 	}

@@ -8,6 +8,17 @@ import (
 	"judged/internal/api"
 )
 
+// NotAllowedError is a submission in a language that the problem forbids.
+type NotAllowedError struct {
+	Problem, Language string
+	Allowed           []string
+}
+
+func (e *NotAllowedError) Error() string {
+	return fmt.Sprintf("problem %q does not allow the language %q; it allows %s", e.Problem, e.Language,
+		strings.Join(e.Allowed, ", "))
+}
+
 // Judging is a job with what the package says: tests, limits that j leaves open, checker and interactor. Files are parts
 // that name paths of this host.
 func (p *Package) Judging(j api.Job) (api.Job, error) {
@@ -15,8 +26,7 @@ func (p *Package) Judging(j api.Job) (api.Job, error) {
 		j.Tests = append(j.Tests, t.Job())
 	}
 	if j.Language != "" && len(p.Languages) > 0 && !slices.Contains(p.Languages, j.Language) {
-		return j, fmt.Errorf("problem %q does not allow the language %q; it allows %s", p.Name, j.Language,
-			strings.Join(p.Languages, ", "))
+		return j, &NotAllowedError{p.Name, j.Language, p.Languages}
 	}
 	j = p.include(j)
 	j.Limits = j.Limits.Or(api.Limits{CPUTimeMS: p.Limits.Time.Milliseconds(), Memory: p.Limits.Memory,

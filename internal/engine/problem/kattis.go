@@ -324,7 +324,10 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 	} else if !k.interactive && !k.multiPass && len(t.under("output_validators")) > 0 {
 		p.find("output_validators is not used; problem.yaml does not say validation: custom")
 	}
+	programs, err := keep(p, programs, func(x Program) Program { return x })
 	switch {
+	case err != nil:
+		return err
 	case !k.custom && !k.interactive && !k.multiPass:
 		p.Checker = Checker{Kind: defaultValidator, Args: k.flags}
 		return nil

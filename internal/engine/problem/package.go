@@ -49,6 +49,8 @@ type Package struct {
 	Includes    map[string][]File // files that are added to each submission, by language; "" is every language
 	Languages   []string          // allowed ones; empty is all
 	Submissions []Submission
+	// NotPrograms is how many files next to submissions are no programs.
+	NotPrograms int
 	// Findings name what the package uses and judged does not do, each once; after maxFindings the rest is left out.
 	Findings []string
 
@@ -166,6 +168,9 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 	case len(p.Tests) == 0:
 		return errors.New("no tests; add data/secret/NAME.in with NAME.ans")
 	}
+	if err := p.keepPrograms(); err != nil {
+		return err
+	}
 	names := make([]string, len(p.Tests))
 	for i, t := range p.Tests {
 		names[i] = t.Name
@@ -241,10 +246,14 @@ func languageID(code string) string {
 	return code
 }
 
-// languageByEnding is the table of the Kattis format for the languages in wide use. Headers have no language.
+// headerEndings are those of headers of C and C++, which have no language.
+var headerEndings = []string{".h", ".hh", ".hpp", ".hxx"}
+
+// languageByEnding is the table of the Kattis format for the languages in wide use, which is not that of a host: a
+// language that a host lacks has to be recognized. As in problemtools .pl is Perl.
 var languageByEnding = map[string]string{
-	".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp", ".cs": "csharp", ".go": "go",
-	".hs": "haskell", ".java": "java", ".js": "javascript", ".kt": "kotlin", ".ml": "ocaml", ".pas": "pascal",
-	".py": "python", ".py3": "python", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash",
-	".swift": "swift",
+	".awk": "awk", ".bash": "bash", ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp",
+	".cs": "csharp", ".go": "go", ".hs": "haskell", ".java": "java", ".js": "javascript", ".kt": "kotlin", ".lua": "lua",
+	".ml": "ocaml", ".pas": "pascal", ".php": "php", ".pl": "perl", ".py": "python", ".py2": "python2",
+	".py3": "python", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash", ".swift": "swift",
 }

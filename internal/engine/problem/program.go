@@ -2,6 +2,7 @@ package problem
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -58,18 +59,17 @@ func (p *Package) include(j api.Job) api.Job {
 	return j
 }
 
-// start finds the file with the entry point. A binary and a script with a #! line are executed as they are, but Python
-// is a language like others.
+// start finds the file with the entry point.
 func (p Program) start() (started, error) {
 	entry, err := p.executable()
 	if err != nil {
 		return started{}, err
 	}
 	x := started{}
-	if entry == nil || p.Language == "python" && entry.Name != runScript {
+	if entry == nil {
 		if p.Language == "" {
-			return x, &ProgramError{p.Name,
-				"has sources in an unknown language; compile them and put the binary in their place"}
+			return x, &ProgramError{p.Name, "has sources in no language that judged knows, or in several; " +
+				"put each program into its own folder"}
 		}
 		x.language = p.Language
 		if entry, err = p.entry(); err != nil {
@@ -97,7 +97,45 @@ const (
 	runScript   = "run"
 )
 
-// executable is the file that can be executed as it is, or nil.
+// isProgram reports whether something of it can be compiled or executed.
+func (p Program) isProgram() (bool, error) {
+	for _, f := range p.Files {
+		if f.Name == buildScript || languageByEnding[path.Ext(f.Name)] != "" {
+			return true, nil
+		}
+	}
+	found, err := p.executable()
+	return found != nil || p.Language != "", err
+}
+
+// keepPrograms leaves out what is no program, such as a README next to submissions.
+func (p *Package) keepPrograms() error {
+	submissions, err1 := keep(p, p.Submissions, func(s Submission) Program { return s.Program })
+	validators, err2 := keep(p, p.Validators, func(v Validator) Program { return v.Program })
+	p.NotPrograms = len(p.Submissions) - len(submissions)
+	p.Submissions, p.Validators = submissions, validators
+	return errors.Join(err1, err2)
+}
+
+// keep returns those whose program is one. Others are findings.
+func keep[T any](p *Package, all []T, program func(T) Program) (kept []T, err error) {
+	for _, x := range all {
+		is, err := program(x).isProgram()
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			p.find("%s is no program: neither a source in a known language, nor a binary, nor a script that begins with #!",
+				program(x).Name)
+			continue
+		}
+		kept = append(kept, x)
+	}
+	return kept, nil
+}
+
+// executable is the file that can be executed as it is, or nil: run, or else a binary, or else a script with a #! line
+// that is in no known language.
 func (p Program) executable() (*File, error) {
 	var found *File
 	for i, f := range p.Files {
@@ -109,10 +147,11 @@ func (p Program) executable() (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.Equal(head, []byte(elfMagic)) && !bytes.HasPrefix(head, []byte("#!")) {
+		isBinary := bytes.Equal(head, []byte(elfMagic))
+		if !isBinary && !bytes.HasPrefix(head, []byte("#!")) {
 			continue
 		}
-		if found == nil || f.Name == runScript {
+		if f.Name == runScript || found == nil && (isBinary || p.Language == "") {
 			found = &p.Files[i]
 		}
 	}
@@ -124,9 +163,12 @@ const elfMagic = "\x7fELF"
 // entry is the source with the entry point: the only one in the language, or one that is called main, or in Java the
 // one that has the method.
 func (p Program) entry() (*File, error) {
+	if p.Files[0].Name == path.Base(p.Name) { // a file, perhaps with headers
+		return &p.Files[0], nil
+	}
 	var sources []*File
 	for i, f := range p.Files {
-		if languageByEnding[path.Ext(f.Name)] == p.Language || len(p.Files) == 1 {
+		if languageByEnding[path.Ext(f.Name)] == p.Language {
 			sources = append(sources, &p.Files[i])
 		}
 	}

@@ -78,6 +78,8 @@ func (p *Package) readSubmissions(t *tree) error {
 	for _, f := range t.under("submissions") {
 		if folder, _, ok := strings.Cut(f.Name, "/"); ok {
 			folders[folder] = true
+		} else if name := "submissions/" + f.Name; !t.used[name] {
+			p.find("%s is not used", name)
 		}
 	}
 	rules := map[string]Submission{}

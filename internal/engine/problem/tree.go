@@ -173,13 +173,21 @@ func (t *tree) under(folder string) []File {
 	return files
 }
 
-// programs lists the programs directly below a folder: files, and folders with several.
+// maxHeaders is how many headers next to programs each of them gets.
+const maxHeaders = 100
+
+// programs lists the programs directly below a folder: files, and folders with several. Each source in C and C++ has the
+// headers next to it.
 func (t *tree) programs(folder string) []Program {
 	byName := map[string]*Program{}
+	var headers []File
 	for _, f := range t.under(folder) {
 		name, rest, isFolder := strings.Cut(f.Name, "/")
 		if !isFolder {
 			rest = name
+			if slices.Contains(headerEndings, path.Ext(name)) {
+				headers = append(headers, f)
+			}
 		}
 		p := byName[name]
 		if p == nil {
@@ -189,10 +197,18 @@ func (t *tree) programs(folder string) []Program {
 		p.Files = append(p.Files, File{rest, f.Path})
 	}
 	var programs []Program
+	included := false
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		p := *byName[name]
 		p.Language = languageOf(p.Files)
+		language := languageByEnding[path.Ext(name)]
+		if (language == "c" || language == "cpp") && len(headers) <= maxHeaders {
+			p.Files = append(p.Files, headers...)
+			included = true
+		}
 		programs = append(programs, p)
 	}
-	return programs
+	return slices.DeleteFunc(programs, func(p Program) bool {
+		return included && slices.Contains(headers, p.Files[0])
+	})
 }

@@ -1,0 +1,108 @@
+package problem
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// programsOf are the programs of a package: role, name, and the files that its job has.
+func programsOf(t *testing.T, p *Package) (all []string) {
+	t.Helper()
+	add := func(role string, x Program) {
+		s, err := x.start()
+		if err != nil {
+			all = append(all, fmt.Sprintf("%s %s: %v", role, x.Name, err))
+			return
+		}
+		text := fmt.Sprintf("%s %s: %s %s", role, x.Name, s.language, s.name)
+		for _, f := range x.Files {
+			if _, ok := s.files[f.Name]; ok {
+				text += " +" + f.Name
+			}
+		}
+		all = append(all, text)
+	}
+	for _, s := range p.Submissions {
+		add("submission", s.Program)
+	}
+	for _, v := range p.Validators {
+		add("validator", v.Program)
+	}
+	if c := p.Checker.Program; c != nil {
+		add("checker", *c)
+	}
+	return all
+}
+
+// TestPrograms holds what is a program, and how it is started. Anything else is a finding.
+func TestPrograms(t *testing.T) {
+	base := legacyPack.without("submissions/accepted/a.cpp", "submissions/wrong_answer/w.py",
+		"submissions/time_limit_exceeded/slow/Main.java", "input_validators/check.py")
+	const elf = "\x7fELF"
+	const accepted = "submissions/accepted/"
+	for _, tt := range []struct {
+		name     string
+		more     pack
+		want     []string // programs
+		findings []string // their names
+	}{
+		{"no programs", pack{accepted + "README.md": "", accepted + "a.py": "", accepted + "a.py.orig": "",
+			accepted + "b.template": "", "submissions/time_limit_exceeded/c.cpp.SLOW": "", "input_validators/README": ""},
+			[]string{"submission submissions/accepted/a.py: python a.py"},
+			[]string{"input_validators/README", accepted + "README.md", accepted + "a.py.orig", accepted + "b.template",
+				"submissions/time_limit_exceeded/c.cpp.SLOW"}},
+		{"next to a checker", pack{"problem.yaml": "validation: custom", "output_validators/README.md": "",
+			"output_validators/check.py": ""},
+			[]string{"checker output_validators/check.py: python check.py"}, []string{"output_validators/README.md"}},
+		{"scripts", pack{accepted + "a.sh": "", accepted + "b.bash": "", accepted + "c.rb": "#!/usr/bin/ruby",
+			accepted + "d.pl": "", accepted + "e.lua": "", accepted + "f.php": "", accepted + "g.awk": "",
+			accepted + "h.py2": "", accepted + "i.py3": "#!/usr/bin/env python3", accepted + "j.tcl": "#!/usr/bin/tclsh"},
+			[]string{"submission submissions/accepted/a.sh: bash a.sh",
+				"submission submissions/accepted/b.bash: bash b.bash",
+				"submission submissions/accepted/c.rb: ruby c.rb", "submission submissions/accepted/d.pl: perl d.pl",
+				"submission submissions/accepted/e.lua: lua e.lua", "submission submissions/accepted/f.php: php f.php",
+				"submission submissions/accepted/g.awk: awk g.awk",
+				"submission submissions/accepted/h.py2: python2 h.py2",
+				"submission submissions/accepted/i.py3: python i.py3",
+				"submission submissions/accepted/j.tcl:  j.tcl"}, nil},
+		{"executables", pack{accepted + "a/a.c": "", accepted + "a/prog": elf, accepted + "b/run": "#!/bin/sh",
+			accepted + "b/b.py": "", accepted + "c": elf},
+			[]string{"submission submissions/accepted/a:  prog +a.c", "submission submissions/accepted/b:  run +b.py",
+				"submission submissions/accepted/c:  c"}, nil},
+		{"headers", pack{"problem.yaml": "validation: custom", "output_validators/verdict.h": "",
+			"output_validators/check.cpp": "", "input_validators/a.c": "", "input_validators/b.py": "",
+			"input_validators/x.hpp": "", accepted + "only.h": "", accepted + "c/c.cpp": "", accepted + "c/d.h": ""},
+			[]string{"submission submissions/accepted/c: cpp c.cpp +d.h",
+				"validator input_validators/a.c: c a.c +x.hpp", "validator input_validators/b.py: python b.py",
+				"checker output_validators/check.cpp: cpp check.cpp +verdict.h"},
+			[]string{accepted + "only.h"}},
+		{"several languages", pack{accepted + "x/a.py": "", accepted + "x/b.cpp": ""},
+			[]string{`submission submissions/accepted/x: "submissions/accepted/x" has sources in no language that judged ` +
+				"knows, or in several; put each program into its own folder"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Open(t.Context(), base.with(tt.more).folder(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			if diff := cmp.Diff(tt.want, programsOf(t, p)); diff != "" {
+				t.Errorf("programs (-want +got)\n%s", diff)
+			}
+			var findings []string
+			for _, f := range p.Findings {
+				if name, _, ok := strings.Cut(f, " is no program: "); ok {
+					findings = append(findings, name)
+				}
+			}
+			slices.Sort(findings)
+			if diff := cmp.Diff(tt.findings, findings); diff != "" {
+				t.Errorf("findings (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
