@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,13 +20,15 @@ import (
 // The files of an entry of the cache.
 const (
 	artifactFile = "program"
+	builtFolder  = "files"
 	recordFile   = "record.json"
 )
 
 // entry is the result of one compilation.
 type entry struct {
-	Failure string `json:"failure,omitempty"`
-	Output  string `json:"output,omitempty"`
+	Failure string   `json:"failure,omitempty"`
+	Output  string   `json:"output,omitempty"`
+	Files   []string `json:"files,omitempty"` // of a folder, by their names
 
 	transient bool // may end differently another time, so it is not cached
 }
@@ -81,8 +84,8 @@ func (c *cache) unpin(key string) {
 	}
 }
 
-// put stores an entry and a copy of its program, which may be nil. The record is written last, and the entry becomes
-// visible atomically, so a crash leaves no partial entry.
+// put stores an entry and a copy of its program or of the files of its folder, which may be nil. The record is written
+// last, and the entry becomes visible atomically, so a crash leaves no partial entry.
 func (c *cache) put(key string, e entry, program *os.File) error {
 	folder, err := os.MkdirTemp(c.folder, unfinished)
 	if err == nil {
@@ -98,7 +101,11 @@ func (c *cache) put(key string, e entry, program *os.File) error {
 }
 
 func fillEntry(folder string, e entry, program *os.File) error {
-	if program != nil {
+	if len(e.Files) > 0 {
+		if err := copyBuilt(filepath.Join(folder, builtFolder), program, e.Files); err != nil {
+			return err
+		}
+	} else if program != nil {
 		if err := copyFile(filepath.Join(folder, artifactFile), program); err != nil {
 			return err
 		}
@@ -177,11 +184,16 @@ func (c *cache) shrink(newest string) error {
 const block = 4 << 10
 
 func diskUse(folder string) units.Bytes {
-	sum := units.Bytes(block)
-	for _, name := range []string{artifactFile, recordFile} {
-		if info, err := os.Stat(filepath.Join(folder, name)); err == nil {
-			sum += units.Bytes(info.Size()) + block
+	var sum units.Bytes
+	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // nobody else writes here; what cannot be read is not counted
 		}
-	}
+		sum += block
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			sum += units.Bytes(info.Size())
+		}
+		return nil
+	})
 	return sum
 }

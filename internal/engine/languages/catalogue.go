@@ -26,7 +26,8 @@ import (
 const (
 	artifactProgram = "program"
 	artifactSources = "sources"
-	artifactJar     = "jar" // a program whose start class judged determines
+	artifactJar     = "jar"    // a program whose start class judged determines
+	artifactFolder  = "folder" // files, of which runFile is the program
 )
 
 // The placeholders of commands.
@@ -161,12 +162,12 @@ func (l *Language) complete() (err error) {
 		want string
 	}{
 		{idText.MatchString(l.ID), "name of the table: use lower-case letters, digits, _, + and -"},
-		{len(l.Extensions) > 0 && !slices.ContainsFunc(l.Extensions, isNot(extensionText)),
-			`extensions: write at least one such as ".c"`},
+		{l.Extensions != nil && !slices.ContainsFunc(l.Extensions, isNot(extensionText)),
+			`extensions: write such as [".c"]`},
 		{entryText.MatchString(l.Entry), "entry: write a name of letters, digits and _"},
 		{len(l.Compile) > 0 && l.Compile[0] != "", "compile: empty; write a command"},
-		{slices.Contains([]string{artifactProgram, artifactSources, artifactJar}, l.Artifact),
-			`artifact: write "program", "sources" or "jar"`},
+		{slices.Contains([]string{artifactProgram, artifactSources, artifactJar, artifactFolder}, l.Artifact),
+			`artifact: write "program", "sources", "jar" or "folder"`},
 		{l.Artifact == artifactSources || strings.Contains(strings.Join(l.Compile, " "), outputMark),
 			"compile: {output} is missing; say where the compiler writes the program"},
 		{slices.Contains(l.Run, programMark), "run: {program} is missing; say where the program goes"},

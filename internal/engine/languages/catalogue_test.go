@@ -29,7 +29,8 @@ func TestLoadErrors(t *testing.T) {
 			`: x.limits.cpu_time: "0s" is not a time above 0; write such as "30s"`},
 		{"no output", "{output}", "out", ": x.compile: {output} is missing; say where the compiler writes the program"},
 		{"no program", "{program}", "p", ": x.run: {program} is missing; say where the program goes"},
-		{"extension", `".x"`, `"x"`, `: x.extensions: write at least one such as ".c"`},
+		{"extension", `".x"`, `"x"`, `: x.extensions: write such as [".c"]`},
+		{"no extensions", "extensions = [\".x\"]", "", `: x.extensions: write such as [".c"]`},
 		{"no group", "version", "entry_find = 'a'\nversion",
 			`: x.entry_find: "a" is not a regular expression with a group (<nil>); write one`},
 	} {

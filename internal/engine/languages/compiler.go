@@ -176,10 +176,16 @@ func (c *Compiler) cached(p plan, key string) (Result, bool) {
 	if e.Failure != "" {
 		return r, true
 	}
-	main := "./program"
-	r.Files = []sandbox.File{{Name: "program", Path: filepath.Join(folder, artifactFile), Exec: true}}
-	if p.language.Artifact == artifactSources {
+	main := "./" + artifactFile
+	r.Files = []sandbox.File{{Name: artifactFile, Path: filepath.Join(folder, artifactFile), Exec: true}}
+	switch p.language.Artifact {
+	case artifactSources:
 		main, r.Files = "./"+p.files[0].Name, p.files
+	case artifactFolder:
+		main, r.Files = "./"+runFile, nil
+		for _, name := range e.Files {
+			r.Files = append(r.Files, sandbox.File{Name: name, Path: filepath.Join(folder, builtFolder, name), Exec: true})
+		}
 	}
 	r.Args = command(p.language.Run, nil, map[string]string{programMark: main})
 	return r, true
@@ -223,15 +229,19 @@ func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, 
 	}
 	e.Failure, e.transient = failure(result, limits)
 	var program *os.File
-	if e.Failure == "" && p.language.Artifact != artifactSources {
-		if program, e.Failure, err = c.program(box, p); err != nil {
-			return entry{}, err
-		}
-		defer program.Close() // it may be nil
-	}
-	if e.transient {
+	switch {
+	case e.transient:
 		return e, nil
+	case e.Failure != "" || p.language.Artifact == artifactSources:
+	case p.language.Artifact == artifactFolder:
+		program, e.Files, e.Failure, err = c.built(box)
+	default:
+		program, e.Failure, err = c.program(box, p)
 	}
+	if err != nil {
+		return entry{}, err
+	}
+	defer program.Close() // it may be nil
 	return e, c.cache.put(key, e, program)
 }
 

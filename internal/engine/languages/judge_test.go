@@ -63,6 +63,9 @@ public static void main(String[] a) { System.out.println(f(`
 		{"javascript, endless", "javascript", javascript + "-1))", testkit.Node, api.RuntimeError, "", ""},
 		{"large numbers in C#", "csharp", "using System; using System.Numerics; class P { static void Main() {" +
 			"Console.WriteLine(BigInteger.Pow(3, 1)); } }", testkit.Mono, api.Accepted, "", ""},
+		{"bash", "bash", "echo 3", testkit.Root, api.Accepted, "", ""},
+		{"awk", "awk", "BEGIN { print 3 }", testkit.Root, api.Accepted, "", ""},
+		{"perl", "perl", "use POSIX; print floor(3.5)", testkit.Root, api.Accepted, "", "main.pl syntax OK"},
 		{"go", "go", "package main\nfunc main() { print(3) }", testkit.Go, api.WrongAnswer, "", ""}, // to stderr
 		{"go, a library", "go", "package sum\nfunc Sum() {}", testkit.Go, api.CompileError, status1,
 			"-buildmode=exe requires exactly one main package"},

@@ -32,7 +32,10 @@ func (l Language) plan(files []sandbox.File) (plan, error) {
 		return plan{}, err
 	}
 	if p.files[0].Name == "" || l.find != nil {
-		p.files[0].Name = entry + l.Extensions[0]
+		p.files[0].Name = entry
+		if len(l.Extensions) > 0 {
+			p.files[0].Name += l.Extensions[0]
+		}
 	}
 	name := p.files[0].Name
 	for i, f := range p.files {
@@ -45,8 +48,12 @@ func (l Language) plan(files []sandbox.File) (plan, error) {
 	for _, name := range p.sources() {
 		sources = append(sources, argument(name))
 	}
+	output := "/box/" + outputPath
+	if l.Artifact == artifactFolder {
+		output = "/box/" + outputFolder
+	}
 	p.command = l.withEnvironment(command(l.Compile, sources,
-		map[string]string{outputMark: "/box/" + outputPath, entryMark: strings.TrimSuffix(name, filepath.Ext(name))}))
+		map[string]string{outputMark: output, entryMark: strings.TrimSuffix(name, filepath.Ext(name))}))
 	return p, nil
 }
 

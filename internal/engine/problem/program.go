@@ -66,7 +66,9 @@ func (p Program) start() (started, error) {
 		return started{}, err
 	}
 	x := started{}
-	if entry == nil {
+	if entry != nil && entry.Name == buildScript {
+		x.language = buildLanguage
+	} else if entry == nil {
 		if p.Language == "" {
 			return x, &ProgramError{p.Name, "has sources in no language that judged knows, or in several; " +
 				"put each program into its own folder"}
@@ -97,10 +99,13 @@ const (
 	runScript   = "run"
 )
 
+// buildLanguage is the language of a program with a build script.
+const buildLanguage = "build"
+
 // isProgram reports whether something of it can be compiled or executed.
 func (p Program) isProgram() (bool, error) {
 	for _, f := range p.Files {
-		if f.Name == buildScript || languageByEnding[path.Ext(f.Name)] != "" {
+		if languageByEnding[path.Ext(f.Name)] != "" {
 			return true, nil
 		}
 	}
@@ -134,14 +139,13 @@ func keep[T any](p *Package, all []T, program func(T) Program) (kept []T, err er
 	return kept, nil
 }
 
-// executable is the file that can be executed as it is, or nil: run, or else a binary, or else a script with a #! line
-// that is in no known language.
+// executable is the file that can be executed as it is, or nil: build, which makes run, or else run, or else a binary, or
+// else a script with a #! line that is in no known language.
 func (p Program) executable() (*File, error) {
 	var found *File
 	for i, f := range p.Files {
 		if f.Name == buildScript {
-			return nil, &ProgramError{p.Name,
-				"has a build script, which judged does not run; put the binary in its place"}
+			return &p.Files[i], nil
 		}
 		head, err := readHead(f.Path, len(elfMagic))
 		if err != nil {
