@@ -6,25 +6,22 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 
 	"judged/internal/base/units"
 )
 
-// copier copies files of a folder that others may write to. What is judged is the copy: a name that was checked can lead
-// to another file by the time it is opened again, and a root daemon can read them all. It opens each file once, beneath
-// the folder, and copies at most as much as an archive may contain.
+// copier copies files of a folder. It opens each file once, and copies at most as much as an archive may contain.
 type copier struct {
 	ctx  context.Context // ends the copying
-	from *os.Root
+	from origin
 	left units.Bytes
 }
 
-func newCopier(ctx context.Context, from *os.Root) *copier { return &copier{ctx, from, MaxUnpacked} }
+func newCopier(ctx context.Context, from origin) *copier { return &copier{ctx, from, MaxUnpacked} }
 
 // copy copies a file to a path that does not exist, and to hash; either may be left out, by "" or nil.
 func (c *copier) copy(name, path string, hash io.Writer) error {
-	src, err := c.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // not waiting for the writer of a pipe
+	src, err := c.from.open(name)
 	if err != nil {
 		return err
 	}

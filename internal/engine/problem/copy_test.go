@@ -73,8 +73,8 @@ func refuseSecret(t *testing.T, path string) {
 	}
 }
 
-// TestFoldersAreBounded: links that lead out of a folder, files larger than an archive may have, and pipes that nobody
-// writes to are refused at once.
+// TestFoldersAreBounded: links that lead out of a folder of tests, files larger than an archive may have, and pipes that
+// nobody writes to are refused at once.
 func TestFoldersAreBounded(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	write(t, outside, "x")
@@ -105,6 +105,9 @@ func TestFoldersAreBounded(t *testing.T) {
 			}
 			if s, err := OpenTests(t.Context(), dir); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("tests: %v, %v, want %q", s, err, tt.want)
+			}
+			if name == "link out" {
+				return // see TestLinks
 			}
 			if p, err := Open(t.Context(), pack); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("package: %v, %v, want %q", p, err, tt.want)

@@ -154,6 +154,9 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 		return err
 	}
 	p.Version, t.find = t.digest, p.find
+	if err := p.reportBroken(t.broken); err != nil {
+		return err
+	}
 	switch {
 	case t.has("problem.xml") && !t.has("problem.yaml"):
 		err = p.readPolygon(t)

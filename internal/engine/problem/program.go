@@ -117,7 +117,7 @@ func (p Program) isProgram() (bool, error) {
 func (p *Package) keepPrograms() error {
 	submissions, err1 := keep(p, p.Submissions, func(s Submission) Program { return s.Program })
 	validators, err2 := keep(p, p.Validators, func(v Validator) Program { return v.Program })
-	p.NotPrograms = len(p.Submissions) - len(submissions)
+	p.NotPrograms += len(p.Submissions) - len(submissions)
 	p.Submissions, p.Validators = submissions, validators
 	return errors.Join(err1, err2)
 }

@@ -116,7 +116,7 @@ func (s *Set) copy(ctx context.Context, dir string) error {
 		return err
 	}
 	defer root.Close()
-	c := newCopier(ctx, root)
+	c := newCopier(ctx, beneath(root))
 	for _, t := range s.Tests {
 		for _, name := range []string{t.Input, t.Answer} {
 			if err := c.copy(name, filepath.Join(s.temp, filepath.Base(name)), nil); err != nil {

@@ -1,7 +1,6 @@
 package problem
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,11 +17,12 @@ import (
 	"judged/internal/base/units"
 )
 
-// tree is the files of a package. Symbolic links in it lead to files of it.
+// tree is the files of a package.
 type tree struct {
 	ctx     context.Context // ends the reading
 	dir     string
 	names   []string // paths with slashes, sorted
+	broken  []brokenLink
 	digest  string
 	read    units.Bytes // of settings
 	aliases int         // in them
@@ -34,7 +34,7 @@ type tree struct {
 const timeLimitFile = ".timelimit"
 
 // readTree lists the files of a package in dir, or in its only folder where dir has no package itself. It copies them to
-// the empty folder to; where that is "" they are copies already.
+// the empty folder to; where that is "" they are copies already, from an archive.
 func readTree(ctx context.Context, dir, to string) (*tree, error) {
 	root, dir, err := openPackageFolder(dir)
 	if err != nil {
@@ -45,41 +45,25 @@ func readTree(ctx context.Context, dir, to string) (*tree, error) {
 	if to == "" {
 		t.dir = dir
 	}
-	seen := 0
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return err
+	from := beneath(root)
+	if to != "" {
+		var opened *os.File
+		if from, opened, err = following(root); err != nil {
+			return nil, err
 		}
-		if seen++; seen > maxEntries {
-			return fmt.Errorf("more than %d entries; leave out what is not part of the problem", maxEntries)
-		}
-		// The formats ignore such names: they belong to other tools.
-		if name != "." && name != timeLimitFile && (strings.HasPrefix(d.Name(), ".") || d.Name() == "__MACOSX") {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if d.IsDir() {
-			return nil
-		}
-		info, err := root.Stat(name)
-		switch {
-		case err != nil && d.Type()&fs.ModeSymlink != 0:
-			return fmt.Errorf("%q is a link that leads out of the package or nowhere; put the file in its place", name)
-		case err != nil:
-			return err
-		case !info.Mode().IsRegular():
-			return fmt.Errorf("%q is not a file, nor a link to one; leave it out", name)
-		}
-		t.names = append(t.names, name)
-		return nil
-	})
+		defer opened.Close()
+	}
+	top, err := fs.Stat(from.files, ".")
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(t.names)
-	return t, t.copy(root, to != "")
+	w := walker{ctx: ctx, from: from}
+	if err := w.list(".", []fs.FileInfo{top}); err != nil {
+		return nil, err
+	}
+	slices.Sort(w.names)
+	t.names, t.broken = w.names, w.broken
+	return t, t.copy(from, to != "")
 }
 
 // openPackageFolder opens dir, or its only folder: archives often have the package in a folder of its name. It returns
@@ -111,8 +95,8 @@ func openPackageFolder(dir string) (*os.Root, string, error) {
 
 // copy reads all files, copies them if they are not copies, and sets the digest of names and contents. It is the same for
 // a folder and its archives.
-func (t *tree) copy(root *os.Root, copies bool) error {
-	c, all := newCopier(t.ctx, root), sha256.New()
+func (t *tree) copy(from origin, copies bool) error {
+	c, all := newCopier(t.ctx, from), sha256.New()
 	for _, name := range t.names {
 		to := ""
 		if copies {

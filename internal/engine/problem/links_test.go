@@ -1,0 +1,59 @@
+package problem
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLinks: links of a folder are followed wherever they lead. Those that lead to no file are findings.
+func TestLinks(t *testing.T) {
+	shared := t.TempDir()
+	write(t, filepath.Join(shared, "a.in"), "shared")
+	if err := os.Mkdir(filepath.Join(shared, "headers"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(shared, "headers", "read.h"), "")
+	write(t, filepath.Join(shared, "headers", "v.cpp"), "")
+	dir := legacyPack.with(pack{
+		"data/secret/2.in":          "->" + shared + "/a.in",
+		"input_validators/v":        "->" + shared + "/headers",
+		"submissions/wrong":         "->accepted",
+		"problem.pdf":               "->../../nowhere.pdf",
+		"submissions/accepted/b.py": "->b.py",
+		"loop":                      "->.",
+		"include/loop":              "->../include",
+	}).folder(t)
+	p, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	want := []string{"include/loop is a link to a folder that it is in; it is left out",
+		"loop is a link to a folder that it is in; it is left out",
+		"problem.pdf is a link that leads nowhere; it is left out",
+		"submissions/accepted/b.py is a link that leads nowhere; it is left out",
+		"submissions/wrong/b.py is a link that leads nowhere; it is left out",
+		"submissions/wrong: unknown folder; its submissions are run, and nothing is expected of them"}
+	slices.Sort(p.Findings)
+	if diff := cmp.Diff(want, p.Findings); diff != "" || p.NotPrograms != 2 {
+		t.Errorf("%d are no programs, want 2; findings (-want +got)\n%s", p.NotPrograms, diff)
+	}
+	programs := []string{"submission submissions/accepted/a.cpp: cpp a.cpp",
+		"submission submissions/time_limit_exceeded/slow: java Main.java",
+		"submission submissions/wrong/a.cpp: cpp a.cpp", "submission submissions/wrong_answer/w.py: python w.py",
+		"validator input_validators/check.py: python check.py", "validator input_validators/v: cpp v.cpp +read.h"}
+	if diff := cmp.Diff(programs, programsOf(t, p)); diff != "" {
+		t.Errorf("programs (-want +got)\n%s", diff)
+	}
+	for _, test := range p.Tests {
+		if test.Name == "secret/2" {
+			if text, err := os.ReadFile(test.Input); err != nil || string(text) != "shared" {
+				t.Errorf("input of %s is %q, %v", test.Name, text, err)
+			}
+		}
+	}
+}
