@@ -170,11 +170,18 @@ func (p Program) entry() (*File, error) {
 	if p.Files[0].Name == path.Base(p.Name) { // a file, perhaps with headers
 		return &p.Files[0], nil
 	}
-	var sources []*File
+	var sources, others []*File
 	for i, f := range p.Files {
-		if languageByEnding[path.Ext(f.Name)] == p.Language {
+		switch languageByEnding[path.Ext(f.Name)] {
+		case p.Language:
 			sources = append(sources, &p.Files[i])
+		case "":
+		default:
+			others = append(others, &p.Files[i])
 		}
+	}
+	if len(sources) == 0 { // the language comes from elsewhere
+		sources = others
 	}
 	for _, f := range sources {
 		stem := strings.Trim(strings.TrimSuffix(f.Name, path.Ext(f.Name)), "_")
@@ -191,11 +198,23 @@ func (p Program) entry() (*File, error) {
 			return f, nil
 		}
 	}
-	if len(sources) == 0 || slices.Contains([]string{"python", "javascript", "rust"}, p.Language) {
+	if len(sources) == 0 || slices.Contains(startedByName, p.Language) {
 		return nil, &ProgramError{p.Name, "has several files; call the one with the entry point main" +
 			"; languages such as C++ find it themselves"}
 	}
 	return sources[0], nil
+}
+
+// startedByName are the languages whose programs start in a file that has to be named. The formats name it for some of
+// them: __main__.py or main.py, main.js, main.php.
+var startedByName = []string{"awk", "bash", "javascript", "lua", "perl", "php", "python", "python2", "ruby", "rust"}
+
+// isPython2 reports whether a source has a #! line of Python 2, which shares the extension of Python 3.
+func isPython2(f File) bool {
+	const longest = 100
+	head, err := readHead(f.Path, longest)
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	return err == nil && bytes.HasPrefix(line, []byte("#!")) && bytes.Contains(line, []byte("python2"))
 }
 
 // readHead reads the first bytes of a file.

@@ -185,6 +185,9 @@ func (t *tree) programs(folder string) []Program {
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		p := *byName[name]
 		p.Language = languageOf(p.Files)
+		if p.Language == "python" && slices.ContainsFunc(p.Files, isPython2) {
+			p.Language = "python2"
+		}
 		language := languageByEnding[path.Ext(name)]
 		if (language == "c" || language == "cpp") && len(headers) <= maxHeaders {
 			p.Files = append(p.Files, headers...)
