@@ -23,7 +23,6 @@ type jobFlags struct {
 	language              string
 	pkg                   string           // --package of run
 	max                   config.MaxLimits // that the limits of a package are lowered to
-	findings              func(string)     // is given those of a package
 	problem, version      string           // --problem and --problem-version of submit
 	checker               string
 	checkerArgs           []string

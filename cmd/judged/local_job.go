@@ -313,9 +313,6 @@ func (l *localJob) openPackage(ctx context.Context, f *jobFlags) (err error) {
 		return unreadable(ctx, err)
 	}
 	l.pkg.Bound(f.max.CPUTime, f.max.Memory, f.max.Output)
-	for _, text := range l.pkg.Findings {
-		f.findings(text)
-	}
 	if l.job, err = l.pkg.Judging(l.job); err == nil && l.job.Limits.CPUTimeMS == 0 {
 		err = errors.New("it has no time limit; give --time-limit, or see judged limit")
 	}

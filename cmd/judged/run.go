@@ -56,7 +56,6 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 				c.Sandbox.Root = root
 			}
 			f.max = c.Limits.Max
-			f.findings = func(text string) { fmt.Fprintf(a.err, "package: %s\n", render.Printable(text)) }
 			l, err := f.build(cmd, args)
 			if err != nil {
 				return err
@@ -162,7 +161,7 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (api
 			return api.Report{}, err
 		}
 		for _, finding := range l.pkg.Findings {
-			fmt.Fprintln(a.err, render.Printable(finding))
+			fmt.Fprintf(a.err, "package: %s\n", render.Printable(finding))
 		}
 	}
 	started := time.Now()
