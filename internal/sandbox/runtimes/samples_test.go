@@ -9,8 +9,8 @@ import (
 )
 
 // withoutSample are specials without a sample: the tests build those programs themselves, or the test host
-// lacks them (Debian has no package of .NET).
-var withoutSample = []string{"perl", "dotnet", "sh", "dash", "bash", "busybox"}
+// lacks them.
+var withoutSample = []string{"perl", "ruby", "php", "dotnet", "sh", "dash", "bash", "busybox"}
 
 // TestSpecialsHaveSamples checks that testdata/samples.json has an accepted program for each interpreter in specials.
 func TestSpecialsHaveSamples(t *testing.T) {
