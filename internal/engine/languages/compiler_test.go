@@ -122,7 +122,7 @@ func TestResults(t *testing.T) {
 		t.Run(tt.language, func(t *testing.T) {
 			got := compile(t, c, source(t, tt.language, tt.name, tt.text))
 			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreUnexported(languages.Result{}),
-				cmpopts.IgnoreFields(sandbox.File{}, "Path")); diff != "" {
+				cmpopts.IgnoreFields(languages.Result{}, "Key"), cmpopts.IgnoreFields(sandbox.File{}, "Path")); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
