@@ -272,7 +272,8 @@ var rejected = []string{"WA", "TLE", "RTE", "PC"}
 // polygonLanguages are the prefixes of Polygon's types of sources.
 var polygonLanguages = map[string]string{
 	"cpp": "cpp", "c": "c", "java": "java", "java8": "java", "java11": "java", "java17": "java", "java21": "java",
-	"python": "python", "kotlin": "kotlin", "pas": "pascal", "rust": "rust", "go": "go", "csharp": "csharp", "d": "d",
+	"python": "python", "python2": "python2", "kotlin": "kotlin", "pas": "pascal", "rust": "rust", "go": "go",
+	"csharp": "csharp", "d": "d", "perl": "perl", "php": "php",
 	"haskell": "haskell", "ocaml": "ocaml", "js": "javascript", "nodejs": "javascript", "ruby": "ruby",
 	"scala": "scala",
 }
@@ -353,8 +354,8 @@ func (p *Package) polygonProgram(t *tree, x polygonProgram, headers []File) (Pro
 	}
 	program := Program{Name: name, Files: append([]File{{path.Base(name), t.path(name)}}, headers...)}
 	kind, _, _ := strings.Cut(x.Source.Type, ".")
-	if strings.HasPrefix(x.Source.Type, "python.2") {
-		kind = "" // the table knows Python 3 only
+	if x.Source.Type == "python.2" || x.Source.Type == "python.pypy2" {
+		kind = "python2"
 	}
 	if program.Language = polygonLanguages[kind]; program.Language == "" {
 		program.Language = languageOf(program.Files[:1])

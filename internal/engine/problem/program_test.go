@@ -122,3 +122,19 @@ func TestPrograms(t *testing.T) {
 		})
 	}
 }
+
+// TestPolygonPythons: the type of a source distinguishes what its extension does not.
+func TestPolygonPythons(t *testing.T) {
+	for kind, want := range map[string]string{"python.3": "python", "python.pypy3": "python", "python.2": "python2",
+		"python.pypy2": "python2"} {
+		xml := strings.Replace(polygonPack["problem.xml"], `"python.3"`, `"`+kind+`"`, 1)
+		p, err := Open(t.Context(), polygonPack.with(pack{"problem.xml": xml}).folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Submissions[0].Language; got != want {
+			t.Errorf("%s is in the language %q, want %q", kind, got, want)
+		}
+		p.Close()
+	}
+}
