@@ -238,9 +238,9 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 		name, body, detail string
 	}{
 		{"no archive", "hello", "(body)"},
-		{"checker with a build script", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
+		{"checker with folders", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
 			"output_validators/check/check.cpp", "int main() { return 42; }\n",
-			"output_validators/check/build", "#!/bin/sh\n")), "build script"},
+			"output_validators/check/lib/check.h", "")), "has files in folders, such as lib/check.h"},
 		{"tests that have to be made", packageOf(t, map[string]string{"problem.xml": `<problem><judging><testset name="tests">
 <test-count>1</test-count><input-path-pattern>%d</input-path-pattern><answer-path-pattern>%d.a</answer-path-pattern>
 </testset></judging><assets><checker><source path="c.py"/></checker><solutions><solution tag="main"><source path="c.py"/>
