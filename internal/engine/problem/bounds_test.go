@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -65,6 +67,30 @@ func TestBounds(t *testing.T) {
 				t.Errorf("got %.300v, want an error with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestCrowdedFolder opens a folder of very many files.
+func TestCrowdedFolder(t *testing.T) {
+	dir := legacyPack.folder(t)
+	tests := filepath.Join(dir, "data/secret")
+	for i := range maxEntries + 1 { // links, which take a tenth of the time of files
+		if err := os.Link(filepath.Join(dir, "problem.yaml"), filepath.Join(tests, fmt.Sprintf("x%d.in", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, ofPackage := Open(t.Context(), dir)
+	_, ofTests := OpenTests(t.Context(), tests)
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{ofPackage, "more than 20000 entries; leave out what is not part of the problem"},
+		{ofTests, "more than 20000 entries; name the folder that has the tests"},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+			t.Errorf("error %v, want one with %q", tt.err, tt.want)
+		}
 	}
 }
 

@@ -139,8 +139,6 @@ func TestOpenTests(t *testing.T) {
 		{"none", folder(t, "README"), nil, "no tests found; add NAME.in and NAME.ans"},
 		{"archive of nothing", archive(t), nil, "no tests found; add NAME.in and NAME.ans"},
 		{"archive of very many", archive(t, numbered(maxEntries+1)...), nil, "20001 entries; the maximum is 20000"},
-		{"folder of very many", folder(t, numbered(maxEntries+1)...), nil,
-			"more than 20000 entries; name the folder that has the tests"},
 		{"archive whose list does not end", archive(t, long(int(maxDirectory)/60_000+1)...), nil,
 			"list of entries larger than"},
 		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "name a folder or a ZIP archive"},
