@@ -281,7 +281,7 @@ func TestCheckErrors(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	const size = 32 << 20
+	const size = 8 << 20
 	for _, kind := range []string{"tokens", "exact", "lines", "float:1e-6"} {
 		for _, pattern := range []string{"7", " ", "\n", "1 "} {
 			t.Run(kind+"/"+pattern, func(t *testing.T) {
