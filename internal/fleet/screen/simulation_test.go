@@ -81,7 +81,7 @@ func (w *world) refuted(smallest float64, n int) float64 {
 
 // TestRefutedAccepts learns from as many ratios as contests need, and decides with them.
 func TestRefutedAccepts(t *testing.T) {
-	const repetitions, draws = 60, 30_000
+	const repetitions, draws = 60, 10_000
 	for _, spread := range []float64{0.03, 0.05} {
 		sum := 0.0
 		for seed := range uint64(repetitions) {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"judged/internal/testkit"
 )
 
 // full repeats each row as often as for the reference figures. Without it, there are only a few repetitions.
@@ -128,6 +130,7 @@ const day = 24 * time.Hour
 // TestDetection slows one of 20 hosts down, and compares the median time until it is retired with the figures of an
 // earlier simulation, which used the same minimum threshold and no second stage.
 func TestDetection(t *testing.T) {
+	testkit.Need(t, testkit.Time) // a simulation of weeks, with a fit for each hour
 	repetitions := 9
 	if *full {
 		repetitions = 15
@@ -149,6 +152,7 @@ func TestDetection(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s, %.0f jobs a day, %.0f %% audited", tt.name, tt.jobs, 100*tt.share), func(t *testing.T) {
+			t.Parallel()
 			for i, slow := range []float64{0.02, 0.03, 0.05} {
 				var hours []float64
 				wrong := 0
@@ -179,20 +183,24 @@ func TestDetection(t *testing.T) {
 
 // TestFalseRetirements watches equal hosts for twelve months of fleets.
 func TestFalseRetirements(t *testing.T) {
+	testkit.Need(t, testkit.Time) // a simulation of months, with a fit for each hour
 	months, pools := uint64(1), []pool{metal(20_000, 0.02), metal(2_000, 0.05)}
 	if *full {
 		months, pools = 12, append(pools, cloud(0.02), cloud(0.05))
 	}
 	for _, p := range pools {
-		wrong := 0
-		for n := range months {
-			if _, found := newFleet(p, 0, 1000+n).watch(0, 30*day); found {
-				wrong++
+		t.Run(fmt.Sprintf("%s, %.0f jobs a day, %.0f %% audited", p.name, p.jobs, 100*p.share), func(t *testing.T) {
+			t.Parallel()
+			wrong := 0
+			for n := range months {
+				if _, found := newFleet(p, 0, 1000+n).watch(0, 30*day); found {
+					wrong++
+				}
 			}
-		}
-		t.Logf("%s, %.0f jobs a day, %.0f %%: %d in %d months", p.name, p.jobs, 100*p.share, wrong, months)
-		if wrong > 1 {
-			t.Errorf("%s: %d false retirements in %d fleet-months, want at most 1", p.name, wrong, months)
-		}
+			t.Logf("%d in %d months", wrong, months)
+			if wrong > 1 {
+				t.Errorf("%d false retirements in %d fleet-months, want at most 1", wrong, months)
+			}
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/testkit"
 )
 
 // programs is the number of programs for each cell; make policy judges more of them and prints the table.
@@ -100,6 +101,7 @@ func simulate(n noise, p policy, theta float64) cell {
 // TestPolicies prints the effect of the policies on programs near the limit and far from it, and checks the purpose of
 // policy confirm.
 func TestPolicies(t *testing.T) {
+	testkit.Need(t, testkit.Time) // a simulation of a million judgements
 	// The fraction of false time verdicts of a single run that policy confirm may leave, and the upper end of the
 	// range, which starts at 0.50 of the limit.
 	promises := map[string]struct{ part, upTo float64 }{
