@@ -57,6 +57,7 @@ func TestAnswersToThoseWhoSendFirst(t *testing.T) {
 
 // TestLingerEnds checks that an unwanted body is not read for ever.
 func TestLingerEnds(t *testing.T) {
+	t.Parallel()
 	w := newWire(t)
 	c := w.send(
 		"PUT /v1/blobs/" + digestText("x") + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",

@@ -44,6 +44,7 @@ func frontOf(t *testing.T, store *jobs.Store, change func(*Options)) client.Clie
 // TestReportThatDoesNotFit checks that a report of an accepted job that is larger than http.max_body still ends its job
 // and keeps its verdict, and that its node continues to judge: jobs can be cancelled, and a restarted node registers.
 func TestReportThatDoesNotFit(t *testing.T) {
+	t.Parallel()
 	store := openStore(t)
 	front := frontWith(t, store, 1<<20)
 	spool := filepath.Join(t.TempDir(), "spool")

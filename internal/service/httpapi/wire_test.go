@@ -113,22 +113,26 @@ func TestCallersWhoKeepUsWaiting(t *testing.T) {
 			"200",
 		},
 	}
-	for _, tt := range tests {
+	said := make([]func() string, len(tests))
+	for i, tt := range tests { // they wait together
+		w := newWire(t, func(s *http.Server) {
+			if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > stall || s.IdleTimeout <= 0 ||
+				s.MaxHeaderBytes > 1<<20 {
+				t.Errorf(
+					"the server waits %v for headers of %d bytes, %v for another request",
+					s.ReadHeaderTimeout,
+					s.MaxHeaderBytes,
+					s.IdleTimeout,
+				)
+			}
+			s.ReadHeaderTimeout, s.IdleTimeout = 2*time.Second, 100*time.Millisecond
+		})
+		c := w.send(tt.send)
+		said[i] = func() string { return w.said(c) }
+	}
+	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWire(t, func(s *http.Server) {
-				if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > stall || s.IdleTimeout <= 0 ||
-					s.MaxHeaderBytes > 1<<20 {
-					t.Errorf(
-						"the server waits %v for headers of %d bytes, %v for another request",
-						s.ReadHeaderTimeout,
-						s.MaxHeaderBytes,
-						s.IdleTimeout,
-					)
-				}
-				s.ReadHeaderTimeout, s.IdleTimeout = 2*time.Second, 100*time.Millisecond
-			})
-			got := w.said(w.send(tt.send))
+			got := said[i]()
 			if tt.status != "" && !strings.HasPrefix(got, "HTTP/1.1 "+tt.status+" ") {
 				t.Errorf("answer %q, want status %q", got, tt.status)
 			}
@@ -138,6 +142,7 @@ func TestCallersWhoKeepUsWaiting(t *testing.T) {
 
 // TestTrickle checks that a body needs a minimum average speed, and that the memory reserved for it is released.
 func TestTrickle(t *testing.T) {
+	t.Parallel()
 	w := newWire(t)
 	c := w.send(
 		"PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8000\r\n\r\n{",
@@ -256,6 +261,7 @@ func TestOddRequests(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			w := newWire(t, func(s *http.Server) { s.IdleTimeout = 100 * time.Millisecond })
 			got := w.said(w.send(tt.send))
 			answers := strings.Count(got, "HTTP/1.1 ")
