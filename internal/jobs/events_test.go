@@ -43,7 +43,7 @@ func testEvents(t *testing.T, b backend) {
 	// Notifications of the same process arrive without a poll.
 	s := b.open(t, func(o *Options) { o.poll = time.Hour })
 	o := s.o
-	o.poll = 0
+	o.poll = 10 * time.Millisecond
 	other := reopen(t, o, s.clock)
 	s.put("a", nil)
 	want := []string{"0+1 queued", "1+0 running on 1", "1+1 test 1", "1+2 test 2", "1+1048575 done WA, 2 tests"}

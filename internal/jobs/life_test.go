@@ -266,7 +266,7 @@ func testCancel(t *testing.T, b backend) {
 }
 
 func testLost(t *testing.T, b backend) {
-	s := b.open(t, nil)
+	s := b.open(t, func(o *Options) { o.poll = 10 * time.Millisecond })
 	other := s.again()
 	s.put("a", nil)
 	l := s.take().Lease

@@ -231,18 +231,21 @@ var suite = map[string]func(*testing.T, backend){
 	"archived tables":   testArchivedTables,
 }
 
-func run(t *testing.T, b backend) {
+func TestSQLite(t *testing.T) {
 	for name, test := range suite {
-		t.Run(name, func(t *testing.T) { test(t, b) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each has its own file
+			test(t, sqliteBackend())
+		})
 	}
 }
-
-func TestSQLite(t *testing.T) { run(t, sqliteBackend()) }
 
 func TestPostgres(t *testing.T) {
 	// The tests kill processes, not the machine, so nothing is lost without fsync.
 	server := postgres.Start(t, "fsync=off")
-	run(t, postgresBackend(server))
+	for name, test := range suite {
+		t.Run(name, func(t *testing.T) { test(t, postgresBackend(server)) })
+	}
 	t.Run("move between databases", func(t *testing.T) { testMove(t, sqliteBackend(), postgresBackend(server)) })
 	t.Run("server away", func(t *testing.T) { testServerAway(t, server) })
 	t.Run("server read-only", func(t *testing.T) { testServerReadOnly(t, server) })
