@@ -164,12 +164,12 @@ func rename(t *testing.T, from, to string) {
 // TestTwoFronts submits at one front and reads at the other, with a judge behind each, and kills one front in the
 // middle of requests. It checks that each job exists once and has one report.
 func TestTwoFronts(t *testing.T) {
-	places := map[string]func() string{
-		"folder": func() string { return "file://" + t.TempDir() },
-		"bucket": func() string { return s3server.Start(t).URL() },
+	places := map[string]func(t *testing.T) string{
+		"folder": func(t *testing.T) string { return "file://" + t.TempDir() },
+		"bucket": func(t *testing.T) string { return s3server.Start(t).URL() },
 	}
 	for name, place := range places {
-		t.Run(name, func(t *testing.T) { surviveFront(t, place()) })
+		t.Run(name, func(t *testing.T) { surviveFront(t, place(t)) })
 	}
 }
 
