@@ -42,6 +42,7 @@ func execute(t *testing.T, cmd *exec.Cmd) ended {
 func TestDoctorAnswer(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		t.Run(fmt.Sprintf("strict %t", strict), func(t *testing.T) {
+			t.Parallel() // doctor looks at the host for a second
 			got := execute(t, command("doctor", "--json", fmt.Sprintf("--strict=%t", strict)))
 			var r api.DoctorReport
 			d := json.NewDecoder(strings.NewReader(got.stdout))

@@ -157,6 +157,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 	} {
 		for _, spooled := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, spooled %v", name, spooled), func(t *testing.T) {
+				t.Parallel()
 				f := newStrict(t, tt.refuse)
 				s := f.source(filepath.Join(t.TempDir(), "spool"))
 				q, small := bulky("bulky"), api.FinishRequest{Hold: api.Hold{ID: "small", Attempt: 1},

@@ -45,6 +45,7 @@ func TestFilterMatchesPolicy(t *testing.T) {
 	for name, p := range policies {
 		for _, arch := range bothArchs {
 			t.Run(name+"/"+arch.String(), func(t *testing.T) {
+				t.Parallel()
 				f, err := Build(arch, p)
 				if err != nil {
 					t.Fatal(err)
