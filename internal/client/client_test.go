@@ -96,6 +96,7 @@ const (
 )
 
 func TestPutBlobFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
@@ -129,6 +130,7 @@ func TestPutBlobFile(t *testing.T) {
 }
 
 func TestSubmit(t *testing.T) {
+	t.Parallel()
 	j := api.Job{Program: api.File{Blob: hello}, Tests: []api.Test{{Name: "1"}}}
 	body, _ := json.Marshal(j)
 	put := "PUT /v1/jobs/a%2Fb " + string(body)
@@ -151,6 +153,7 @@ func TestSubmit(t *testing.T) {
 
 // TestJudge checks that Judge needs one request if the job ends in time, and polls otherwise.
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	j := api.Job{Program: api.File{Blob: hello}, Tests: []api.Test{{Name: "1"}}}
 	body, _ := json.Marshal(j)
 	put := "PUT /v1/jobs/a?wait=1m0s " + string(body)
@@ -244,6 +247,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestWaitOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	c, s := play(t, says(200, queuedJob), hangsUp, says(503, busy), says(200, doneJob))
 	got, err := c.Wait(t.Context(), "a")
 	if err != nil || got.Verdict != api.Accepted {
@@ -257,6 +261,7 @@ func TestWaitOutlivesARestart(t *testing.T) {
 }
 
 func TestWatchResumes(t *testing.T) {
+	t.Parallel()
 	stream := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 	}

@@ -131,7 +131,7 @@ func (c *countdown) Err() error {
 // TestCancelled holds that the reading of a package ends when its context does, wherever it is, and looks at the context
 // at least once for each part.
 func TestCancelled(t *testing.T) {
-	const n = 30
+	const n = 10
 	files := legacyPack.with(many(n, "data/secret/x%d.in", "1")).with(many(n, "data/secret/x%d.ans", "1"))
 	groups := kattisPack.with(many(n, "data/secret/1/%d.in", "")).with(many(n, "data/secret/1/%d.ans", "")).
 		with(many(n, "data/secret/1/%d.yaml", "hint: x"))

@@ -146,6 +146,7 @@ func until(k *kernel, op int, step func() error) (dead bool, err error) {
 func TestKilledAtEveryStep(t *testing.T) {
 	for name, machine := range machines(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			k, o := machine()
 			before := k.contents()
 			check := func(what string, op int) {
@@ -157,9 +158,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 					t.Fatalf("%s at operation %d (-before +after):\n%s%s", what, op, diff, k.journal)
 				}
 			}
-			ops, stride := 0, 1
-			if testing.Short() {
-				stride = 10
+			ops, stride, again := 0, 1, 40
+			if testing.Short() { // each operation looks at the whole host again
+				stride, again = 20, 10
 			}
 			for dead := true; dead; {
 				ops += stride
@@ -174,7 +175,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				check("apply", ops)
 			}
 			// Killed, applied again and then restored: the first old values are restored.
-			for op := 1; op < ops; op += 1 + ops/40 {
+			for op := 1; op < ops; op += 1 + ops/again {
 				if _, err := until(k, op, func() error {
 					_,
 						err := k.tuner(o).apply(t.Context())
