@@ -25,7 +25,9 @@ const settle = 3 * time.Second
 // tests failed anyway. Use it as
 //
 //	func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
-func Run(m *testing.M) int {
+func Run(m *testing.M) int { return run(m, settle) }
+
+func run(m *testing.M, settle time.Duration) int {
 	openPoller()
 	before, err := takeInventory(Users{})
 	if err != nil {

@@ -92,6 +92,7 @@ func (w *wire) said(c net.Conn) string {
 // TestCallersWhoKeepUsWaiting checks that no caller can hold a connection by sending nothing, whatever part of a
 // request is missing and whether or not a handler reads it.
 func TestCallersWhoKeepUsWaiting(t *testing.T) {
+	t.Parallel()
 	const head = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	// Without a status there is no response: the connection is closed.
 	tests := []struct{ name, send, status string }{
