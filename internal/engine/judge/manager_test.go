@@ -75,9 +75,9 @@ func TestManager(t *testing.T) {
 		{"the manager sleeps", "hear", "all|sleep", api.InternalError,
 			"cms manager: kept the program waiting until its wall limit; raise that limit if it needs so long", "* *"},
 		{"the manager sleeps after the end", "exit=0", "all|sleep", api.InternalError,
-			"cms manager: did not end within 2s after the program, the value of limits.jury.wall_time", "0 0"},
+			"cms manager: did not end within 1s after the program, the value of limits.jury.wall_time", "0 0"},
 		{"the manager opens nothing", "hear", "spin", api.InternalError,
-			"cms manager: used 1s of CPU time, the value of limits.jury.cpu_time", "- -"},
+			"cms manager: used 400ms of CPU time, the value of limits.jury.cpu_time", "- -"},
 		{"the manager gives a score and opens nothing", "hear", "score=1", api.InternalError,
 			"cms manager: gave a score and opened the pipes of no instance, so the program was not run", "- -"},
 		{"the manager rejects and opens nothing", "hear", "score=0", api.InternalError,
@@ -93,7 +93,7 @@ func TestManager(t *testing.T) {
 
 func checkManaged(t *testing.T, cases []managed) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
-	jury.CPUTime, jury.WallTime = time.Second, 2*time.Second
+	jury.CPUTime, jury.WallTime = 400*time.Millisecond, time.Second
 	eng := openTalkEngine(t, jury)
 	input := filepath.Join(t.TempDir(), "input")
 	if err := os.WriteFile(input, []byte("7 8\n"), 0o644); err != nil {
@@ -102,7 +102,7 @@ func checkManaged(t *testing.T, cases []managed) {
 	talker, manager := testkit.JuryProgram(t, "talker"), testkit.JuryProgram(t, "manager")
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {
-			wall := int64(2000)
+			wall := int64(1000)
 			if strings.Contains(x.program, "flood") {
 				wall = 60_000 // the manager, which reads it, is to reach its limit first
 			}
@@ -111,7 +111,7 @@ func checkManaged(t *testing.T, cases []managed) {
 				Tests:   []api.Test{{Name: "1", Input: &api.File{Part: input}}},
 				Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: manager}, Instances: 2,
 					Args: strings.Split(x.manager, "|")},
-				Limits:  api.Limits{CPUTimeMS: 500, WallTimeMS: wall, Output: 32 << 10},
+				Limits:  api.Limits{CPUTimeMS: 250, WallTimeMS: wall, Output: 32 << 10},
 				Repeats: api.Repeats{Policy: api.Single}})
 			test := r.Tests[0]
 			if r.Verdict != x.verdict {

@@ -85,7 +85,7 @@ func TestConversations(t *testing.T) {
 			message: anyMessage},
 		{name: "the interactor sleeps after the end", program: "exit=0", interactor: "sleep|exit=43",
 			verdict: api.InternalError,
-			message: "icpc interactor: did not end within 2s after the program, the value of limits.jury.wall_time"},
+			message: "icpc interactor: did not end within 1s after the program, the value of limits.jury.wall_time"},
 		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: api.InternalError,
 			message: "icpc interactor: was ended by SIGSEGV"},
 		{name: "the interactor exits with an unknown code", program: "hear", interactor: "exit=1",
@@ -133,9 +133,9 @@ func TestConversations(t *testing.T) {
 			verdict: api.TimeLimit, message: anyMessage},
 		{name: "the program computes, and then the interactor sleeps", program: "say=1|spin", interactor: "end|sleep",
 			verdict: api.InternalError,
-			message: "icpc interactor: did not end within 2s after the program, the value of limits.jury.wall_time"},
+			message: "icpc interactor: did not end within 1s after the program, the value of limits.jury.wall_time"},
 		{name: "the interactor computes, and then the program does", program: "end|spin", interactor: "spin",
-			verdict: api.InternalError, message: "icpc interactor: used 1s of CPU time, the value of limits.jury.cpu_time"},
+			verdict: api.InternalError, message: "icpc interactor: used 400ms of CPU time, the value of limits.jury.cpu_time"},
 		{name: "both open their streams by name", program: "reopen=0|reopen=1|reopen=2|hear|say=7|end",
 			interactor: "reopen=0|reopen=1|reopen=2|say=1|hear|exit=42", verdict: api.Accepted},
 		{name: "testlib", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|exit=0",
@@ -200,7 +200,7 @@ func TestRejectedAtOnce(t *testing.T) {
 
 func checkConversations(t *testing.T, cases []conversation) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
-	jury.CPUTime, jury.WallTime = time.Second, 2*time.Second
+	jury.CPUTime, jury.WallTime = 400*time.Millisecond, time.Second
 	eng := openTalkEngine(t, jury)
 	talker := api.File{Part: testkit.JuryProgram(t, "talker")}
 	checker := api.File{Part: testkit.JuryProgram(t, "checker")}
@@ -209,7 +209,7 @@ func checkConversations(t *testing.T, cases []conversation) {
 			j := api.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
 				Tests:      []api.Test{{Name: "1"}},
 				Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
-				Limits:     api.Limits{CPUTimeMS: 500, WallTimeMS: 2000, Output: 32 << 10},
+				Limits:     api.Limits{CPUTimeMS: 250, WallTimeMS: 1000, Output: 32 << 10},
 				Repeats:    api.Repeats{Policy: api.Single}}
 			if x.kind != "" {
 				j.Interactor.Kind = x.kind
@@ -269,7 +269,7 @@ func TestTranscript(t *testing.T) {
 				Command: append([]string{"{program}"}, strings.Split(tt.program, "|")...),
 				Interactor: &api.Interactor{Kind: "icpc", Program: talker,
 					Args: strings.Split(tt.interactor, "|")},
-				Limits:  api.Limits{CPUTimeMS: 500, WallTimeMS: 3000},
+				Limits:  api.Limits{CPUTimeMS: 250, WallTimeMS: 1000},
 				Repeats: api.Repeats{Policy: api.Single}})
 			got := r.Tests[0].Transcript
 			if r.Verdict != tt.verdict || tt.first != "" && r.Tests[0].Checker.FirstExit != tt.first || got == nil {
