@@ -110,7 +110,7 @@ func BenchmarkLarge(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer s.Close()
-			for name, f := range pages() {
+			for name, f := range pages(manyFinished) {
 				b.Run("page/"+name, func(b *testing.B) { benchPage(b, s, f) })
 			}
 			b.Run("depth", func(b *testing.B) {
@@ -153,8 +153,9 @@ func benchOpen(b *testing.B, o Options) {
 	debug.FreeOSMemory()
 }
 
-func pages() map[string]Filter {
-	middle := seedTime(manyFinished / 2)
+// pages are filters for a database with so many finished jobs.
+func pages(finished int) map[string]Filter {
+	middle := seedTime(finished / 2)
 	return map[string]Filter{
 		"all":          {},
 		"state":        {State: api.Done},
@@ -166,7 +167,7 @@ func pages() map[string]Filter {
 		"two labels":   {Label: map[string]string{"problem": "p3", "team": "t73"}},
 		"time":         {From: middle, To: middle.Add(time.Hour)},
 		"time, done":   {From: middle, To: middle.Add(time.Hour), State: api.Done},
-		"deep page":    {After: cursor(middle.UnixNano(), manyFinished/2)},
+		"deep page":    {After: cursor(middle.UnixNano(), int64(finished)/2)},
 		"other pool":   {Pool: "metal"},
 		"priority":     {Priority: api.Contest},
 	}
