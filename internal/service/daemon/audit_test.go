@@ -16,6 +16,10 @@ import (
 	"judged/internal/testkit/simjudge"
 )
 
+// jobsOfAudit is enough to find a slow judge. TestAudit waits three times until a front looks at the jobs that have
+// ended, each time for the time limit of a statement.
+const jobsOfAudit = 300
+
 // TestAudit checks that audits find, confirm and drain the one of four judges that is 5 % slow. The front and the
 // protocol are real; the judges are simulated, because this machine does not have enough CPUs for them.
 func TestAudit(t *testing.T) {
@@ -45,7 +49,7 @@ func TestAudit(t *testing.T) {
 	testkit.WaitFor(t, patience, "the judges", func() bool { return len(front.nodes()) == len(names) })
 	n := 0
 	testkit.WaitFor(t, patience, "the slow judge to be drained", func() bool {
-		for range 5 {
+		for range min(5, jobsOfAudit-n) {
 			n++
 			front.submit(fmt.Sprint("job-", n), front.sum(1, false))
 		}
