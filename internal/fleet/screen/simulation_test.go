@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/testkit"
 )
 
 // world generates random submissions: their time in the deciding pool, and the ratio of the time in the screening pool
@@ -81,6 +82,7 @@ func (w *world) refuted(smallest float64, n int) float64 {
 
 // TestRefutedAccepts learns from as many ratios as contests need, and decides with them.
 func TestRefutedAccepts(t *testing.T) {
+	testkit.Need(t, testkit.Time) // a simulation of two million submissions
 	const repetitions, draws = 60, 10_000
 	for _, spread := range []float64{0.03, 0.05} {
 		sum := 0.0

@@ -42,7 +42,7 @@ func newWire(t *testing.T, change ...func(*http.Server)) *wire {
 // serveWire serves a fixture with at most n connections.
 func serveWire(t *testing.T, f *fixture, n int, change ...func(*http.Server)) *wire {
 	t.Helper()
-	f.Server.stall = 2 * time.Second
+	f.Server.stall = time.Second
 	server := f.HTTPServer()
 	for _, c := range change {
 		c(server)
@@ -126,7 +126,7 @@ func TestCallersWhoKeepUsWaiting(t *testing.T) {
 					s.IdleTimeout,
 				)
 			}
-			s.ReadHeaderTimeout, s.IdleTimeout = 2*time.Second, 100*time.Millisecond
+			s.ReadHeaderTimeout, s.IdleTimeout = time.Second, 100*time.Millisecond
 		})
 		c := w.send(tt.send)
 		said[i] = func() string { return w.said(c) }
