@@ -53,7 +53,7 @@ func TestManager(t *testing.T) {
 		{"crashes after it was rejected", "end|kill=11", "all|score=0|err=no", api.WrongAnswer, "no", "* *"},
 		{"computes after it was rejected", "end|0:spin", "all|score=0|err=no", api.WrongAnswer, "no", "SIGKILL *"},
 		{"sleeps after it was rejected", "end|1:sleep", "all|score=0|err=no", api.WrongAnswer, "no", "0 SIGKILL"},
-		{"all use too much time, one of them after it was rejected", "0:work=480|0:exit=0|end|work=60",
+		{"all use too much time, one of them after it was rejected", "0:work=230|0:exit=0|end|work=60",
 			"all|end=0|score=0|err=no", api.WrongAnswer, "no", "0 *"},
 
 		{"one floods", "0:deaf|0:flood|hear", "all|drink=0|score=1", api.OutputLimit,

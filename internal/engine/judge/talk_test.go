@@ -270,7 +270,7 @@ func TestTranscript(t *testing.T) {
 				Command: append([]string{"{program}"}, strings.Split(tt.program, "|")...),
 				Interactor: &api.Interactor{Kind: "icpc", Program: talker,
 					Args: strings.Split(tt.interactor, "|")},
-				Limits:  api.Limits{CPUTimeMS: 250, WallTimeMS: 1000},
+				Limits:  api.Limits{CPUTimeMS: 500, WallTimeMS: 3000},
 				Repeats: api.Repeats{Policy: api.Single}})
 			got := r.Tests[0].Transcript
 			if r.Verdict != tt.verdict || tt.first != "" && r.Tests[0].Checker.FirstExit != tt.first || got == nil {
