@@ -46,9 +46,9 @@ func (p *Package) readKattis(t *tree) error {
 	if writing := true; s.take("allow_file_writing", &writing) && !writing {
 		p.unsupported("allow_file_writing: false; submissions may write into their working directory")
 	}
-	constants := map[string]any{}
-	if s.take("constants", &constants); len(constants) > 0 {
-		p.unsupported("constants; they are not replaced in programs")
+	all := constants{}
+	if p.Format != Legacy {
+		all = s.constants()
 	}
 	s.drop("uuid", "version", "credits", "source", "source_url", "license", "rights_owner", "embargo_until", "keywords",
 		"author", "short-name", "short_name", "externalid", "color", "rgb", "ordinal")
@@ -56,6 +56,9 @@ func (p *Package) readKattis(t *tree) error {
 		return err
 	}
 	if err := p.readDOMjudge(t); err != nil {
+		return err
+	}
+	if err := all.replaceIn(t, p); err != nil {
 		return err
 	}
 	p.readFolders(t)

@@ -375,7 +375,7 @@ func TestUnsupported(t *testing.T) {
 		{"key of legacy", pack{"problem.yaml": "problem_format_version: 2025-09\nvalidation: custom\n",
 			"output_validator/v.py": ""}, "problem.yaml: validation is not a key of the format 2025-09"},
 		{"submit-answer", pack{"problem.yaml": "type: submit-answer"}, "unsupported: type submit-answer"},
-		{"constants", pack{"problem.yaml": "constants: {n: 5}"}, "unsupported: constants"},
+		{"constants", pack{"problem.yaml": "constants: {n: 5}"}, `unknown key "constants" in problem.yaml`},
 		{"graders", pack{"graders/g.py": ""}, "unsupported: graders"},
 		{"grading", pack{"data/testdata.yaml": "grading: custom"}, "unsupported: grading: custom"},
 		{"grader flags", pack{"data/secret/testdata.yaml": "grader_flags: sum best"}, "unsupported: grader_flags: best"},
@@ -473,8 +473,16 @@ func TestRefused(t *testing.T) {
 		{"deep XML", pack{"problem.xml": strings.Repeat("<problem>", 1<<16)}.folder(t), "unexpected EOF"},
 		{"archive of very many files", many.zip(t, ""), "20001 entries; the maximum is 20000"},
 		{"tar of very many folders", tarOf(t, folders...), "more than 20000 entries"},
-		{"YAML aliases", legacyPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\nconstants:\n  " +
-			strings.ReplaceAll(bomb, "\n", "\n  ")}).folder(t), "excessive aliasing"},
+		{"YAML aliases", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\nconstants:\n  " +
+			strings.ReplaceAll(bomb, "\n", "\n  ")}).folder(t), "constants: a: is neither a number nor a text"},
+		{"constant without a value", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
+			"constants: {n: {tex: 5}}\n"}).folder(t), "constants: n: value: is missing"},
+		{"constant that is no name", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
+			"constants: {5n: 5}\n"}).folder(t), "constants: 5n: is no name"},
+		{"constants that are large together", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
+			"constants: {n: " + strings.Repeat("x", 1<<19) + "}\n",
+			"include/default/x": strings.Repeat("{{n}}", 200)}).folder(t),
+			"the files with constants are larger than 64MiB together"},
 		{"large YAML", legacyPack.with(pack{"problem.yaml": "name: " + strings.Repeat("x", 2<<20)}).folder(t),
 			"larger than 1MiB"},
 		{"YAML that is not", legacyPack.with(pack{"problem.yaml": "a: ]"}).folder(t), "parse problem.yaml: "},
