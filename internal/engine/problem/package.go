@@ -90,6 +90,7 @@ type Program struct {
 	Name     string // path in the package
 	Language string // ID in configs/languages.toml, by the names of the files; "" is unknown
 	Files    []File
+	Entry    string // a file or a class with the entry point, as submissions.yaml names it; "" leaves it open
 }
 
 // Checker says how output is judged. Program is nil for a comparison that judged does itself.

@@ -285,8 +285,7 @@ func TestOpen(t *testing.T) {
 					" [{Tests: Permitted:[AC] Required:[] Final:[] Score:<nil> Message:}] " +
 					"lower=true upper=false",
 				"submissions/partial/p.py python [SCORE] lower=false upper=false"},
-			Findings: []string{"unsupported: output_visualizer",
-				"submissions/partial: unknown folder; its submissions are run, and nothing is expected of them"}}},
+			Findings: []string{"unsupported: output_visualizer"}}},
 		{"polygon", polygonPack.folder(t), summary{Format: Polygon, Name: "Sum", Time: 1500 * time.Millisecond,
 			Rule: TimeRule{2, 1, time.Second}, Tests: []string{"01", "02", "03"},
 			Groups: []string{`"" sum by_score unbounded [] continue=true`,
@@ -572,7 +571,7 @@ func TestSettingsThatDoNotAct(t *testing.T) {
 		"  compilation_time: 5\n  compilation_memory: 512\n  validation_time: 9\n  validation_memory: 64\n" +
 		"  validation_output: 1\n",
 		"data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": "", "include/c/sub/x.h": "",
-		"submissions/submissions.yaml": "accepted/a.py: {entrypoint: a}\n"}
+		"submissions/submissions.yaml": "accepted/a.py: {secret: {use_for_time_limit: lower}}\n"}
 	p, err := Open(t.Context(), files.folder(t))
 	if err != nil {
 		t.Fatal(err)
@@ -585,7 +584,7 @@ func TestSettingsThatDoNotAct(t *testing.T) {
 		"unsupported: limits.validation_memory; programs of the jury have the configured limits.jury",
 		"unsupported: limits.validation_output; programs of the jury have the configured limits.jury",
 		"unsupported: files in folders below include/, such as c/sub/x.h",
-		"unsupported: entrypoint in submissions/submissions.yaml; call the file with the entry point main",
+		"unsupported: use_for_time_limit of a part of the tests; a submission bounds the time limit with all tests",
 	}, p.Findings); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -167,6 +167,9 @@ const elfMagic = "\x7fELF"
 // entry is the source with the entry point: the only one in the language, or one that is called main, or in Java the
 // one that has the method.
 func (p Program) entry() (*File, error) {
+	if p.Entry != "" {
+		return p.declaredEntry()
+	}
 	if p.Files[0].Name == path.Base(p.Name) { // a file, perhaps with headers
 		return &p.Files[0], nil
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"judged/internal/api"
 )
 
 // Submission is a solution of the jury, with what is expected of it.
@@ -83,6 +85,7 @@ func (p *Package) readSubmissions(t *tree) error {
 		}
 	}
 	rules := map[string]Submission{}
+	var unknown []string
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		meaning, known := folderRules[folder]
 		if legacy, ok := legacyRules[folder]; ok && p.Format == Legacy {
@@ -95,7 +98,7 @@ func (p *Package) readSubmissions(t *tree) error {
 			}
 		}
 		if !known {
-			p.find("submissions/%s: unknown folder; its submissions are run, and nothing is expected of them", folder)
+			unknown = append(unknown, folder)
 		}
 		rules[folder] = meaning
 	}
@@ -103,9 +106,7 @@ func (p *Package) readSubmissions(t *tree) error {
 		for _, program := range t.programs("submissions/" + folder) {
 			s := meaning
 			s.Program = program
-			if meaning.Language != "" {
-				s.Language = languageID(meaning.Language)
-			}
+			s.declare(meaning)
 			s.Expected = slices.Clone(meaning.Expected)
 			if err := s.readTags(p); err != nil {
 				return err
@@ -117,7 +118,46 @@ func (p *Package) readSubmissions(t *tree) error {
 		return fmt.Errorf("%d submissions; use at most %d", len(p.Submissions), maxPrograms)
 	}
 	slices.SortFunc(p.Submissions, func(a, b Submission) int { return strings.Compare(a.Name, b.Name) })
-	return p.readPatterns(t, overrides)
+	if err := p.readPatterns(t, overrides); err != nil {
+		return err
+	}
+	p.findUnknownFolders(unknown)
+	return nil
+}
+
+// findUnknownFolders names folders in which nothing is expected of a submission.
+func (p *Package) findUnknownFolders(folders []string) {
+	for _, s := range p.Submissions {
+		folder := path.Base(path.Dir(s.Name))
+		if len(s.Expected) == 0 && slices.Contains(folders, folder) {
+			p.find("submissions/%s: unknown folder; its submissions are run, and nothing is expected of them", folder)
+		}
+	}
+}
+
+// declare takes what submissions.yaml says about the program.
+func (s *Submission) declare(from Submission) {
+	if from.Language != "" {
+		s.Language = languageID(from.Language)
+	}
+	if from.Entry != "" {
+		s.Entry = from.Entry
+	}
+}
+
+// declaredEntry is the file that has the entry point by submissions.yaml: its name, or that of its class.
+func (p Program) declaredEntry() (*File, error) {
+	class := p.Entry[strings.LastIndexByte(p.Entry, '.')+1:]
+	for i, f := range p.Files {
+		stem := strings.TrimSuffix(f.Name, path.Ext(f.Name))
+		isClass := stem == class && (p.Language == "java" || p.Language == "kotlin") ||
+			p.Language == "kotlin" && strings.EqualFold(stem+"Kt", class)
+		if f.Name == p.Entry || isClass {
+			return &p.Files[i], nil
+		}
+	}
+	return nil, &ProgramError{p.Name, fmt.Sprintf("has no entry point %q; name one of its files in submissions.yaml, or "+
+		"the class that a file is named after", p.Entry)}
 }
 
 // readPatterns adds the expectations of submissions.yaml to the submissions that they match.
@@ -145,9 +185,7 @@ func (p *Package) readPatterns(t *tree, s *settings) error {
 			}
 			x := &p.Submissions[i]
 			x.Expected, x.Lower, x.Upper = append(x.Expected, more.Expected...), more.Lower, more.Upper
-			if more.Language != "" {
-				x.Language = languageID(more.Language)
-			}
+			x.declare(more)
 		}
 		if !matched {
 			p.find("%s: no submission matches %q", s.file, pattern)
@@ -162,19 +200,21 @@ func (s *Submission) override(p *Package, from *settings, key string) error {
 	all := Expectation{}
 	if len(s.Expected) == 1 {
 		all = s.Expected[0]
+		if p.Format != Legacy {
+			s.Lower, s.Upper = false, false // follow from what is expected
+		}
 	}
 	m.take("language", &s.Language)
-	entry := ""
-	if m.take("entrypoint", &entry); entry != "" {
-		p.unsupported("entrypoint in %s; call the file with the entry point main", from.file)
-	}
-	m.drop("authors", "model_solution")
-	s.expect(m, &all)
+	m.take("entrypoint", &s.Entry)
+	model := false
+	m.take("model_solution", &model)
+	m.drop("authors")
+	s.expect(p, m, &all)
 	s.Expected = []Expectation{all}
 	for _, pattern := range slices.Sorted(maps.Keys(m.keys)) {
 		nested := m.mapping(pattern)
 		e := Expectation{Tests: pattern}
-		s.expect(nested, &e)
+		s.expect(p, nested, &e)
 		if len(nested.keys) > 0 {
 			nested.fail(pattern, "unknown keys")
 		}
@@ -186,9 +226,15 @@ func (s *Submission) override(p *Package, from *settings, key string) error {
 	return errors.Join(from.err, m.err)
 }
 
-func (s *Submission) expect(m *settings, e *Expectation) {
-	m.take("permitted", &e.Permitted)
-	m.take("required", &e.Required)
+func (s *Submission) expect(p *Package, m *settings, e *Expectation) {
+	for key, to := range map[string]*[]string{"permitted": &e.Permitted, "required": &e.Required} {
+		m.take(key, to)
+		for _, word := range *to {
+			if !slices.ContainsFunc(api.Verdicts(), func(v api.Meaning) bool { return v.Word == word }) {
+				m.fail(key, "%q is no verdict; use AC, WA, TLE and RTE", word)
+			}
+		}
+	}
 	m.take("message", &e.Message)
 	if n, ok := m.keys["score"]; ok {
 		var score [2]float64
@@ -200,9 +246,30 @@ func (s *Submission) expect(m *settings, e *Expectation) {
 		}
 		e.Score = &score
 	}
-	if n, ok := m.keys["use_for_time_limit"]; ok {
-		m.drop("use_for_time_limit")
-		s.Lower, s.Upper = n.Value == "lower" || n.Value == "true", n.Value == "upper"
+	s.boundTimeLimit(p, m, *e)
+}
+
+// boundTimeLimit says how a submission bounds the time limit. But in legacy packages that follows from what is expected
+// of it on all tests, where use_for_time_limit does not say it.
+func (s *Submission) boundTimeLimit(p *Package, m *settings, e Expectation) {
+	const key = "use_for_time_limit"
+	use := "true"
+	if n, ok := m.keys[key]; ok {
+		m.drop(key)
+		use = n.Value
+	}
+	switch {
+	case use != "true" && use != "false" && use != "lower" && use != "upper":
+		m.fail(key, "%q is unknown; use true, false, lower or upper", use)
+	case e.Tests != "":
+		if use == "lower" || use == "upper" {
+			p.unsupported("%s of a part of the tests; a submission bounds the time limit with all tests", key)
+		}
+	case use != "true":
+		s.Lower, s.Upper = use == "lower", use == "upper"
+	case p.Format != Legacy:
+		s.Lower = s.Lower || e.Permitted != nil && !slices.Contains(e.Permitted, "TLE")
+		s.Upper = s.Upper || slices.Equal(e.Required, []string{"TLE"})
 	}
 }
 

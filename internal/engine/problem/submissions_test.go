@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,6 +104,103 @@ func TestExpectationsNeedTests(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tt.want, permitted.Difference(tt.r)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestSubmissionsYAML: submissions.yaml declares folders, languages, entry points and what is expected.
+func TestSubmissionsYAML(t *testing.T) {
+	base := pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\n", "data/secret/1.in": "",
+		"data/secret/1.ans": "", "submissions/accepted/a/start.py": "", "submissions/accepted/a/helper.py": "",
+		"submissions/mixed/m.py": "", "submissions/odd/o.py": ""}
+	accepted := []Expectation{{Permitted: []string{"AC"}}}
+	const unknown = "submissions/odd: unknown folder; its submissions are run, and nothing is expected of them"
+	type result struct {
+		Language, Entry string
+		Expected        []Expectation
+		Lower, Upper    bool
+	}
+	for _, tt := range []struct {
+		name, text string
+		want       [3]result
+		findings   []string
+	}{
+		{"nothing", "", [3]result{{"python", "", accepted, true, false}, {"python", "", nil, false, false},
+			{"python", "", nil, false, false}},
+			[]string{strings.Replace(unknown, "odd", "mixed", 1), unknown}},
+		{"declarations", "accepted/a: {entrypoint: start.py, model_solution: true, authors: [A, {name: B}], " +
+			"language: python3}\nmixed/m.py: {required: [TLE], secret/1: {permitted: [TLE]}}\nodd: {}\n",
+			[3]result{{"python", "start.py", append(accepted, Expectation{}), true, false},
+				{"python", "", []Expectation{{Required: []string{"TLE"}},
+					{Tests: "secret/1", Permitted: []string{"TLE"}}}, false, true},
+				{"python", "", []Expectation{{}}, false, false}}, nil},
+		{"time limit", "accepted: {use_for_time_limit: false}\nmixed: {permitted: [AC, WA]}\n" +
+			"odd: {permitted: [WA], use_for_time_limit: upper}\n", [3]result{{"python", "", accepted, false, false},
+			{"python", "", []Expectation{{Permitted: []string{"AC", "WA"}}}, true, false},
+			{"python", "", []Expectation{{Permitted: []string{"WA"}}}, false, true}}, nil},
+		{"another meaning of a folder", "accepted: {permitted: [AC, TLE]}\n'*/{m,o}.py': {required: [AC]}\n",
+			[3]result{{"python", "", []Expectation{{Permitted: []string{"AC", "TLE"}}}, false, false},
+				{"python", "", []Expectation{{Required: []string{"AC"}}}, false, false},
+				{"python", "", []Expectation{{Required: []string{"AC"}}}, false, false}}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Open(t.Context(), base.with(pack{"submissions/submissions.yaml": tt.text}).folder(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got [3]result
+			for i, s := range p.Submissions {
+				got[i] = result{s.Language, s.Entry, s.Expected, s.Lower, s.Upper}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.findings, p.Findings); diff != "" {
+				t.Errorf("findings (-want +got)\n%s", diff)
+			}
+		})
+	}
+	for text, want := range map[string]string{
+		"mixed: {permitted: [ACC]}":                       `permitted: "ACC" is no verdict`,
+		"mixed/*: {secret: {required: [wa]}}":             `required: "wa" is no verdict`,
+		"mixed/*: {use_for_time_limit: both}":             `use_for_time_limit: "both" is unknown`,
+		"mixed/*: {model_solution: [a]}":                  "model_solution",
+		"mixed/*: {secret: {entrypoint: main.py}}":        "secret: unknown keys",
+		"accepted/a: {secret/1: {score: [1, 2, 3]}}":      "score",
+		"mixed: {secret/1: {permitted: {AC: true}}}":      "permitted",
+		"mixed/*: {secret/1: {use_for_time_limit: both}}": `use_for_time_limit: "both" is unknown`,
+	} {
+		_, err := Open(t.Context(), base.with(pack{"submissions/submissions.yaml": text}).folder(t))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", text, err, want)
+		}
+	}
+}
+
+// TestEntry: an entry point is a file, or in Java and Kotlin a class that a file is named after.
+func TestEntry(t *testing.T) {
+	for _, tt := range []struct {
+		language, entry string
+		files           []string
+		want            string // "" is an error
+	}{
+		{"python", "start.py", []string{"main.py", "start.py"}, "start.py"},
+		{"python", "start", []string{"main.py", "start.py"}, ""},
+		{"cpp", "b.cpp", []string{"a.cpp", "b.cpp"}, "b.cpp"},
+		{"java", "org.example.Start", []string{"Main.java", "Start.java"}, "Start.java"},
+		{"kotlin", "StartKt", []string{"main.kt", "start.kt"}, "start.kt"},
+		{"kotlin", "Start", []string{"main.kt", "Start.kt"}, "Start.kt"},
+	} {
+		p := Program{Name: "p", Language: tt.language, Entry: tt.entry}
+		for _, name := range tt.files {
+			p.Files = append(p.Files, File{Name: name})
+		}
+		got := ""
+		if f, err := p.entry(); err == nil {
+			got = f.Name
+		}
+		if got != tt.want {
+			t.Errorf("%s of %s: %q, want %q", tt.entry, tt.files, got, tt.want)
 		}
 	}
 }
