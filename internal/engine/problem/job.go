@@ -28,7 +28,11 @@ func (p *Package) Judging(j api.Job) (api.Job, error) {
 	if j.Language != "" && j.Language != buildLanguage && len(p.Languages) > 0 && !slices.Contains(p.Languages, j.Language) {
 		return j, &NotAllowedError{p.Name, j.Language, p.Languages}
 	}
-	j = p.include(j)
+	if p.SubmitAnswer && j.Files != nil {
+		j = shareAnswers(j)
+	} else {
+		j = p.include(j)
+	}
 	j.Limits = j.Limits.Or(api.Limits{CPUTimeMS: p.Limits.Time.Milliseconds(), Memory: p.Limits.Memory,
 		Output: p.Limits.Output})
 	j.Passes, j.InputFile, j.OutputFile = p.Limits.Passes, p.InputFile, p.OutputFile

@@ -68,6 +68,11 @@ func (p *Package) readKattis(t *tree) error {
 	if err := p.readData(t, k); err != nil {
 		return err
 	}
+	if p.SubmitAnswer {
+		if err := p.nameOutputs(k); err != nil {
+			return err
+		}
+	}
 	p.findUnused(t)
 	return p.readSubmissions(t)
 }
@@ -99,6 +104,11 @@ func (p *Package) readType(s *settings) kind {
 			k.interactive = true
 		case "multi-pass":
 			k.multiPass = true
+		case "submit-answer":
+			p.SubmitAnswer = p.Format != Legacy
+			if !p.SubmitAnswer {
+				p.unsupported("type %s", word)
+			}
 		default:
 			p.unsupported("type %s", word)
 		}

@@ -51,6 +51,9 @@ type Package struct {
 	Submissions []Submission
 	// NotPrograms is how many files next to submissions are no programs.
 	NotPrograms int
+	// SubmitAnswer says that submissions are outputs, one for each test: files with the names in the arguments of the
+	// tests, which the program cat prints.
+	SubmitAnswer bool
 	// Findings name what the package uses and judged does not do, each once; after maxFindings the rest is left out.
 	Findings []string
 

@@ -374,6 +374,9 @@ func TestUnsupported(t *testing.T) {
 		{"key of legacy", pack{"problem.yaml": "problem_format_version: 2025-09\nvalidation: custom\n",
 			"output_validator/v.py": ""}, "problem.yaml: validation is not a key of the format 2025-09"},
 		{"submit-answer", pack{"problem.yaml": "type: submit-answer"}, "unsupported: type submit-answer"},
+		{"arguments for outputs", pack{"problem.yaml": "problem_format_version: 2025-09\ntype: submit-answer",
+			"data/secret/2.yaml": "args: [a]"},
+			"unsupported: args of tests in a submit-answer problem, such as those of secret/2"},
 		{"constants", pack{"problem.yaml": "constants: {n: 5}"}, `unknown key "constants" in problem.yaml`},
 		{"graders", pack{"graders/g.py": ""}, "unsupported: graders"},
 		{"grading", pack{"data/testdata.yaml": "grading: custom"}, "unsupported: grading: custom"},
@@ -507,6 +510,12 @@ func TestRefused(t *testing.T) {
 			"data/testdata.yaml": "accept_score: 0"}).folder(t), "or accept_score in legacy"},
 		{"limit of the wrong type", legacyPack.with(pack{"problem.yaml": "limits: {memory: a}"}).folder(t),
 			"problem.yaml: limits: memory: "},
+		{"outputs that talk", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
+			"type: [submit-answer, multi-pass]\n"}).folder(t), "submit-answer cannot be combined with"},
+		{"outputs of one name", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
+			"type: submit-answer\n", "data/secret/1-a.in": "", "data/secret/1-a.ans": ""}).without(
+			"data/secret/1/test_group.yaml", "data/secret/2/test_group.yaml").folder(t),
+			`the outputs of "secret/1-a" and "secret/1/a" are both called 1-a.out`},
 		{"no tests", pack{"problem.yaml": "name: x"}.folder(t), "no tests"},
 		{"no validator", legacyPack.with(pack{"problem.yaml": "validation: custom"}).folder(t), "no output validator"},
 		{"unknown aggregation",

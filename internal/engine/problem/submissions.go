@@ -106,6 +106,9 @@ func (p *Package) readSubmissions(t *tree) error {
 		for _, program := range t.programs("submissions/" + folder) {
 			s := meaning
 			s.Program = program
+			if p.SubmitAnswer {
+				s.Files, s.Language = p.answers(program), answersLanguage
+			}
 			s.declare(meaning)
 			s.Expected = slices.Clone(meaning.Expected)
 			if err := s.readTags(p); err != nil {
