@@ -18,6 +18,9 @@ const (
 	printer         = "cat"
 )
 
+// grammarLanguage is of input validators that are grammars.
+const grammarLanguage = "grammar"
+
 // outputSuffixes end the names of outputs.
 var outputSuffixes = []string{".out", answerSuffixes[0]}
 

@@ -296,8 +296,7 @@ func (p *Package) readFolders(t *tree) {
 		for _, program := range t.programs(folder) {
 			name := program.Name
 			if strings.HasSuffix(name, ".viva") || strings.HasSuffix(name, ".ctd") {
-				p.unsupported("%s; write the validator as a program", name)
-				continue
+				program.Language = grammarLanguage
 			}
 			p.Validators = append(p.Validators, Validator{Program: program, OK: kattisValid})
 		}

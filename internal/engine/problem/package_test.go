@@ -388,7 +388,6 @@ func TestUnsupported(t *testing.T) {
 		{"score that cannot be read", pack{"submissions/accepted/a.cpp": "// @EXPECTED_SCORE@: nan"},
 			`submissions/accepted/a.cpp: "nan" in @EXPECTED_SCORE@ is not a number`},
 		{"objective", pack{"problem.yaml": "grading: {objective: min}"}, "unsupported: grading.objective min"},
-		{"checktestdata", pack{"input_validators/x.ctd": ""}, "unsupported: input_validators/x.ctd"},
 		{"two validators", pack{"problem.yaml": "validation: custom", "output_validators/a.py": "",
 			"output_validators/b.py": ""},
 			"unsupported: more than one output validator; output_validators/a.py alone judges"},

@@ -33,6 +33,10 @@ type started struct {
 
 // Start sets the program of a job, and returns its name in the package.
 func (p *Package) Start(program Program, j api.Job) (_ api.Job, name string, err error) {
+	if program.Language == grammarLanguage {
+		return j, "", &ProgramError{program.Name, "is a grammar for checktestdata or VIVA, which judged does not run; " +
+			"write the validator as a program"}
+	}
 	if program.Language == answersLanguage {
 		return startAnswers(program, j), "", nil
 	}
