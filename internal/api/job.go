@@ -36,7 +36,7 @@ type Job struct {
 	Interactor *Interactor `json:"interactor,omitempty"`
 	// Passes is how often the program of a multi-pass problem runs on a test at most; 0 means one run without passes.
 	Passes     int               `json:"passes,omitempty"`
-	Transcript bool              `json:"transcript,omitempty"` // record the conversation with the interactor
+	Transcript bool              `json:"transcript,omitempty"` // record the conversation with the interactor, if any
 	Limits     Limits            `json:"limits,omitzero"`
 	CPUs       int               `json:"cpus,omitempty"` // width of the slot; 0 means 1
 	Repeats    Repeats           `json:"repeats,omitzero"`
@@ -63,11 +63,11 @@ type Test struct {
 	// Limits take precedence over those of the job. With a CPU time and no wall time here, the wall time is the default
 	// for that CPU time; the same holds for memory and the stack.
 	Limits Limits `json:"limits,omitzero"`
-	// Args follow the command. CheckerArgs follow the arguments of the interactor, or of the checker of a job without
-	// one.
+	// Args are added to the command. CheckerArgs are added to the arguments of the interactor, or of the checker if
+	// there is no interactor.
 	Args        []string `json:"args,omitempty"`
 	CheckerArgs []string `json:"checker_args,omitempty"`
-	// Files are further files of the working directory, by name. They replace those of the job.
+	// Files are additional files in the working directory, by name. They replace those of the job.
 	Files map[string]File `json:"files,omitempty"`
 }
 

@@ -24,31 +24,32 @@ func (s State) Final() bool { return s == Done || s == CancelledState }
 
 // Report is what judged reports about a job, from its acceptance on.
 type Report struct {
-	ID            string            `json:"id,omitempty"`
-	State         State             `json:"state"`
-	Verdict       Verdict           `json:"verdict,omitempty"`
-	JudgementType string            `json:"judgement_type,omitempty"`
-	Fault         Fault             `json:"fault,omitempty"` // only with IE
-	Score         *float64          `json:"score,omitempty"`
-	Deterministic *bool             `json:"deterministic,omitempty"` // repeats agreed on everything except time
-	Message       string            `json:"message,omitempty"`       // reason for IE, CE or CX, or the missing file
-	Compilation   *Compilation      `json:"compilation,omitempty"`   // of a job with a language
-	Problem       *ProblemVersion   `json:"problem,omitempty"`       // of a job that names a stored problem
-	CPUTime       *time.Duration    `json:"cpu_time_ns,omitempty"`   // of the worst test
-	WallTime      *time.Duration    `json:"wall_time_ns,omitempty"`
-	MemoryPeak    *units.Bytes      `json:"memory_peak_bytes,omitempty"`
-	Groups        []GroupReport     `json:"groups,omitempty"` // of a problem with groups, in the order in which they run
-	Tests         []TestReport      `json:"tests,omitempty"`
-	Host          *HostReport       `json:"host,omitempty"`
-	Screening     *Screening        `json:"screening,omitempty"`   // of a job for a pool for which another pool decides
-	CrossCheck    *CrossCheck       `json:"cross_check,omitempty"` // of a job of a contest or a rejudging, near the limit
-	Rejudging     *AppliedRejudging `json:"rejudging,omitempty"`   // rejudging that replaced the report
-	Priority      Priority          `json:"priority,omitempty"`
-	Labels        map[string]string `json:"labels,omitempty"`
-	CreatedAt     time.Time         `json:"created_at,omitzero"`
-	StartedAt     time.Time         `json:"started_at,omitzero"`
-	FinishedAt    time.Time         `json:"finished_at,omitzero"`
-	Attempt       int               `json:"attempt,omitempty"`
+	ID            string   `json:"id,omitempty"`
+	State         State    `json:"state"`
+	Verdict       Verdict  `json:"verdict,omitempty"`
+	JudgementType string   `json:"judgement_type,omitempty"`
+	Fault         Fault    `json:"fault,omitempty"` // only with IE
+	Score         *float64 `json:"score,omitempty"`
+	Deterministic *bool    `json:"deterministic,omitempty"` // repeats agreed on everything except time
+	// Message is the reason for the verdict IE, CE or CX, or the missing file for which the job waits.
+	Message     string            `json:"message,omitempty"`
+	Compilation *Compilation      `json:"compilation,omitempty"` // of a job with a language
+	Problem     *ProblemVersion   `json:"problem,omitempty"`     // of a job that names a stored problem
+	CPUTime     *time.Duration    `json:"cpu_time_ns,omitempty"` // of the worst test
+	WallTime    *time.Duration    `json:"wall_time_ns,omitempty"`
+	MemoryPeak  *units.Bytes      `json:"memory_peak_bytes,omitempty"`
+	Groups      []GroupReport     `json:"groups,omitempty"` // of a problem with groups, in the order in which they run
+	Tests       []TestReport      `json:"tests,omitempty"`
+	Host        *HostReport       `json:"host,omitempty"`
+	Screening   *Screening        `json:"screening,omitempty"`   // of a job for a pool for which another pool decides
+	CrossCheck  *CrossCheck       `json:"cross_check,omitempty"` // of a contest or rejudging job near the limit
+	Rejudging   *AppliedRejudging `json:"rejudging,omitempty"`   // rejudging that replaced the report
+	Priority    Priority          `json:"priority,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	CreatedAt   time.Time         `json:"created_at,omitzero"`
+	StartedAt   time.Time         `json:"started_at,omitzero"`
+	FinishedAt  time.Time         `json:"finished_at,omitzero"`
+	Attempt     int               `json:"attempt,omitempty"`
 }
 
 // Screening is the result of a job in a screening pool, whose times are not final.
@@ -85,7 +86,7 @@ type CrossCheckedHost struct {
 	Job     string         `json:"job,omitempty"`         // job with its report, if another host judged after it
 }
 
-// AppliedRejudging is the rejudging that replaced a report, in that report.
+// AppliedRejudging describes, in a report, the rejudging that replaced it.
 type AppliedRejudging struct {
 	ID              string    `json:"id"`
 	Job             string    `json:"job"` // job that now has the previous report
@@ -222,7 +223,7 @@ type Transcript struct {
 	Lines     []TranscriptLine `json:"lines"`
 }
 
-// TranscriptLine is one write by one of them.
+// TranscriptLine is one write by the program or the interactor.
 type TranscriptLine struct {
 	Time time.Duration `json:"time_ns"` // since both were started
 	From string        `json:"from"`    // ExitProgram or ExitInteractor
@@ -321,10 +322,12 @@ func (e Explained) Except(causes ...Cause) Explained {
 // Evidence is what was measured in the environment of a run. Every member may be absent: not every kernel has every
 // counter.
 type Evidence struct {
-	RunDelay        *time.Duration `json:"run_delay_ns,omitempty"`         // /proc/PID/schedstat, field 2, of the first process
-	Waited          *time.Duration `json:"waited_ns,omitempty"`            // ready while others used the CPUs; excludes its own threads
-	ForeignTime     *time.Duration `json:"foreign_time_ns,omitempty"`      // time on the slot's CPUs that others used
-	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // its part in user mode, in ticks of 10 ms
+	RunDelay *time.Duration `json:"run_delay_ns,omitempty"` // /proc/PID/schedstat, field 2, of the first process
+	// Waited is how long the run was ready while others used the CPUs. It excludes waiting of its threads for each other.
+	Waited      *time.Duration `json:"waited_ns,omitempty"`
+	ForeignTime *time.Duration `json:"foreign_time_ns,omitempty"` // time on the slot's CPUs other than the run's
+	// ForeignUserTime is its part in user mode, in ticks of 10 ms, which excludes work of the kernel for the run.
+	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"`
 	// ForeignSystemTime is the rest of it that other programs used in kernel mode: not kernel threads or interrupt
 	// handlers, which may work for the run. It is known for runs that reached a limit, from then on.
 	ForeignSystemTime *time.Duration `json:"foreign_system_time_ns,omitempty"`
@@ -332,15 +335,16 @@ type Evidence struct {
 	StealTime *time.Duration `json:"steal_time_ns,omitempty"` // /proc/stat, in ticks of 10 ms
 	// NeighboursBusy is the time of other programs than judged in user mode on the other CPUs of the slot's cache and
 	// NUMA node, as a fraction of the wall time, at most 1.
-	NeighboursBusy      *float64         `json:"neighbours_busy_ratio,omitempty"`
-	VoluntarySwitches   *int64           `json:"voluntary_switches,omitempty"`
-	InvoluntarySwitches *int64           `json:"involuntary_switches,omitempty"`
-	Migrations          *int64           `json:"migrations,omitempty"`
-	MinorFaults         *int64           `json:"minor_faults,omitempty"`
-	MajorFaults         *int64           `json:"major_faults,omitempty"`
-	Throttled           *int64           `json:"throttled,omitempty"`         // periods, cpu.stat nr_throttled
-	ThrottledTime       *time.Duration   `json:"throttled_time_ns,omitempty"` // by quotas of the groups above the run
-	Interrupts          map[string]int64 `json:"interrupts,omitempty"`        // rows of /proc/interrupts; numbered ones are summed as "device"
+	NeighboursBusy      *float64       `json:"neighbours_busy_ratio,omitempty"`
+	VoluntarySwitches   *int64         `json:"voluntary_switches,omitempty"`
+	InvoluntarySwitches *int64         `json:"involuntary_switches,omitempty"`
+	Migrations          *int64         `json:"migrations,omitempty"`
+	MinorFaults         *int64         `json:"minor_faults,omitempty"`
+	MajorFaults         *int64         `json:"major_faults,omitempty"`
+	Throttled           *int64         `json:"throttled,omitempty"`         // periods, cpu.stat nr_throttled
+	ThrottledTime       *time.Duration `json:"throttled_time_ns,omitempty"` // by quotas of the groups above the run
+	// Interrupts has the rows of /proc/interrupts that increased on the slot's CPUs; numbered rows are summed as "device".
+	Interrupts map[string]int64 `json:"interrupts,omitempty"`
 
 	Pressure         *time.Duration `json:"cpu_pressure_ns,omitempty"`   // cpu.pressure of the run, some: any of its threads waited for a CPU
 	IRQPressure      *time.Duration `json:"irq_pressure_ns,omitempty"`   // irq.pressure of the run, full: interrupts took its CPUs

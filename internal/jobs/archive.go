@@ -42,7 +42,7 @@ const (
 	batchBytes    = 1 << 20 // approximate; a row is never split
 )
 
-// archivedTables returns all tables of a version of the schema or an earlier one, except for the one of migrate.
+// archivedTables returns all tables of the schema in a version, except for that of migrate.
 func archivedTables(version int) []string {
 	return []string{"jobs", "labels", "events", valuesTable(version), "audits", "rejudgings", "rejudged"}
 }

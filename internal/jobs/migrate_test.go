@@ -76,8 +76,8 @@ func (b *bench) version() (version int) {
 	return version
 }
 
-// Values of a version that called their table memory are there after a migration and after a restore, and fronts of that
-// version, which keep running, read and write them.
+// testRenamedValues checks that values of a version that called their table memory survive a migration and a restore,
+// and that fronts of that version, which keep running, can read and write them.
 func testRenamedValues(t *testing.T, b backend) {
 	set := func(b *bench, value string) {
 		b.t.Helper()
@@ -101,7 +101,7 @@ func testRenamedValues(t *testing.T, b backend) {
 	set(old, "before")
 	s := old.again()
 	want(s, "before")
-	if s.driver.listen != nil { // more than one process
+	if s.driver.listen != nil { // there can be more than one process
 		lead := strings.ReplaceAll(setLeader, "key_value", "memory")
 		for _, step := range []struct {
 			text string

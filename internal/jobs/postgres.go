@@ -53,7 +53,7 @@ func (s *Store) openPostgres() error {
 		"{upto}", "<=", "{among}", "= ANY(ARRAY[", "{/among}", "])",
 		// Space in each page for the next version of a row, and an index in the order of {bytes}.
 		"{postgres}", `ALTER TABLE jobs SET (fillfactor = 85); CREATE INDEX memory_name ON memory (name COLLATE "C");`,
-		// The view is for fronts of the previous version, which keep running.
+		// Fronts of the previous version, which keep running, use the view.
 		"{postgres9}", `ALTER INDEX memory_name RENAME TO key_value_name; ALTER INDEX memory_pkey RENAME TO key_value_pkey;
 CREATE VIEW memory AS SELECT name, value, stored FROM key_value;`,
 		"{lock}", "FOR UPDATE SKIP LOCKED", "{hold}", "FOR UPDATE", "{position}", "strpos", "{bytes}", `COLLATE "C"`, "?", "$")

@@ -1,16 +1,15 @@
 package jobs
 
-// migrations are the versions of the schema: block n migrates from version n to n+1.
-// A released block never changes; a change of the schema is a new block. {serial},
-// {blob} and {clustered} differ by database. A new table is also added to
-// archivedTables. {postgres} and {postgres9} are what only PostgreSQL needs.
+// migrations are the versions of the schema: block n migrates from version n to n+1. A released block never changes; a
+// change of the schema is a new block. {serial}, {blob} and {clustered} differ by database, and {postgres} and
+// {postgres9} mark what only PostgreSQL needs. A new table is also added to archivedTables.
 //
-// Numbers instead of names: state is 0 queued, 1 running, 2 done, 3 cancelled;
-// priority is the index in api.Priorities, 4 for audits; state of an audit is 0 open,
-// 1 compared, 2 not comparable, 3 refuted, and ratio is the logarithm in billionths; state of a rejudging is 0 open,
-// 1 applied, 2 cancelled, 3 filling, 4 failed, that of one of its jobs 0 open, 1 replaced, 2 left as it was, 3 not queued
-// yet, 4 skipped; progress of a rejudging is "" when nothing is left to do. Times are in nanoseconds since 1970, or 0. The
-// large columns are last, so that SQLite reads the others without following overflow pages.
+// Enums are stored as numbers. The state of a job is 0 queued, 1 running, 2 done, 3 cancelled; its priority is the
+// index in api.Priorities, 4 for audits. The state of an audit is 0 open, 1 compared, 2 not comparable, 3 refuted, and
+// its ratio is the logarithm in billionths. The state of a rejudging is 0 open, 1 applied, 2 cancelled, 3 filling, 4
+// failed; that of one of its jobs is 0 open, 1 replaced, 2 unchanged, 3 not queued yet, 4 skipped. The progress of a
+// rejudging is "" if nothing is left to do. Times are in nanoseconds since 1970, or 0. The large columns are last, so
+// that SQLite reads the others without following overflow pages.
 //
 // due is the time from which a job may be taken. parked excludes jobs that cannot be taken from the index of queued
 // jobs: it is 0 for a job that can be taken, and otherwise a time, not after due when it was set, at which unpark
@@ -125,10 +124,10 @@ CREATE INDEX audits_created ON audits (created);
 ALTER TABLE memory RENAME TO key_value;
 {postgres9}`}
 
-// renamed is the version of the schema that calls the table of values key_value.
+// renamed is the first version of the schema in which the table of values is called key_value.
 const renamed = 9
 
-// valuesTable is the name of the table of values in a version of the schema.
+// valuesTable returns the name of the table of values in a version of the schema.
 func valuesTable(version int) string {
 	if version < renamed {
 		return "memory"

@@ -225,10 +225,10 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 	return o, o.quote(r.q, r.boxes[max(r.failed, 0)])
 }
 
-// joined is one result for all instances: the sum of their CPU times, the largest of their memory and output, and the
-// end of the one that failed. Their waiting for each other is not noise: of what one waited for the CPU counts what is more
-// than the CPU time of the others. The longest such wait counts whichever of them failed, because one that waits for the
-// manager waits for what the manager waits for.
+// joined returns one result for all instances: the sum of their CPU times, the largest of their memory and output, and
+// the end of the one that failed. Their waiting for each other is not noise: the time that an instance waited for the
+// CPU counts only as far as it exceeds the CPU time of the others. The longest such wait counts, whichever of them
+// failed, because an instance that waits for the manager also waits for whatever the manager waits for.
 func (r *instances) joined() sandbox.Result {
 	var all sandbox.Result
 	if r.failed >= 0 {
@@ -262,7 +262,7 @@ func (r *instances) joined() sandbox.Result {
 	return all
 }
 
-// longer is the longer of two times that may be unknown.
+// longer returns the longer of two times, which may be unknown.
 func longer(a, b *time.Duration) *time.Duration {
 	if a == nil || b != nil && *b > *a {
 		return b
@@ -270,7 +270,7 @@ func longer(a, b *time.Duration) *time.Duration {
 	return a
 }
 
-// beyond is what a time that may be unknown exceeds another one by.
+// beyond returns by how much a time, which may be unknown, exceeds another one.
 func beyond(d *time.Duration, other time.Duration) *time.Duration {
 	if d == nil {
 		return nil

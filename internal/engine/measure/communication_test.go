@@ -41,8 +41,8 @@ func TestFirstFailed(t *testing.T) {
 	}
 }
 
-// TestJoinedWaits checks what instances that wait for the CPU explain of the wall time of the one that failed: the longest
-// wait of one of them for others than the instances.
+// TestJoinedWaits checks which part of the failed instance's wall time waiting for the CPU explains: the longest time
+// that one of the instances waited for other programs.
 func TestJoinedWaits(t *testing.T) {
 	const ms = time.Millisecond
 	one := func(cpu, waited time.Duration) sandbox.Result {

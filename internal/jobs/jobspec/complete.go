@@ -131,7 +131,7 @@ func needsProgram(command []string) bool {
 		func(arg string) bool { return strings.Contains(arg, itself) })
 }
 
-// arguments checks arguments that come after others.
+// arguments checks arguments that are added to others.
 func (e *Errors) arguments(field string, args []string, others ...string) {
 	size := 0
 	for _, arg := range others {
@@ -192,7 +192,8 @@ func (e *Errors) besides(member string, files map[string]api.File, most config.M
 	}
 }
 
-// tests checks the tests of a job. A working directory has room for so many files in addition to the program.
+// tests checks the tests of a job. room is the number of files that a working directory can hold in addition to the
+// program.
 func (e *Errors) tests(j api.Job, most config.MaxLimits, room int) {
 	tests := j.Tests
 	e.check(len(tests) > 0, "tests", "none; send at least one")
@@ -228,7 +229,7 @@ func (e *Errors) tests(j api.Job, most config.MaxLimits, room int) {
 	}
 }
 
-// checkerArgs checks the arguments that a test has for the checker or the interactor.
+// checkerArgs checks the arguments of a test for the checker or the interactor.
 func (e *Errors) checkerArgs(field string, args []string, j api.Job) {
 	c := cmp.Or(j.Checker, &api.Checker{Kind: checker.DefaultKind})
 	_, isProgram := api.CheckerProtocol(c.Kind)
@@ -239,7 +240,7 @@ func (e *Errors) checkerArgs(field string, args []string, j api.Job) {
 	case isProgram:
 		e.arguments(field, args, c.Args...)
 	default:
-		if _, err := checker.Parse(c.Kind); err == nil { // else checker has the error
+		if _, err := checker.Parse(c.Kind); err == nil { // otherwise checker has the error
 			_, err = checker.Parse(c.Kind, slices.Concat(c.Args, args)...)
 			e.check(err == nil, field, "%.400v", err)
 		}

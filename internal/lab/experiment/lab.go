@@ -124,7 +124,7 @@ func inSandbox(name string) bool {
 	return false
 }
 
-// limits are more than any program of an experiment needs.
+// limits returns limits that no program of an experiment reaches.
 func limits() api.Limits {
 	return api.Limits{CPUTimeMS: time.Hour.Milliseconds(), WallTimeMS: (2 * time.Hour).Milliseconds(), Memory: 4 << 30,
 		Output: 64 << 20, Stack: 64 << 20, Processes: 256}

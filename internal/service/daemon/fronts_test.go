@@ -70,7 +70,8 @@ func TestBlobsAway(t *testing.T) {
 	}
 }
 
-// TestBlobsUnmounted restarts a front while the file system of its blobs is not mounted.
+// TestBlobsUnmounted restarts a front while the file system of its blobs is not mounted, and checks that it does not
+// start.
 func TestBlobsUnmounted(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "blobs")
 	c, other := twoFronts(t, "file://"+folder)

@@ -148,8 +148,8 @@ func TestTokensOverlap(t *testing.T) {
 	}
 }
 
-// TestStreamsEndWithTheirTokens checks that a change of tokens, or the first tokens, end existing streams, and that the
-// same tokens do not.
+// TestStreamsEndWithTheirTokens checks that existing streams end when the tokens change or the first tokens are added,
+// and continue if the tokens stay the same.
 func TestStreamsEndWithTheirTokens(t *testing.T) {
 	some, same := tokens(t), tokens(t)
 	other, err := ParseTokens(strings.NewReader("ann read " + digestText("x")))

@@ -167,8 +167,8 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{})
 		if r.ContentLength != 0 {
-			// net/http reads a body that no handler has read before it responds, without a time limit. Half of the time
-			// is for that, the other half for the response.
+			// Before it responds, net/http reads a body that no handler has read, without a time limit. Half of the
+			// time is for that, the other half for the response.
 			_ = control.SetReadDeadline(time.Now().Add(s.stall / 2))
 		}
 		if len(r.TransferEncoding) > 0 {

@@ -11,7 +11,7 @@ import (
 // system calls dominate.
 const manyFaults = 5000
 
-// verdicts are the values of the label verdict.
+// verdicts returns the values of the label verdict.
 func verdicts() []api.Verdict {
 	return []api.Verdict{api.Accepted, api.Partial, api.WrongAnswer, api.PresentationError, api.OutputLimit,
 		api.TimeLimit, api.WallTimeLimit, api.IdlenessLimit, api.MemoryLimit, api.RuntimeError,

@@ -10,7 +10,7 @@ import (
 	"judged/internal/base/text"
 )
 
-// Printable is text.Printable.
+// Printable calls text.Printable.
 func Printable(s string) string { return text.Printable(s) }
 
 // EscapeJSON returns an equivalent JSON document that is safe for a terminal.

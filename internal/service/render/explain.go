@@ -78,7 +78,7 @@ func entry(w io.Writer, word, line string) {
 	}
 }
 
-// paragraph prints lines, wrapped for the screen. What is wrapped is indented, to distinguish it from other lines.
+// paragraph prints text wrapped for the screen. Continuation lines are indented, to distinguish them from other lines.
 func paragraph(w io.Writer, s text.Screen, line string) {
 	for _, part := range s.Wrap(line, 0, 2) {
 		fmt.Fprintln(w, part)

@@ -14,8 +14,8 @@ import (
 	"judged/internal/base/text"
 )
 
-// FuzzReport checks that no content of a report, from a contestant or a foreign daemon, controls the terminal or makes a
-// line of prose wider than a page.
+// FuzzReport checks that no content of a report, from a contestant or a foreign daemon, controls the terminal or makes
+// a line of prose wider than a page.
 func FuzzReport(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)
@@ -28,7 +28,7 @@ func FuzzReport(f *testing.F) {
 				{Name: "2", Verdict: api.RuntimeError, Message: s, Exit: &api.Exit{Signal: s}},
 			},
 			Host: &api.HostReport{Isolation: s, Turbo: s, Doctor: &api.DoctorHost{Failed: []string{s}}}}
-		row := true // not below the table, where names and verdicts are whole
+		row := true // the table may be wider: its names and verdicts are not cut
 		for line := range strings.SplitSeq(report(text.Screen{Width: text.PageWidth}, r), "\n") {
 			row = row && line != ""
 			if !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {

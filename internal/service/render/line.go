@@ -7,8 +7,8 @@ import (
 	"judged/internal/base/text"
 )
 
-// Line is a progress line of a terminal, overwritten by each Show. It prints
-// nothing to a pipe, or to a terminal that cannot overwrite a line.
+// Line is a progress line, overwritten by each Show. It prints nothing to a pipe, or to a terminal that cannot
+// overwrite a line.
 type Line struct{ W io.Writer }
 
 // Show replaces the text of the line.
@@ -21,8 +21,8 @@ func (l Line) Show(format string, args ...any) {
 // Clear erases the line.
 func (l Line) Clear() { l.Show("") }
 
-// overwrite returns what replaces the line that the cursor is on. A text that
-// fills the width would wrap, and the first of its lines would stay.
+// overwrite returns the text that replaces the current line. A text of the full width would wrap, and its first line
+// would stay.
 func overwrite(s text.Screen, line string) string {
 	runes := []rune(text.Printable(line))
 	return "\r\x1b[K" + string(runes[:min(len(runes), s.Width-1)])

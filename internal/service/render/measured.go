@@ -60,7 +60,8 @@ func timeCells(t *bench.Times) []string {
 	return []string{units.Duration(t.Median), t.SpreadText(), Time(t.Sigma)}
 }
 
-// witnessTable counts what disturbs runs. A cell with two figures has the median and the maximum of all runs.
+// witnessTable returns a table of what disturbs runs. A cell with two figures has the median and the maximum of all
+// runs.
 func witnessTable(cases []bench.Outcome) text.Table {
 	t := text.Table{Columns: []text.Column{{Head: "PLACEMENT"}, {Head: "VERDICTS"}, {Head: "RUN DELAY", Rank: 1},
 		{Head: "STEAL", Rank: 2}, {Head: "SLEEPS", Rank: 5}, {Head: "PREEMPTED", Rank: 3}, {Head: "MIGRATED", Rank: 4},
@@ -130,7 +131,7 @@ func results(s text.Screen, r experiment.Result) string {
 	return b.String()
 }
 
-// resultTable leaves out columns from the right.
+// resultTable returns a table whose rightmost columns are omitted first.
 func resultTable(t experiment.Table) text.Table {
 	var table text.Table
 	for i, head := range t.Columns {

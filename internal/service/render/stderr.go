@@ -9,13 +9,13 @@ import (
 	"judged/internal/base/text"
 )
 
-// Bounds of the part of stderr that a report shows. The last line is shown, too, because tracebacks end with the reason.
+// Limits of the part of stderr that a report shows. The last line is shown too, because tracebacks end with the reason.
 const (
 	firstLines = 10
-	longest    = 200 // characters of a line
+	longest    = 200 // characters per line
 )
 
-// stderr prints what the test that decides a report wrote to stderr, if it failed and the report quotes it.
+// stderr prints the stderr of the deciding test if it failed and the report quotes it.
 func stderr(w io.Writer, s text.Screen, r api.Report) {
 	x := decisive(r)
 	if x == nil || !x.Verdict.Failed() || x.StderrHead == nil || strings.TrimSpace(*x.StderrHead) == "" {

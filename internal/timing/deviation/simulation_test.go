@@ -181,7 +181,7 @@ func TestDetection(t *testing.T) {
 	}
 }
 
-// TestFalseRetirements watches equal hosts for twelve months of fleets.
+// TestFalseRetirements simulates months of fleets with equal hosts, and checks that at most one of them is retired.
 func TestFalseRetirements(t *testing.T) {
 	testkit.Need(t, testkit.Time) // a simulation of months, with a fit for each hour
 	months, pools := uint64(1), []pool{metal(20_000, 0.02), metal(2_000, 0.05)}

@@ -1,6 +1,6 @@
 // Package evidence finds what disturbed a run. It reads the counters of the slot's CPUs before and after it (Reader,
-// Snapshot), subtracts the run itself (Between), names the causes (Causes), and computes the most time that causes
-// added which no program can produce by itself (Explain).
+// Snapshot), subtracts the run itself (Between), names the causes (Causes), and computes the most time that was added
+// by causes that no program can produce by itself (Explain).
 //
 //	before := reader.Snapshot()      run the program       after := reader.Snapshot()
 //	                 \____________________ Between ____________________/

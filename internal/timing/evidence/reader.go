@@ -169,7 +169,7 @@ func (r *Reader) Glance() Snapshot {
 }
 
 // GlanceAtLimit is like Glance and, if others have used the CPUs, also reads the time of the kernel's threads since the
-// first such call after before. Only then it is known how much of the time in kernel mode was that of other programs.
+// first such call after before. Only then is it known how much of the time in kernel mode was that of other programs.
 func (r *Reader) GlanceAtLimit(before *Snapshot) Snapshot {
 	s := r.Glance()
 	if ran, ok := before.ticks.system.growth(s.ticks.system); before.late == nil && ok && ran > 0 {

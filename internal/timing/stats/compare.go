@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Comparison is by how much the times of b are longer than those of a: the median of all differences between a time of
-// b and a time of a, and of all quotients. The intervals contain the true shift with Confidence. They assume that the
-// times are independent and that both distributions have the same shape, whatever it is.
+// Comparison describes by how much the times of b are longer than those of a: the median of all differences between a
+// time of b and a time of a, and of all quotients. The intervals contain the true shift with Confidence. They assume
+// that the times are independent and that both distributions have the same shape.
 type Comparison struct {
 	Shift, ShiftLow, ShiftHigh time.Duration
 	Ratio, RatioLow, RatioHigh float64 // of b to a; zero if a time of a is not positive
