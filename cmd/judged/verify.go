@@ -50,11 +50,12 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short: "Judge a problem package's own submissions",
 		Long: `Judge a problem package's own submissions. It needs root.
 
-PACKAGE is a folder or an archive in a format of ICPC, Kattis or Polygon. Each
-submission is judged until its verdict is known, as in a contest: the first test
-that fails decides, unless groups of tests give points. Its verdicts have to be
-those that its folder, its tags, submissions.yaml or problem.xml expect. Input
-validators read all inputs, and the checker judges the outputs in the package.
+PACKAGE is a folder or an archive in a format of ICPC, Kattis, Polygon or CMS.
+Each submission is judged until its verdict is known, as in a contest: the first
+test that fails decides, unless groups of tests give points. Its verdicts have
+to be those that its folder, its tags, submissions.yaml or problem.xml expect.
+Input validators read all inputs, and the checker judges the outputs in the
+package.
 
 What is no program, and what is in a language that this host does not have or
 that the problem does not allow, is not judged. That is a finding, as is what

@@ -134,7 +134,7 @@ func TestCheck(t *testing.T) {
 		{"icpc with an empty part", api.ICPC, "multiplier=|exit=42",
 			at(`icpc checker: read score_multiplier.txt: "empty" is not a number of at least 0`, "")},
 		{"cms", api.CMS, "out=0.5|err=half|exit=0",
-			api.CheckReport{Verdict: api.Partial, Message: "half", Score: score(0.5)}},
+			api.CheckReport{Verdict: api.Partial, Message: "half", Score: score(0.5), Ratio: true}},
 		{"testlib", api.Testlib, "err=wrong answer 1|exit=1",
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "wrong answer 1"}},
 

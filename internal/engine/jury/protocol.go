@@ -280,7 +280,7 @@ func readCMS(e ending) (api.CheckReport, error) {
 	if err != nil {
 		return r, fmt.Errorf("read the score in the first line of stdout: %w", err)
 	}
-	r.Verdict, r.Score = scored(points), &points
+	r.Verdict, r.Score, r.Ratio = scored(points), &points, true
 	return r, nil
 }
 

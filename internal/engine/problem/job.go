@@ -55,7 +55,7 @@ func (p *Package) Judging(j api.Job) (api.Job, error) {
 			return j, fmt.Errorf("use interactor: %w", err)
 		}
 		j.Interactor = &api.Interactor{Kind: p.Interactor.Kind, Name: p.Interactor.Program.Name, Program: x.program,
-			Language: x.language, Files: x.files, Args: p.Interactor.Args}
+			Language: x.language, Files: x.files, Args: p.Interactor.Args, Instances: p.Interactor.Instances}
 	}
 	return j, nil
 }

@@ -21,6 +21,7 @@ const (
 	Draft23 api.ProblemFormat = "2023-07"
 	Kattis  api.ProblemFormat = "2025-09"
 	Polygon api.ProblemFormat = "polygon"
+	CMS     api.ProblemFormat = "cms"
 )
 
 // Package is a problem as its setters hand it over.
@@ -98,9 +99,10 @@ type Program struct {
 
 // Checker says how output is judged. Program is nil for a comparison that judged does itself.
 type Checker struct {
-	Kind    string // of the comparison, or the protocol of the program
-	Program *Program
-	Args    []string
+	Kind      string // of the comparison, or the protocol of the program
+	Program   *Program
+	Args      []string
+	Instances int // of a submission that a manager of CMS talks with; 0 means 1
 }
 
 // Validator checks inputs. It reads one from stdin and exits with OK.
@@ -128,7 +130,7 @@ const (
 func Open(ctx context.Context, name string) (*Package, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("open package: %w; name a folder or an archive with problem.yaml or problem.xml", err)
+		return nil, fmt.Errorf("open package: %w; name a folder or an archive with %s", err, mainFileNames())
 	}
 	p := &Package{Includes: map[string][]File{}, found: map[string]bool{}}
 	if p.temp, err = os.MkdirTemp("", "judged-package-"); err != nil {
@@ -166,8 +168,10 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 		err = p.readPolygon(t)
 	case t.has("problem.yaml"), t.has(domjudgeFile):
 		err = p.readKattis(t)
+	case t.has(cmsFile):
+		err = p.readCMS(t)
 	default:
-		return errors.New("neither problem.yaml nor problem.xml; name the folder of a problem package")
+		return fmt.Errorf("no %s; name the folder of a problem package", mainFileNames())
 	}
 	switch {
 	case err != nil:

@@ -437,7 +437,7 @@ func TestRefused(t *testing.T) {
 		name, path, want string
 	}{
 		{"absent", "/does/not/exist", "name a folder or an archive"},
-		{"no package", pack{"README": ""}.folder(t), "neither problem.yaml nor problem.xml"},
+		{"no package", pack{"README": ""}.folder(t), "no problem.yaml, problem.xml, "},
 		{"unknown flag of the default output validator", legacyPack.with(pack{
 			"problem.yaml": "name: x\nvalidator_flags: case_insensitive\n"}).folder(t), `unknown flag "case_insensitive": use`},
 		{"zip slip", legacyPack.with(pack{"../evil": "x"}).zip(t, ""), `entry "../evil": invalid name`},

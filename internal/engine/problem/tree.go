@@ -66,6 +66,15 @@ func readTree(ctx context.Context, dir, to string) (*tree, error) {
 	return t, t.copy(from, to != "")
 }
 
+// mainFiles are the files by which the formats are recognized.
+var mainFiles = []string{"problem.yaml", "problem.xml", domjudgeFile, cmsFile}
+
+// mainFileNames are mainFiles for people: "problem.yaml or problem.xml".
+func mainFileNames() string {
+	last := len(mainFiles) - 1
+	return strings.Join(mainFiles[:last], ", ") + " or " + mainFiles[last]
+}
+
 // openPackageFolder opens dir, or its only folder: archives often have the package in a folder of its name. It returns
 // the path of what it opens.
 func openPackageFolder(dir string) (*os.Root, string, error) {
@@ -73,7 +82,7 @@ func openPackageFolder(dir string) (*os.Root, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	for _, name := range []string{"problem.yaml", "problem.xml", domjudgeFile} {
+	for _, name := range mainFiles {
 		if _, err := root.Lstat(name); err == nil {
 			return root, dir, nil
 		}

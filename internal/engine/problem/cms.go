@@ -1,0 +1,488 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"judged/internal/api"
+	"judged/internal/base/units"
+	"judged/internal/engine/jury"
+)
+
+// cmsFile is the settings of a task in the format italy_yaml of the Contest Management System.
+const cmsFile = "task.yaml"
+
+// cmsTask is what task.yaml says about judging.
+type cmsTask struct {
+	p       *Package
+	t       *tree
+	name    string
+	inputs  int // of n_input; 0 is not given
+	total   float64
+	lines   []string // of gen/GEN: the command of each test, or COPY: and a file
+	subtask []cmsSubtask
+	// What makes the tests that are missing, from the first one that is.
+	generator *jury.Program
+	solution  *Recipe
+}
+
+// cmsSubtask is a subtask: its points and its tests, by their numbers.
+type cmsSubtask struct {
+	points float64
+	tests  []int
+}
+
+// readCMS reads a task: input/inputN.txt with output/outputN.txt, or the programs that make them.
+func (p *Package) readCMS(t *tree) error {
+	s, err := t.settings(cmsFile)
+	if err != nil {
+		return err
+	}
+	p.Format, p.TimeRule = CMS, TimeRule{Accepted: 2, Rejected: 1, Resolution: time.Second}
+	c := &cmsTask{p: p, t: t, total: 100}
+	s.take("name", &c.name)
+	if p.Name = c.name; s.keys["title"].Value != "" {
+		s.take("title", &p.Name)
+	}
+	c.readLimits(s)
+	p.InputFile, p.OutputFile = "input.txt", "output.txt"
+	s.take("infile", &p.InputFile)
+	s.take("outfile", &p.OutputFile)
+	if outputs := false; s.take("output_only", &outputs) && outputs {
+		return errors.New("output_only: contestants send outputs; judged judges programs")
+	}
+	if err := c.readProgramsOfJury(s); err != nil {
+		return err
+	}
+	if err := c.readGEN(); err != nil {
+		return err
+	}
+	if err := c.readScore(s); err != nil {
+		return err
+	}
+	for _, key := range []string{"output_only_testcases", "output_optional_testcases"} {
+		if _, ok := s.keys[key]; ok {
+			p.unsupported("%s; submissions are programs", key)
+			s.drop(key)
+		}
+	}
+	for key := range s.keys { // of the contest, its feedback, and how often contestants may submit
+		if strings.HasPrefix(key, "token_") || strings.HasPrefix(key, "max_") || strings.HasPrefix(key, "min_") {
+			s.drop(key)
+		}
+	}
+	s.drop("title", "primary_language", "public_testcases", "risultati", "feedback_level", "score_mode", "score_precision",
+		"version", "difficulty", "syllabuslevel", "label", "source", "tags", "keywords")
+	if err := s.close(p); err != nil {
+		return err
+	}
+	c.readIncludes()
+	if err := c.readSolutions(); err != nil {
+		return err
+	}
+	if err := c.readTests(); err != nil {
+		return err
+	}
+	for _, name := range t.names {
+		if top, _, ok := strings.Cut(name, "/"); !t.used[name] && (!ok || top == "input" || top == "output") {
+			p.find("%s is not used", name)
+		}
+	}
+	return nil
+}
+
+func (c *cmsTask) readLimits(s *settings) {
+	for _, key := range []string{"timeout", "time_limit"} {
+		if limit, ok := s.positive(key); ok {
+			c.p.Limits.Time = seconds(limit)
+		}
+	}
+	for _, key := range []string{"memlimit", "memory_limit"} {
+		if limit, ok := s.positive(key); ok {
+			c.p.Limits.Memory = units.Bytes(limit * (1 << 20))
+		}
+	}
+}
+
+// readProgramsOfJury finds the checker, or the manager of a Communication task. CMS takes the binary; a source next to it
+// says the same and runs on every host.
+func (c *cmsTask) readProgramsOfJury(s *settings) error {
+	c.p.Checker = Checker{Kind: "kattis", Args: []string{"case_sensitive"}}
+	if program, err := c.program("check/checker", "cor/correttore"); err != nil {
+		return err
+	} else if program != nil {
+		c.p.Checker = Checker{Kind: string(api.CMS), Program: program}
+	}
+	manager, err := c.program("check/manager", "cor/manager")
+	instances := 1
+	s.take("num_processes", &instances)
+	talk := ""
+	s.take("user_io", &talk)
+	if err != nil || manager == nil {
+		return err
+	}
+	stubs := slices.ContainsFunc(c.t.under("sol"), func(f File) bool { return strings.HasPrefix(f.Name, "stub.") })
+	if talk == "fifo_io" || talk == "" && stubs {
+		c.p.unsupported("user_io: fifo_io; the program gets no paths of pipes, it reads stdin and writes stdout")
+	}
+	if instances < 1 || instances > api.MaxInstances {
+		return fmt.Errorf("num_processes %d is out of range; use 1 to %d", instances, api.MaxInstances)
+	}
+	c.p.Checker = Checker{}
+	c.p.Interactor = &Checker{Kind: string(api.CMS), Program: manager, Instances: instances}
+	c.p.InputFile, c.p.OutputFile = "", ""
+	return nil
+}
+
+// program finds a program by its paths without ending: a source, or else a binary.
+func (c *cmsTask) program(paths ...string) (*Program, error) {
+	for _, name := range paths {
+		var sources []string
+		for _, n := range c.t.names {
+			if strings.TrimSuffix(n, path.Ext(n)) == name && languageByEnding[path.Ext(n)] != "" {
+				sources = append(sources, n)
+			}
+		}
+		switch {
+		case len(sources) > 1:
+			return nil, fmt.Errorf("%s and %s are sources of one program; remove one of them", sources[0], sources[1])
+		case len(sources) == 1:
+			return c.source(sources[0]), nil
+		case c.t.has(name):
+			return &Program{Name: name, Files: []File{{path.Base(name), c.t.use(name)}}}, nil
+		}
+	}
+	return nil, nil
+}
+
+// source is a source with what it may include or import from its folder.
+func (c *cmsTask) source(name string) *Program {
+	p := &Program{Name: name, Language: languageByEnding[path.Ext(name)], Entry: path.Base(name),
+		Files: []File{{path.Base(name), c.t.use(name)}}}
+	folder := path.Dir(name)
+	for _, f := range c.t.under(folder) {
+		language := languageByEnding[path.Ext(f.Name)]
+		isModule := p.Language == "python" && language == "python"
+		if full := path.Join(folder, f.Name); full != name && !strings.Contains(f.Name, "/") &&
+			(isModule || language == "" && path.Ext(f.Name) != "" && len(p.Files) < maxPrograms) {
+			p.Files = append(p.Files, File{f.Name, c.t.use(full)})
+		}
+	}
+	return p
+}
+
+// readGEN reads the list of tests and subtasks.
+func (c *cmsTask) readGEN() error {
+	const file = "gen/GEN"
+	if !c.t.has(file) {
+		return nil
+	}
+	b, err := c.t.content(file, maxSettings)
+	if err != nil {
+		return err
+	}
+	for i, line := range strings.Split(string(b), "\n") {
+		command, comment, commented := strings.Cut(line, "#")
+		command, comment = strings.TrimSpace(command), strings.TrimSpace(comment)
+		copied := commented && strings.HasPrefix(comment, "COPY:")
+		points, subtask := strings.CutPrefix(comment, "ST:")
+		switch {
+		case command != "" && (copied || commented && subtask):
+			return fmt.Errorf("%s, line %d: a test and a command in one line; write them in two", file, i+1)
+		case commented && subtask:
+			points = strings.TrimSpace(points)
+			n, err := strconv.ParseFloat(points, 64)
+			if err != nil || !(n >= 0 && api.ValidPoints(n)) {
+				return fmt.Errorf("%s, line %d: points %q are not a number of at least 0", file, i+1, points)
+			}
+			if len(c.subtask) == 0 && len(c.lines) > 0 {
+				return fmt.Errorf("%s, line %d: tests before the first subtask; move them into one", file, i+1)
+			}
+			c.subtask = append(c.subtask, cmsSubtask{points: n})
+			continue
+		case copied:
+			command = comment
+		case command == "":
+			continue
+		}
+		if last := len(c.subtask) - 1; last >= 0 {
+			c.subtask[last].tests = append(c.subtask[last].tests, len(c.lines))
+		}
+		c.lines = append(c.lines, command)
+	}
+	return nil
+}
+
+// readScore sets the number of tests and the subtasks, which task.yaml can say in place of GEN.
+func (c *cmsTask) readScore(s *settings) error {
+	s.take("n_input", &c.inputs)
+	s.take("total_value", &c.total)
+	kind, parameters := "", yaml.Node{}
+	hasKind, hasParameters := s.take("score_type", &kind), s.take("score_type_parameters", &parameters)
+	switch {
+	case s.err != nil:
+		return s.err
+	case hasKind && hasParameters && c.inputs > 0:
+		if err := c.readScoreType(kind, parameters); err != nil {
+			return fmt.Errorf("read %s: score_type_parameters: %w", cmsFile, err)
+		}
+	case hasKind || hasParameters:
+		c.p.find("score_type is not used; CMS wants score_type, score_type_parameters and n_input together")
+	}
+	switch n := len(c.lines); {
+	case c.inputs == 0:
+		c.inputs = n
+	case n > 0 && n != c.inputs:
+		return fmt.Errorf("gen/GEN has %d tests, and n_input is %d; correct one of them", n, c.inputs)
+	}
+	if c.inputs < 1 || c.inputs > maxEntries {
+		return fmt.Errorf("%d tests; use 1 to %d, by n_input or by the lines of gen/GEN", c.inputs, maxEntries)
+	}
+	return nil
+}
+
+// readScoreType reads the parameters of a score type: the points of each test, or the points and the tests of each group,
+// by their number or by a pattern of their names.
+func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
+	c.subtask = nil
+	switch kind {
+	case "Sum":
+		points := 0.0
+		err := parameters.Decode(&points)
+		c.total = points * float64(c.inputs)
+		return err
+	case "GroupMin":
+	case "GroupMul":
+		c.p.unsupported("score_type GroupMul; the score of a group is the smallest one of its tests")
+	default:
+		return fmt.Errorf("unknown score_type %q; use Sum, GroupMin or GroupMul", kind)
+	}
+	var groups [][]any
+	if err := parameters.Decode(&groups); err != nil {
+		return errors.New(oneLine(err))
+	}
+	next := 0
+	for _, g := range groups {
+		if len(g) < 2 {
+			return fmt.Errorf("a group needs its points and its tests, such as [20, 3]")
+		}
+		points, err := strconv.ParseFloat(fmt.Sprint(g[0]), 64)
+		if err != nil || !(points >= 0 && api.ValidPoints(points)) {
+			return fmt.Errorf("points %v are not a number of at least 0", g[0])
+		}
+		x := cmsSubtask{points: points}
+		switch tests := g[1].(type) {
+		case int:
+			for range min(tests, c.inputs) {
+				x.tests = append(x.tests, next)
+				next++
+			}
+		case string:
+			pattern, err := regexp.Compile("^(?:" + tests + ")")
+			if err != nil {
+				return err
+			}
+			for i := range c.inputs {
+				if pattern.MatchString(cmsTestName(i)) {
+					x.tests = append(x.tests, i)
+				}
+			}
+		default:
+			return fmt.Errorf("tests %v of a group are neither a number nor a pattern", g[1])
+		}
+		c.subtask = append(c.subtask, x)
+	}
+	if next > c.inputs {
+		return fmt.Errorf("the groups have %d tests, and n_input is %d", next, c.inputs)
+	}
+	return nil
+}
+
+func cmsTestName(i int) string { return fmt.Sprintf("%03d", i) }
+
+// readIncludes finds what submissions are compiled with: graders, or stubs of Communication tasks.
+func (c *cmsTask) readIncludes() {
+	var headers []File
+	graded := map[string]File{}
+	for _, f := range c.t.under("sol") {
+		stem := strings.TrimSuffix(f.Name, path.Ext(f.Name))
+		switch language := languageByEnding[path.Ext(f.Name)]; {
+		case slices.Contains([]string{".h", ".hpp"}, path.Ext(f.Name)):
+			headers = append(headers, f)
+		case stem != "grader" && stem != "stub" || language == "" || (stem == "stub") != (c.p.Interactor != nil):
+		case !slices.Contains([]string{"c", "cpp", "java"}, language):
+			c.p.unsupported("sol/%s; submissions in %s are judged without it", f.Name, language)
+		default:
+			graded[language] = f
+		}
+	}
+	for language, f := range graded {
+		c.p.Includes[language] = append([]File{f}, headers...)
+	}
+}
+
+// readSolutions finds the solutions. The official one is called like the task, or solution, or soluzione.
+func (c *cmsTask) readSolutions() error {
+	unknown := false
+	for _, f := range c.t.under("sol") {
+		language := languageByEnding[path.Ext(f.Name)]
+		stem := strings.TrimSuffix(f.Name, path.Ext(f.Name))
+		if language == "" || strings.Contains(f.Name, "/") ||
+			slices.Contains([]string{"grader", "stub", "template"}, stem) {
+			continue
+		}
+		s := Submission{Program: Program{Name: "sol/" + f.Name, Language: language, Files: []File{f}}}
+		if slices.Contains([]string{"solution", "soluzione", c.name}, stem) {
+			s.Expected, s.Lower = rule(Expectation{Final: []string{"AC"}}, lower).Expected, true
+		} else {
+			unknown = true
+		}
+		c.p.Submissions = append(c.p.Submissions, s)
+	}
+	if unknown {
+		c.p.find("nothing is expected of solutions in sol/, except solution, soluzione and %s", c.name)
+	}
+	if len(c.p.Submissions) > maxPrograms {
+		return fmt.Errorf("%d solutions; use at most %d", len(c.p.Submissions), maxPrograms)
+	}
+	return nil
+}
+
+// readTests finds the files of the tests, or says how they are made, and makes the groups.
+func (c *cmsTask) readTests() error {
+	var answers []Recipe
+	for i := range c.inputs {
+		input, output := fmt.Sprintf("input/input%d.txt", i), fmt.Sprintf("output/output%d.txt", i)
+		test := Test{Name: cmsTestName(i), Input: c.t.path(input), Answer: c.t.path(output)}
+		made := !c.t.has(input)
+		if made {
+			if err := c.makeInput(i, &test); err != nil {
+				return err
+			}
+		}
+		switch {
+		case c.t.has(output):
+			c.t.use(output)
+		case c.p.Interactor != nil:
+			test.Answer = "" // the manager knows
+		default:
+			r, err := c.makeAnswer(test)
+			if err != nil {
+				return err
+			}
+			r.Ready = !made || test.Input != c.t.path(input)
+			answers = append(answers, r)
+		}
+		c.t.use(input)
+		c.p.Tests = append(c.p.Tests, test)
+	}
+	c.p.Recipes = append(c.p.Recipes, answers...)
+	c.scheme()
+	return nil
+}
+
+// makeInput says how an input is made: by the generator with the words of its line in GEN, or by copying a file.
+func (c *cmsTask) makeInput(i int, test *Test) error {
+	if i >= len(c.lines) {
+		return fmt.Errorf("input/input%d.txt is missing, and gen/GEN has no line for it; add one of them", i)
+	}
+	if name, ok := strings.CutPrefix(c.lines[i], "COPY:"); ok {
+		name = path.Clean(strings.TrimSpace(name))
+		if !c.t.has(name) {
+			return fmt.Errorf("gen/GEN copies %q, which is missing", name)
+		}
+		test.Input = c.t.use(name)
+		return nil
+	}
+	if c.generator == nil {
+		program, err := c.program("gen/generator", "gen/generatore")
+		if err == nil && program == nil {
+			err = errors.New("gen/ has neither a generator nor a generatore; add it, or input/")
+		}
+		if err != nil {
+			return fmt.Errorf("make the input of test %q: %w", test.Name, err)
+		}
+		start, err := program.start()
+		if err != nil {
+			return err
+		}
+		generator := start.jury(nil, nil)
+		c.generator = &generator
+	}
+	program := *c.generator
+	program.Args = strings.Fields(c.lines[i])
+	c.p.Recipes = append(c.p.Recipes, Recipe{Test: test.Name, Command: "generator " + c.lines[i], Ready: true,
+		Run: jury.Work{Program: program}, Products: []Product{{"", test.Input}}})
+	return nil
+}
+
+// makeAnswer has the official solution make an answer.
+func (c *cmsTask) makeAnswer(test Test) (Recipe, error) {
+	if c.solution == nil {
+		if err := c.findSolution(); err != nil {
+			return Recipe{}, fmt.Errorf("make the output of test %q: %w", test.Name, err)
+		}
+	}
+	r := *c.solution
+	r.Test, r.Input, r.Products = test.Name, test.Input, []Product{{"", test.Answer}}
+	return r, nil
+}
+
+func (c *cmsTask) findSolution() error {
+	i := slices.IndexFunc(c.p.Submissions, func(s Submission) bool { return s.Lower })
+	if i < 0 {
+		return errors.New("sol/ has no solution that makes it; add sol/solution, or output/")
+	}
+	program := c.p.Submissions[i].Program
+	start, err := program.start()
+	if err != nil {
+		return err
+	}
+	included := c.p.include(api.Job{Language: start.language})
+	c.solution = &Recipe{Command: program.Name, Run: jury.Work{Program: start.jury(nil, included.Files),
+		InputFile: c.p.InputFile, OutputFile: c.p.OutputFile}}
+	return nil
+}
+
+// scheme makes a group of each subtask. A checker gives a part of the points of a test.
+func (c *cmsTask) scheme() {
+	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}
+	c.p.Scheme.Root, c.p.Scheme.Scoring = root, true
+	member := func(i int, points float64) api.Member {
+		return api.Member{Test: cmsTestName(i), Accept: points, MaxScore: &points}
+	}
+	if len(c.subtask) == 0 {
+		for i := range c.inputs {
+			root.Members = append(root.Members, member(i, c.total/float64(c.inputs)))
+		}
+		return
+	}
+	used := map[int]bool{}
+	for i, x := range c.subtask {
+		g := &api.Group{Name: fmt.Sprintf("subtask%d", i), Aggregation: api.Min, Verdict: api.ByScore, MaxScore: &x.points}
+		for _, test := range x.tests {
+			g.Members = append(g.Members, member(test, x.points))
+			used[test] = true
+		}
+		if len(g.Members) > 0 {
+			root.Members = append(root.Members, api.Member{Group: g})
+		} else {
+			c.p.find("subtask%d has no tests", i)
+		}
+	}
+	c.p.Tests = slices.DeleteFunc(c.p.Tests, func(t Test) bool {
+		i, _ := strconv.Atoi(t.Name)
+		if !used[i] {
+			c.p.find("test %s is in no subtask; it is not judged", t.Name)
+		}
+		return !used[i]
+	})
+}

@@ -1,0 +1,98 @@
+package problem
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/api"
+)
+
+var cmsPack = pack{"task.yaml": "name: sum\ntitle: A sum\ntime_limit: 0.5\nmemory_limit: 64\ntoken_mode: disabled\n",
+	"gen/GEN":           "# ST is a command\n#ST: 0\n#COPY: att/one.txt\n#ST: 40.5 \n1 2 # small\n\n3\n#ST:59.5\n4\n",
+	"gen/generatore.py": "", "gen/limits.py": "", "gen/GEN.md": "", "att/one.txt": "",
+	"input/input3.txt": "", "output/output3.txt": "", "output/output9.txt": "",
+	"cor/correttore.cpp": "", "cor/correttore": "\x7fELF", "cor/testlib.h": "",
+	"sol/grader.cpp": "", "sol/grader.py": "", "sol/sum.h": "", "sol/sum.cpp": "", "sol/slow.cpp": "",
+	"sol/template.cpp": ""}
+
+func TestCMS(t *testing.T) {
+	p, err := Open(t.Context(), cmsPack.folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	want := summary{Format: CMS, Name: "A sum", Time: 500 * time.Millisecond, Rule: TimeRule{2, 1, time.Second},
+		Tests: []string{"000", "001", "002", "003"}, Files: "input.txt output.txt",
+		Groups: []string{`"" sum by_score unbounded [] continue=true`, `"subtask0" min by_score 0 [] continue=false`,
+			`"subtask1" min by_score 40.5 [] continue=false`, `"subtask2" min by_score 59.5 [] continue=false`},
+		Checker: "cms cor/correttore.cpp cpp 2",
+		Submissions: []string{"sol/slow.cpp cpp [] lower=false upper=false", "sol/sum.cpp cpp" +
+			" [{Tests: Permitted:[] Required:[] Final:[AC] Score:<nil> Message:}] lower=true upper=false"},
+		Findings: []string{"unsupported: sol/grader.py; submissions in python are judged without it",
+			"nothing is expected of solutions in sol/, except solution, soluzione and sum",
+			"output/output9.txt is not used"}}
+	if diff := cmp.Diff(want, summarize(p)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	var got []string
+	for _, r := range p.Recipes {
+		files := 0
+		if r.Run.Program.Files != nil {
+			files = len(r.Run.Program.Files)
+		}
+		got = append(got, fmt.Sprintf("%s %s %q files=%d ready=%v %s<-%s", r.Test, r.Command, r.Run.Program.Args, files,
+			r.Ready, filepath.Base(r.Products[0].Path), filepath.Base(r.Input)))
+	}
+	recipes := []string{`001 generator 1 2 ["1" "2"] files=3 ready=true input1.txt<-.`,
+		`002 generator 3 ["3"] files=3 ready=true input2.txt<-.`,
+		`000 sol/sum.cpp [] files=3 ready=true output0.txt<-one.txt`,
+		`001 sol/sum.cpp [] files=3 ready=false output1.txt<-input1.txt`,
+		`002 sol/sum.cpp [] files=3 ready=false output2.txt<-input2.txt`}
+	if diff := cmp.Diff(recipes, got); diff != "" {
+		t.Errorf("recipes (-want +got)\n%s", diff)
+	}
+	last := p.Scheme.Root.Members[1].Group.Members[0]
+	points := 40.5
+	if diff := cmp.Diff(api.Member{Test: "001", Accept: 40.5, MaxScore: &points}, last); diff != "" {
+		t.Errorf("test of a subtask (-want +got)\n%s", diff)
+	}
+}
+
+func TestCMSRefused(t *testing.T) {
+	whole := pack{"input/input0.txt": "", "output/output0.txt": "", "sol/x.py": ""}
+	for _, tt := range []struct {
+		name string
+		pack pack
+		want string
+	}{
+		{"output only", whole.with(pack{"task.yaml": "n_input: 1\noutput_only: true"}), "contestants send outputs"},
+		{"number of tests", whole.with(pack{"task.yaml": "name: x"}), "0 tests; use 1 to 20000, by n_input"},
+		{"two numbers", cmsPack.with(pack{"task.yaml": "n_input: 3"}), "gen/GEN has 4 tests, and n_input is 3"},
+		{"no such test", whole.with(pack{"task.yaml": "n_input: 2"}),
+			"input/input1.txt is missing, and gen/GEN has no line"},
+		{"generator", cmsPack.without("gen/generatore.py"), "gen/ has neither a generator nor a generatore"},
+		{"copy", cmsPack.without("att/one.txt"), `gen/GEN copies "att/one.txt", which is missing`},
+		{"solution", cmsPack.without("sol/sum.cpp"), `make the output of test "000": sol/ has no solution`},
+		{"two commands", cmsPack.with(pack{"gen/GEN": "1 #COPY: x"}), "line 1: a test and a command in one line"},
+		{"points", cmsPack.with(pack{"gen/GEN": "#ST: NaN"}), `line 1: points "NaN" are not a number`},
+		{"before", cmsPack.with(pack{"gen/GEN": "1\n#ST: 3"}), "line 2: tests before the first subtask"},
+		{"two checkers", cmsPack.with(pack{"cor/correttore.py": ""}), "are sources of one program"},
+		{"score type", whole.with(pack{"task.yaml": "n_input: 1\nscore_type: Best\nscore_type_parameters: 1"}),
+			`unknown score_type "Best"`},
+		{"groups", whole.with(pack{"task.yaml": "n_input: 1\nscore_type: GroupMin\nscore_type_parameters: [[1]]"}),
+			"a group needs its points and its tests"},
+		{"instances", whole.with(pack{"task.yaml": "n_input: 1\nnum_processes: 99", "check/manager.py": ""}),
+			"num_processes 99 is out of range"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Open(t.Context(), tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
