@@ -24,7 +24,8 @@ judge-1  done      3
 judge-2  fetching  1
 judge-3  down      2
 judge-4  fetching  0
-    the disk�is full
+    the disk
+    is full
 3 blobs, 3.0 MiB, requested at 2026-07-01T12:00:00Z
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {

@@ -124,7 +124,7 @@ func TestSubmitNamesProblem(t *testing.T) {
 	got := inProcess(t, "submit", "--url", server.URL, "--problem", "sum", "--problem-version", "v1", "--label", "team=7",
 		"./remote_test.go")
 	want := api.Job{Program: sent.Program, Language: "go", Problem: "sum", ProblemVersion: "v1", CPUs: 1,
-		Stop: api.StopFirstFailure, Priority: api.Practice, Labels: map[string]string{"team": "7"}}
+		Stop: api.StopFirstFailure, Head: 4 << 10, Priority: api.Practice, Labels: map[string]string{"team": "7"}}
 	if diff := cmp.Diff(want, sent); got.code != exitYes || diff != "" || sent.Program.Blob == "" {
 		t.Errorf("exit code %d, stderr %q; sent (-want +got):\n%s", got.code, got.stderr, diff)
 	}

@@ -219,8 +219,9 @@ func (e *Errors) tests(j api.Job, most config.MaxLimits, room int) {
 			e.arguments(field+".args", t.Args, j.Command...)
 		}
 		e.files(field+".files", t.Files, most)
-		e.check(len(j.Files)+len(t.Files) <= room, field+".files", "%d with those of the job; a working directory takes "+
-			"%d in addition to the program, send fewer or raise sandbox.work_inodes", len(j.Files)+len(t.Files), room)
+		e.check(len(t.Files) == 0 || len(j.Files)+len(t.Files) <= room, field+".files",
+			"%d with those of the job; a working directory takes %d in addition to the program, send fewer or raise "+
+				"sandbox.work_inodes", len(j.Files)+len(t.Files), room)
 		for _, name := range []string{j.InputFile, j.OutputFile} {
 			_, taken := t.Files[name]
 			e.check(!taken, field+".files["+text.Quoted(name)+"]", "is input_file or output_file, too; send another name")
