@@ -96,6 +96,23 @@ var graderFlags = map[string]func(g *api.Group){
 	"ignore_sample":          func(g *api.Group) { g.IgnoreFirst = true },
 }
 
+// domjudgePoints sets the points of a group as DOMjudge counts them (SubmissionService in its source). A group without
+// subgroups gives its points if all of its tests are right; others get theirs from their subgroups, also where a test has
+// failed. A folder without settings is no group, and gives none.
+func (r *dataReader) domjudgePoints(g *api.Group, accept float64, leaf bool) {
+	g.Verdict = api.ByScore
+	if !leaf {
+		return
+	}
+	if !r.t.has("data/"+g.Name+"/"+legacyFile) && !r.t.has("data/"+g.Name+"/"+groupFile) {
+		accept = 0
+	}
+	g.Aggregation, g.MaxScore, g.Continue = api.PassFail, &accept, false
+	for i := range g.Members {
+		g.Members[i].Accept, g.Members[i].Reject = 0, 0
+	}
+}
+
 func (l legacyGrading) apply(g *api.Group) {
 	g.Continue, g.MaxScore = l.onReject == "continue", l.most
 	g.Verdict, g.Aggregation = api.WorstError, api.Sum

@@ -11,7 +11,7 @@ import (
 
 func TestTags(t *testing.T) {
 	folder := []Expectation{{Final: []string{"WA"}}}
-	points := []Expectation{{Final: []string{"WA"}}, {Score: &[2]float64{12.5, 12.5}}}
+	points := []Expectation{{Final: []string{"WA", "PC"}}, {Score: &[2]float64{12.5, 12.5}}}
 	for _, tt := range []struct {
 		source string
 		want   []Expectation
@@ -23,6 +23,7 @@ func TestTags(t *testing.T) {
 		{"# @EXPECTED_RESULTS@: FAST\n", folder},
 		{"# @EXPECTED_SCORE@: 12.5\n", points},
 		{"/*@EXPECTED_SCORE@: 12.5*/", points},
+		{"# @EXPECTED_SCORE@: 0\n", []Expectation{{Final: []string{"WA"}}, {Score: &[2]float64{}}}},
 		{"# @EXPECTED_SCORE@: -inf\n", folder},
 	} {
 		p, err := Open(t.Context(), legacyPack.with(pack{"submissions/wrong_answer/w.py": tt.source}).folder(t))

@@ -63,5 +63,10 @@ func (s *Submission) expectScore(p *Package, text string) {
 		p.find("%s: %q in @EXPECTED_SCORE@ is not a number", s.Name, text)
 		return
 	}
+	for i, e := range s.Expected {
+		if score > 0 && len(e.Final) > 0 && !slices.Contains(e.Final, "AC") {
+			s.Expected[i].Final = append(slices.Clip(e.Final), string(api.Partial)) // in DOMjudge it keeps its points
+		}
+	}
 	s.Expected = append(s.Expected, Expectation{Score: &[2]float64{score, score}})
 }

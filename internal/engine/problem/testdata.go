@@ -23,6 +23,7 @@ type dataReader struct {
 	// implied is the group whose maximum the format implies, where no settings say it.
 	implied      *api.Group
 	legacyPoints bool // some groups have points as in legacy packages, which know no such maximum
+	domjudge     bool // points are those of DOMjudge's dialect
 }
 
 // inherited is what a group has from the one that contains it, and a test from its group.
@@ -48,7 +49,7 @@ func (a programArgs) of(program string) []string {
 
 // readData reads the tests with their groups, and the tests of the validators.
 func (p *Package) readData(t *tree, k kind) error {
-	r := dataReader{p: p, t: t, kind: k}
+	r := dataReader{p: p, t: t, kind: k, domjudge: p.Format == Legacy && k.scoring && t.has(domjudgeFile)}
 	root := &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 	top := inherited{legacyGrading: legacyGrading{legacy: p.Format == Legacy, onReject: "break", accept: 1}}
 	s, err := r.groupSettings("", &top)
@@ -57,6 +58,11 @@ func (p *Package) readData(t *tree, k kind) error {
 	}
 	if top.legacy || s.has(legacyKeys...) {
 		r.legacyGroup(root, s, &top.legacyGrading)
+	}
+	if r.domjudge {
+		p.find("%s: points count as in DOMjudge: a group without subgroups gives its accept_score once, and tests without "+
+			"%s, such as samples, give none", domjudgeFile, legacyFile)
+		root.Verdict = api.ByScore
 	}
 	if p.Format != Legacy && k.scoring {
 		// Samples do not count in scores, and a wrong one ends nothing there.
@@ -144,6 +150,9 @@ func (r *dataReader) group(name string, from inherited) (*api.Group, error) {
 		r.p.Tests = append(r.p.Tests, test)
 		member.Test = full
 		g.Members = append(g.Members, member)
+	}
+	if r.domjudge {
+		r.domjudgePoints(g, from.accept, len(folders) == 0)
 	}
 	return g, nil
 }
