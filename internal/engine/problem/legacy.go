@@ -70,7 +70,8 @@ func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
 func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
 	grading := "default"
 	if s.take("grading", &grading); grading != "default" {
-		r.p.unsupported("grading: %s", grading)
+		s.fail("grading", "%q is not supported: judged runs no graders, and without them the points would be wrong; use "+
+			"the default grader with grader_flags", grading)
 	}
 	if flags := s.words("grader_flags"); flags != nil {
 		l.graderFlags = flags
