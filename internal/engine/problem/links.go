@@ -113,7 +113,7 @@ func leadsNowhere(err error) bool {
 
 // reportBroken names links that lead to no file. One in the place of what says how to judge is an error.
 func (p *Package) reportBroken(links []brokenLink) error {
-	settings := []string{"problem.yaml", "problem.xml", domjudgeFile, timeLimitFile, "submissions/submissions.yaml"}
+	settings := []string{"problem.yaml", "problem.xml", domjudgeFile, timeLimitFile, submissionsFile}
 	for _, l := range links {
 		inData := strings.HasPrefix(l.name, "data/") || l.name == "data"
 		if inData && !isForPeople(l.name) || slices.Contains(settings, l.name) {

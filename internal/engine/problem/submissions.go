@@ -71,8 +71,11 @@ var legacyRules = map[string]Submission{
 	"mixed":          {},
 }
 
+// submissionsFile has what is expected of submissions besides what their folders mean.
+const submissionsFile = "submissions/submissions.yaml"
+
 func (p *Package) readSubmissions(t *tree) error {
-	overrides, err := t.settings("submissions/submissions.yaml")
+	overrides, err := t.settings(submissionsFile)
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,7 @@ const maxUnused = 20
 func (p *Package) findUnused(t *tree) {
 	n := 0
 	for _, name := range t.names {
-		top, _, _ := strings.Cut(name, "/")
-		if slices.Contains(knownTop, top) && (top != "data" || t.used[name] || isForPeople(name)) {
+		if isUsed(t, name) {
 			continue
 		}
 		if n++; n > maxUnused {
@@ -34,6 +33,20 @@ func (p *Package) findUnused(t *tree) {
 		}
 		p.find("%s is not used", name)
 	}
+}
+
+// isUsed reports whether judged uses a file, or the formats have a place for it that says nothing about how to judge.
+func isUsed(t *tree, name string) bool {
+	top, rest, inFolder := strings.Cut(name, "/")
+	switch {
+	case !slices.Contains(knownTop, top):
+		return false
+	case top == "data":
+		return t.used[name] || isForPeople(name)
+	case top == "include": // what it has is in folders
+		return !inFolder || strings.Contains(rest, "/")
+	}
+	return true
 }
 
 func isForPeople(name string) bool {

@@ -1,8 +1,14 @@
 package problem
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"judged/internal/testkit"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +31,7 @@ func TestUnusedFiles(t *testing.T) {
 		{"answer without an input", legacyPack, pack{"data/secret/3.ans": ""}, []string{"data/secret/3.ans"}},
 		{"upper case", legacyPack, pack{"data/secret/3.IN": "", "data/secret/3.ANS": ""},
 			[]string{"data/secret/3.ANS", "data/secret/3.IN"}},
+		{"in no folder of a language", legacyPack, pack{"include/stray.h": ""}, []string{"include/stray.h"}},
 		{"another folder", legacyPack, pack{"data/Secret/3.in": "", "data/Secret/3.ans": ""},
 			[]string{"data/Secret/3.ans", "data/Secret/3.in"}},
 		{"not in a folder", legacyPack, pack{"data/stray.in": ""}, []string{"data/stray.in"}},
@@ -76,5 +83,58 @@ func TestUnusedFiles(t *testing.T) {
 	p, err := Open(t.Context(), many.folder(t))
 	if err != nil || len(p.Findings) != maxUnused+1 {
 		t.Errorf("%d findings, want %d; %v", len(p.Findings), maxUnused+1, err)
+	}
+}
+
+// TestNothingIsUnused checks that a file that no format knows, in any folder of a package, and a key that no format knows,
+// in any settings, is a finding that names it. What is in the folder of a program belongs to the program.
+func TestNothingIsUnused(t *testing.T) {
+	const stray = "stray.qqq"
+	packages := filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages")
+	for _, name := range []string{"double", "guess", "largest", "relay", "share"} {
+		source := filepath.Join(packages, name)
+		finding := func(change func(dir string) error) []string {
+			t.Helper()
+			dir := t.TempDir()
+			if err := errors.Join(os.CopyFS(dir, os.DirFS(source)), change(dir)); err != nil {
+				t.Fatal(err)
+			}
+			p, err := Open(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			return p.Findings
+		}
+		names := func(findings []string, part string) bool {
+			return slices.ContainsFunc(findings, func(f string) bool { return strings.Contains(f, part) })
+		}
+		err := fs.WalkDir(os.DirFS(source), ".", func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && path == "output_validator":
+			case d.IsDir():
+				found := finding(func(dir string) error {
+					return os.WriteFile(filepath.Join(dir, path, stray), []byte("?\n"), 0o600)
+				})
+				if !names(found, filepath.Join(path, stray)) {
+					t.Errorf("%s: %s/%s is no finding: %q", name, path, stray, found)
+				}
+			case strings.HasSuffix(path, ".yaml"):
+				found := finding(func(dir string) error {
+					text, err := os.ReadFile(filepath.Join(dir, path))
+					return errors.Join(err, os.WriteFile(filepath.Join(dir, path),
+						append(text, []byte("\nqqq: {permitted: [AC]}\n")...), 0o600))
+				})
+				if !names(found, `"qqq"`) || !names(found, path) {
+					t.Errorf("%s: the key qqq of %s is no finding: %q", name, path, found)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
