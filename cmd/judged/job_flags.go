@@ -48,7 +48,7 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.SetInterspersed(false)
 	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
-	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
+	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ARCHIVE` with NAME.in and NAME.ans, or in another usual layout")
 	fl.StringVar(&f.inputFile, "input-file", "",
 		"`NAME` of a file in the working directory that PROGRAM reads its input "+
 			"from; stdin is empty")

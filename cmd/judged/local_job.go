@@ -276,7 +276,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		if given("input") || given("answer") {
 			return usagef("--tests cannot be combined with --input and --answer")
 		}
-		return l.openTests(cmd.Context(), f.tests)
+		return l.openTests(cmd.Context(), f.tests, given("interactor"))
 	}
 	t := api.Test{Name: "1"}
 	for _, x := range []struct {
@@ -330,18 +330,25 @@ func unreadable(ctx context.Context, err error) error {
 	return &usageError{err}
 }
 
-func (l *localJob) openTests(ctx context.Context, path string) (err error) {
-	if l.set, err = problem.OpenTests(ctx, path); err != nil {
+func (l *localJob) openTests(ctx context.Context, path string, interactive bool) (err error) {
+	if l.set, err = problem.OpenTests(ctx, path, interactive); err != nil {
 		return unreadable(ctx, err)
 	}
 	for _, t := range l.set.Tests {
-		for _, file := range []string{t.Input, t.Answer} {
-			if err := readable(file); err != nil {
+		test := api.Test{Name: t.Name}
+		for _, x := range []struct {
+			path string
+			to   **api.File
+		}{{t.Input, &test.Input}, {t.Answer, &test.Answer}} {
+			if x.path == "" {
+				continue
+			}
+			if err := readable(x.path); err != nil {
 				return errors.Join(usagef("read test %q: %w; make the file readable", t.Name, err), l.Close())
 			}
+			*x.to = &api.File{Part: x.path}
 		}
-		l.job.Tests = append(l.job.Tests, api.Test{Name: t.Name, Input: &api.File{Part: t.Input},
-			Answer: &api.File{Part: t.Answer}})
+		l.job.Tests = append(l.job.Tests, test)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const (
 const grammarLanguage = "grammar"
 
 // outputSuffixes end the names of outputs.
-var outputSuffixes = []string{".out", answerSuffixes[0]}
+var outputSuffixes = []string{".out", ".ans"}
 
 // outputName is the name of the output of a test in a submission, in which all files are next to each other.
 func outputName(test string) string {

@@ -80,7 +80,7 @@ func TestCrowdedFolder(t *testing.T) {
 		}
 	}
 	_, ofPackage := Open(t.Context(), dir)
-	_, ofTests := OpenTests(t.Context(), tests)
+	_, ofTests := OpenTests(t.Context(), tests, false)
 	for _, tt := range []struct {
 		err  error
 		want string
@@ -145,7 +145,7 @@ func TestCancelled(t *testing.T) {
 		return err
 	}
 	tests := func(ctx context.Context, path string) error {
-		s, err := OpenTests(ctx, path)
+		s, err := OpenTests(ctx, path, false)
 		if err == nil {
 			err = s.Close()
 		}

@@ -49,7 +49,7 @@ func TestWhatWasChecked(t *testing.T) {
 	})
 	t.Run("tests", func(t *testing.T) {
 		dir := folder(t, "a.in", "a.ans")
-		s, err := OpenTests(t.Context(), dir)
+		s, err := OpenTests(t.Context(), dir, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestFoldersAreBounded(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if s, err := OpenTests(t.Context(), dir); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if s, err := OpenTests(t.Context(), dir, false); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("tests: %v, %v, want %q", s, err, tt.want)
 			}
 			if name == "link out" {

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"judged/internal/base/text"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +32,7 @@ func FuzzArchive(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := OpenTests(t.Context(), path)
+		s, err := OpenTests(t.Context(), path, false)
 		if err != nil {
 			if !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v does not name %q", err, path)
@@ -57,12 +58,16 @@ func holdFiles(t *testing.T, s *Set) {
 		t.Error("no tests")
 	}
 	for i, x := range s.Tests {
-		if i > 0 && s.Tests[i-1].Name >= x.Name {
+		if i > 0 && text.Natural(s.Tests[i-1].Name, x.Name) >= 0 {
 			t.Errorf("test %q behind %q", x.Name, s.Tests[i-1].Name)
 		}
 		for _, file := range []string{x.Input, x.Answer} {
-			info, err := os.Lstat(file)
-			if err != nil || !info.Mode().IsRegular() || filepath.Dir(file) != s.temp {
+			real, err := filepath.EvalSymlinks(file)
+			if err != nil || !strings.HasPrefix(real, s.temp+"/") {
+				t.Errorf("file %q is %q, %v", file, real, err)
+				continue
+			}
+			if info, err := os.Lstat(real); err != nil || !info.Mode().IsRegular() {
 				t.Errorf("file %q: %v, %v", file, info, err)
 			}
 		}

@@ -120,22 +120,46 @@ func TestOpenTests(t *testing.T) {
 		{"archive in natural order", archive(t, "10.in", "10.ans", "9.in", "9.ans"),
 			[]string{"9 9.in 9.ans", "10 10.in 10.ans"}, ""},
 		{"folders inside", folder(t, "b/1.in", "b/1.ans", "a/c/2.in", "2.ans", "a/README", "b/README", ".git/x.in"),
-			[]string{"1 1.in 1.ans", "2 2.in 2.ans"}, ""},
-		{"folders with doubles", folder(t, "a/x.in", "a/x.ans", "b/x.in"), nil,
-			"b/x.in\" have the same name; rename one of them"},
+			[]string{"1 b/1.in b/1.ans", "2 a/c/2.in 2.ans"}, ""},
+		{"folders with the same names", folder(t, "a/x.in", "a/x.ans", "b/x.in", "b/x.ans", "b/y.in", "b/y.ans"),
+			[]string{"a/x a/x.in a/x.ans", "b/x b/x.in b/x.ans", "y b/y.in b/y.ans"}, ""},
+		{"an answer of another folder", folder(t, "a/x.in", "a/x.ans", "b/x.in"), nil,
+			`input "b/x.in" has no answer; add b/x.ans`},
+		{"folders of inputs and answers", folder(t, "input/x.txt", "input/y.txt", "output/x.txt", "output/y.txt", "x.md"),
+			[]string{"x input/x.txt output/x.txt", "y input/y.txt output/y.txt"}, ""},
+		{"folders as in CMS", folder(t, "input/input0.txt", "output/output0.txt", "input/input10.txt",
+			"output/output10.txt"), []string{"0 input/input0.txt output/output0.txt",
+			"10 input/input10.txt output/output10.txt"}, ""},
+		{"folders in and out", folder(t, "in/1.in", "out/1.out", "in/2.in", "out/2.out"),
+			[]string{"1 in/1.in out/1.out", "2 in/2.in out/2.out"}, ""},
+		{"a number at the end", folder(t, "sum.in.1", "sum.out.1", "sum.in.2", "sum.out.2"),
+			[]string{"sum.1 sum.in.1 sum.out.1", "sum.2 sum.in.2 sum.out.2"}, ""},
+		{"as Polygon names them", folder(t, "01", "01.a", "02", "02.a", "README", "doall.sh"),
+			[]string{"01 01 01.a", "02 02 02.a"}, ""},
+		{"I and O", folder(t, "I.1", "O.1", "I.2", "O.2"), []string{"1 I.1 O.1", "2 I.2 O.2"}, ""},
+		{"input and output in the name", folder(t, "input1.txt", "output1.txt"), []string{"1 input1.txt output1.txt"},
+			""},
+		{"an output without its input", folder(t, "input/x.txt", "output/x.txt", "output/y.txt"), nil,
+			`answer "output/y.txt" has no input`},
+		{"an input without its output", folder(t, "input/x.txt", "output/x.txt", "input/y.txt"), nil,
+			`input "input/y.txt" has no answer`},
+		{"a number without its output", folder(t, "a.in.1", "a.out.1", "a.in.2"), nil,
+			`input "a.in.2" has no answer`},
+		{"O without I", folder(t, "I.1", "O.1", "O.2"), nil, `answer "O.2" has no input`},
 		{"the first answer suffix wins", folder(t, "a.in", "a.out", "a.a", "a.ans"), []string{"a a.in a.ans"}, ""},
 		{"archive", archive(t, "1.in", "1.a"), []string{"1 1.in 1.a"}, ""},
 		{"hidden files", folder(t, "a.in", "a.ans", "._a.in", ".b.in", ".ans"), []string{"a a.in a.ans"}, ""},
 		{"archive of a Mac", archive(t, "t/a.in", "t/a.ans", "__MACOSX/t/._a.in", "__MACOSX/t/._a.ans", "t/.DS_Store",
-			"u/.DS_Store"), []string{"a a.in a.ans"}, ""},
-		{"archive that climbs", archive(t, "../../x.in", `..\x.ans`), []string{"x x.in x.ans"}, ""},
-		{"archive with doubles", archive(t, "a/x.in", "b/x.in"), nil,
-			`entry "b/x.in": another entry has the same name`},
+			"u/.DS_Store"), []string{"a t/a.in t/a.ans"}, ""},
+		{"archive that climbs", archive(t, "../../x.in", `..\x.ans`), nil, `entry "../../x.in": invalid name`},
+		{"archive with the same names", archive(t, "a/x.in", "a/x.ans", `b\x.in`, "b/x.out"),
+			[]string{"a/x a/x.in a/x.ans", "b/x b/x.in b/x.out"}, ""},
+		{"archive with doubles", archive(t, "a/x.in", "a/x.in"), nil, `entry "a/x.in": another entry has the same name`},
 		{"input without answer", folder(t, "a.in", "a.ans", "b.in"), nil, `input "b.in" has no answer; add b.ans`},
 		{"input in upper case", folder(t, "a.in", "a.ans", "B.IN", "B.OUT"), nil,
 			`"B.IN" would not be used; tests are called NAME.in and NAME.ans: rename it`},
 		{"answer in upper case", folder(t, "a.in", "a.out", "a.ANS"), nil, `"a.ANS" would not be used`},
-		{"answer without input", folder(t, "a.in", "a.ans", "b.ans"), nil, `answer "b.ans" has no input; add b.in`},
+		{"answer without input", folder(t, "a.in", "a.ans", "b.ans"), nil, `answer "b.ans" has no input; add b.in, or remove it`},
 		{"none", folder(t, "README"), nil, "no tests found; add NAME.in and NAME.ans"},
 		{"archive of nothing", archive(t), nil, "no tests found; add NAME.in and NAME.ans"},
 		{"archive of very many", archive(t, numbered(maxEntries+1)...), nil, "20001 entries; the maximum is 20000"},
@@ -149,7 +173,7 @@ func TestOpenTests(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
-			s, err := OpenTests(t.Context(), tt.path)
+			s, err := OpenTests(t.Context(), tt.path, false)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("error %v, want one with %q", err, tt.err)
@@ -160,7 +184,13 @@ func TestOpenTests(t *testing.T) {
 			var got []string
 			if s != nil {
 				for _, x := range s.Tests {
-					got = append(got, x.Name+" "+filepath.Base(x.Input)+" "+filepath.Base(x.Answer))
+					input, answer := strings.TrimPrefix(x.Input, s.temp+"/"), strings.TrimPrefix(x.Answer, s.temp+"/")
+					got = append(got, x.Name+" "+input+" "+answer)
+					for _, file := range []string{x.Input, x.Answer} {
+						if text, err := os.ReadFile(file); err != nil || len(text) == 0 {
+							t.Errorf("%q has %q, %v", file, text, err)
+						}
+					}
 				}
 				if err := s.Close(); err != nil {
 					t.Error(err)

@@ -197,7 +197,7 @@ func (s sample) job(t *testing.T, d *daemon) api.Job {
 		}
 		return &api.File{Blob: digest}
 	}
-	set, err := problem.OpenTests(t.Context(), "/data/"+s.Problem)
+	set, err := problem.OpenTests(t.Context(), "/data/"+s.Problem, false)
 	if err != nil {
 		t.Fatal(err)
 	}

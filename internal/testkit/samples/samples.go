@@ -127,7 +127,7 @@ func readProblem(known map[string][]problem.Test, dir, name string) error {
 	if known[name] != nil {
 		return nil
 	}
-	tests, err := problem.OpenTests(context.Background(), filepath.Join(dir, name))
+	tests, err := problem.OpenTests(context.Background(), filepath.Join(dir, name), false)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,203 @@
+package problem
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"judged/internal/base/text"
+)
+
+// layout is a way to name the files of tests. Patterns are of paths without a leading slash.
+type layout struct {
+	input   *regexp.Regexp
+	name    string   // of the test, from the parts of the input
+	answers []string // their paths from the parts of the input, the first one that exists
+	// answer matches paths that must be the answer of an input; nil where others may have such names.
+	answer *regexp.Regexp
+	// optional says that a file is only an input if it has an answer.
+	optional bool
+}
+
+// layouts are those in use. Which one a file belongs to is decided by its name alone, the first layout that matches.
+var layouts = []layout{
+	{input: regexp.MustCompile(`^(.*)\.in$`), name: "$1", answers: []string{"$1.ans", "$1.a", "$1.out"},
+		answer: regexp.MustCompile(`\.ans$`)},
+	{input: regexp.MustCompile(`^(.*)\.in\.([^/]+)$`), name: "$1.$2", answers: []string{"$1.ans.$2", "$1.a.$2", "$1.out.$2"},
+		answer: regexp.MustCompile(`\.(ans|out)\.[^/]+$`)},
+	{input: regexp.MustCompile(`^((?:.*/)?)I\.([^/]+)$`), name: "$1$2", answers: []string{"$1O.$2"},
+		answer: regexp.MustCompile(`(^|/)O\.[^/]+$`)},
+	{input: regexp.MustCompile(`^((?:.*/)?)input/(?:input)?([^/]*?)(\.[^/.]*)?$`), name: "$1$2",
+		answers: []string{"$1output/$2$3", "$1output/output$2$3", "$1output/$2.out", "$1output/$2.ans"},
+		answer:  regexp.MustCompile(`(^|/)output/[^/]+$`)},
+	{input: regexp.MustCompile(`^((?:.*/)?)input([^/]*?)(\.[^/.]*)?$`), name: "$1$2", answers: []string{"$1output$2$3"},
+		answer: regexp.MustCompile(`(^|/)output[^/]*$`)},
+	{input: regexp.MustCompile(`^([^.]*[^./])$`), name: "$1", answers: []string{"$1.a"}, optional: true}, // Polygon
+}
+
+// folders of answers, by those of their inputs.
+var answerFolders = map[string][]string{"in": {"out", "ans"}, "input": {"output", "answer"},
+	"inputs": {"outputs", "answers"}}
+
+// pair finds the tests among the paths of files: their inputs and answers. Names are the last parts of the paths, or whole
+// paths where last parts are not unique.
+func pair(names []string, interactive bool) ([]Test, error) {
+	p := pairing{files: map[string]bool{}, byBase: map[string][]string{}, inputs: map[string]int{}}
+	for _, n := range names {
+		p.files[n] = true
+		p.byBase[path.Base(n)] = append(p.byBase[path.Base(n)], n)
+		if l, _ := layoutOf(n); l != nil {
+			p.inputs[path.Base(n)]++
+		}
+	}
+	used := map[string]bool{}
+	layoutsUsed := map[*layout]bool{}
+	var tests []Test
+	for _, n := range names {
+		l, parts := layoutOf(n)
+		if l == nil {
+			continue
+		}
+		answer := p.answerOf(l, n, parts)
+		if answer == "" && l.optional {
+			continue
+		}
+		used[n], used[answer], layoutsUsed[l] = true, true, true
+		tests = append(tests, Test{Name: expand(l, l.name, n, parts), Input: n, Answer: answer})
+	}
+	if err := checkPairs(tests, interactive); err != nil {
+		return nil, err
+	}
+	for _, n := range names {
+		if err := checkLeft(n, used, layoutsUsed); err != nil {
+			return nil, err
+		}
+	}
+	shorten(tests)
+	slices.SortFunc(tests, func(a, b Test) int { return text.Natural(a.Name, b.Name) })
+	for i := 1; i < len(tests); i++ {
+		if tests[i].Name == tests[i-1].Name {
+			return nil, fmt.Errorf("%q and %q are inputs of the same test %q; rename one of them", tests[i-1].Input,
+				tests[i].Input, tests[i].Name)
+		}
+	}
+	return tests, nil
+}
+
+// pairing is what answers are looked for in.
+type pairing struct {
+	files  map[string]bool
+	byBase map[string][]string // paths, by their last part
+	inputs map[string]int      // number of inputs, by the last part of their paths
+}
+
+// layoutOf returns the layout in which a path is an input, and the places of its parts.
+func layoutOf(name string) (*layout, []int) {
+	for i := range layouts {
+		if parts := layouts[i].input.FindStringSubmatchIndex(name); parts != nil {
+			return &layouts[i], parts
+		}
+	}
+	return nil, nil
+}
+
+func expand(l *layout, template, name string, parts []int) string {
+	return string(l.input.ExpandString(nil, strings.NewReplacer("$1", "${1}", "$2", "${2}", "$3", "${3}").Replace(template),
+		name, parts))
+}
+
+// answerOf returns the answer of an input: next to it, in the folder of answers next to its folder, or elsewhere if there
+// is one such file and one such input. It is empty if there is no answer.
+func (p pairing) answerOf(l *layout, input string, parts []int) string {
+	var candidates []string
+	for _, template := range l.answers {
+		candidates = append(candidates, expand(l, template, input, parts))
+	}
+	for _, c := range candidates {
+		if p.files[c] && c != input {
+			return c
+		}
+	}
+	dir := path.Dir(input)
+	for _, folder := range answerFolders[path.Base(dir)] {
+		for _, c := range candidates {
+			if c = path.Join(path.Dir(dir), folder, path.Base(c)); p.files[c] {
+				return c
+			}
+		}
+	}
+	for _, c := range candidates {
+		all := p.byBase[path.Base(c)]
+		if len(all) == 1 && all[0] != input && p.inputs[path.Base(input)] == 1 && !l.optional {
+			return all[0]
+		}
+	}
+	return ""
+}
+
+// checkPairs refuses tests without answers. Where an interactor judges, none may have one.
+func checkPairs(tests []Test, interactive bool) error {
+	if len(tests) == 0 {
+		return errors.New("no tests found; add NAME.in and NAME.ans")
+	}
+	without := slices.IndexFunc(tests, func(t Test) bool { return t.Answer == "" })
+	any := slices.ContainsFunc(tests, func(t Test) bool { return t.Answer != "" })
+	if without >= 0 && (any || !interactive) {
+		t := tests[without]
+		return fmt.Errorf("input %q has no answer; add %s", t.Input, cmp.Or(strings.TrimSuffix(t.Input, inputSuffix),
+			t.Input)+".ans")
+	}
+	byAnswer := map[string]string{}
+	for _, t := range tests {
+		if other := byAnswer[t.Answer]; t.Answer != "" && other != "" {
+			return fmt.Errorf("inputs %q and %q have the same answer %q; add one for each", other, t.Input, t.Answer)
+		}
+		byAnswer[t.Answer] = t.Input
+	}
+	return nil
+}
+
+// checkLeft refuses a file that looks like a part of a test and is not used, so that no test is silently left out.
+func checkLeft(name string, used map[string]bool, layoutsUsed map[*layout]bool) error {
+	if used[name] {
+		return nil
+	}
+	for i := range layouts {
+		l := &layouts[i]
+		if l.answer != nil && (i == 0 || layoutsUsed[l]) && l.answer.MatchString(name) {
+			other := slices.ContainsFunc(layouts[0].answers, func(template string) bool {
+				stem, isAnswer := strings.CutSuffix(name, strings.TrimPrefix(template, "$1"))
+				return isAnswer && used[stem+inputSuffix] // a further answer of a test that has one
+			})
+			if !other {
+				return fmt.Errorf("answer %q has no input; add %s, or remove it", name,
+					strings.TrimSuffix(name, path.Ext(name))+inputSuffix)
+			}
+		}
+	}
+	lower := strings.ToLower(name)
+	if name != lower && (strings.HasSuffix(lower, inputSuffix) || strings.HasSuffix(lower, ".ans")) {
+		if strings.HasSuffix(name, inputSuffix) || strings.HasSuffix(name, ".ans") {
+			return nil
+		}
+		return fmt.Errorf("%q would not be used; tests are called NAME.in and NAME.ans: rename it", name)
+	}
+	return nil
+}
+
+// shorten leaves out the folders of names that are unique without them.
+func shorten(tests []Test) {
+	count := map[string]int{}
+	for _, t := range tests {
+		count[path.Base(t.Name)]++
+	}
+	for i, t := range tests {
+		if base := path.Base(t.Name); count[base] == 1 {
+			tests[i].Name = base
+		}
+	}
+}
