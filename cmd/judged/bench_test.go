@@ -67,3 +67,41 @@ func BenchmarkVerify(b *testing.B) {
 	slices.Sort(ratios)
 	b.ReportMetric(ratios[len(ratios)/2], "verify/runs")
 }
+
+// BenchmarkVerifyPeers verifies packages with judged and with the field's tools, in turns. Cold is a first verification,
+// warm the second of the same package.
+func BenchmarkVerifyPeers(b *testing.B) {
+	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.Python, testkit.StaticGCC, testkit.ProblemTools)
+	for _, peer := range peers {
+		b.Run(peer.name, func(b *testing.B) {
+			var cold, warm, theirs []float64
+			for b.Loop() {
+				dir := peer.copyPackage(b)
+				home := b.TempDir()
+				begin := time.Now()
+				askTool(b, dir, home, peer.time)
+				first := time.Since(begin)
+				begin = time.Now()
+				askTool(b, dir, home, peer.time)
+				second := time.Since(begin)
+				verify := func() time.Duration {
+					begin := time.Now()
+					cmd := command("verify", "--cpu-list", lastCPU(b).String(), dir)
+					cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+home)
+					if output, err := cmd.CombinedOutput(); err != nil {
+						b.Fatalf("%v\n%s", err, output)
+					}
+					return time.Since(begin)
+				}
+				cold = append(cold, verify().Seconds()/first.Seconds())
+				warm = append(warm, verify().Seconds()/second.Seconds())
+				theirs = append(theirs, first.Seconds())
+			}
+			for name, all := range map[string][]float64{"cold/" + peer.time[0]: cold, "warm/" + peer.time[0]: warm,
+				"s/" + peer.time[0]: theirs} {
+				slices.Sort(all)
+				b.ReportMetric(all[len(all)/2], name)
+			}
+		})
+	}
+}

@@ -19,46 +19,58 @@ import (
 	"judged/internal/testkit"
 )
 
+// peer is a package that one of the field's tools judges, too.
+type peer struct {
+	name string
+	// unknown are folders that the tool takes for something else, and what it cannot see: bt keeps files from one pass to
+	// the next.
+	unknown []string
+	// left are submissions that the tool leaves out: verifyproblem knows no shell scripts.
+	left    []string
+	ask     []string // for all verdicts
+	time    []string // as setters call it
+	results func(output string) map[string]string
+}
+
+var (
+	verifyproblem     = []string{"verifyproblem", "-p", "submissions", "-l", "info"}
+	timeVerifyproblem = []string{"verifyproblem", "-p", "validators", "data", "submissions", "--"}
+	allOfBT           = []string{"bt", "run", "--no-bar", "-aa", "-v"}
+	timeBT            = []string{"bt", "run", "--no-bar"}
+)
+
+var peers = []peer{
+	{"double", []string{"data/valid_output", "data/invalid_output", "data/invalid_input", "submissions/submissions.yaml",
+		"submissions/compiler_error", "submissions/idleness_limit_exceeded", "submissions/memory_limit_exceeded",
+		"submissions/output_limit_exceeded"}, []string{"double.sh", "status.sh", "square.sh"}, verifyproblem,
+		timeVerifyproblem, tableOfGroups},
+	{"share", nil, nil, verifyproblem, timeVerifyproblem, tableOfGroups},
+	{"guess", nil, nil, allOfBT, timeBT, linesOfTests},
+	{"relay", []string{"submissions/wrong_answer/remembers.cpp"}, nil, allOfBT, timeBT, linesOfTests},
+}
+
+// copyPackage copies the package without what the tool does not know.
+func (p peer) copyPackage(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), p.name)
+	err := os.CopyFS(dir, os.DirFS(filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages", p.name)))
+	for _, name := range p.unknown {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // TestProblemTools judges packages with the field's tools, too: Kattis' verifyproblem those of legacy, BAPCtools those
 // of 2025-09 without points. All verdicts, and all points of groups, that a tool prints have to be judged's.
 func TestProblemTools(t *testing.T) {
 	testkit.Need(t, testkit.Time, testkit.Root, testkit.Cgroup, testkit.Python, testkit.StaticGCC, testkit.ProblemTools)
-	tools, err := testkit.ProblemToolsPath()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name string
-		// unknown are folders that the tool takes for something else, and what it cannot see: bt keeps files from one
-		// pass to the next.
-		unknown []string
-		// left are submissions that the tool leaves out: verifyproblem knows no shell scripts.
-		left    []string
-		ask     []string
-		results func(output string) map[string]string
-	}{
-		{"double", []string{"data/valid_output", "data/invalid_output", "data/invalid_input",
-			"submissions/submissions.yaml",
-			"submissions/compiler_error", "submissions/idleness_limit_exceeded", "submissions/memory_limit_exceeded",
-			"submissions/output_limit_exceeded"},
-			[]string{"double.sh", "status.sh", "square.sh"}, verifyproblem, tableOfGroups},
-		{"share", nil, nil, verifyproblem, tableOfGroups},
-		{"guess", nil, nil, []string{"bt", "run", "--no-bar", "-aa", "-v"}, linesOfTests},
-		{"relay", []string{"submissions/wrong_answer/remembers.cpp"}, nil,
-			[]string{"bt", "run", "--no-bar", "-aa", "-v"}, linesOfTests},
-	} {
+	for _, tt := range peers {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), tt.name)
-			source := filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages", tt.name)
-			if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range tt.unknown {
-				if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			theirs := tt.results(askTool(t, tools, dir, tt.ask))
+			dir := tt.copyPackage(t)
+			theirs := tt.results(askTool(t, dir, t.TempDir(), tt.ask))
 			shortenLimit(t, dir)
 			ours, submissions := askJudged(t, dir)
 			for _, name := range tt.left {
@@ -81,11 +93,14 @@ func TestProblemTools(t *testing.T) {
 	}
 }
 
-var verifyproblem = []string{"verifyproblem", "-p", "submissions", "-l", "info"}
-
-// askTool returns what a tool prints about a package. Its exit status is not looked at: bt wants statements.
-func askTool(t *testing.T, tools, dir string, command []string) string {
+// askTool returns what a tool prints about a package. Its exit status is not looked at: bt wants statements. home is where
+// it keeps what it compiles.
+func askTool(t testing.TB, dir, home string, command []string) string {
 	t.Helper()
+	tools, err := testkit.ProblemToolsPath()
+	if err != nil {
+		t.Fatal(err)
+	}
 	// verifyproblem runs Python by pypy3.
 	bin := t.TempDir()
 	if err := os.Symlink("/usr/bin/python3", filepath.Join(bin, "pypy3")); err != nil {
@@ -96,7 +111,7 @@ func askTool(t *testing.T, tools, dir string, command []string) string {
 		tool.Args = append(tool.Args, dir)
 	}
 	tool.Dir = dir
-	tool.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "HOME="+t.TempDir(), "XDG_CACHE_HOME=", "NO_COLOR=1",
+	tool.Env = append(os.Environ(), "TMPDIR="+home, "HOME="+home, "XDG_CACHE_HOME=", "NO_COLOR=1",
 		"PATH="+strings.Join([]string{bin, filepath.Join(tools, "bin"), os.Getenv("PATH")}, ":"))
 	output, err := tool.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
