@@ -149,6 +149,9 @@ func (m member) waitReady(ctx context.Context) error {
 		case <-poll.C:
 		case err := <-m.ended:
 			m.ended <- err // for Stop, which returns it
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			return errors.New("it ended before it was ready")
 		case <-brake:
 			return fmt.Errorf("it is not ready after %s", readyTimeout)
