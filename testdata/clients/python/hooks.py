@@ -29,6 +29,7 @@ def contents(job):
     for test in job.get("tests", []):
         yield test.get("input")
         yield test.get("answer")
+        yield from test.get("files", {}).values()
 
 
 def fits(text):
@@ -44,6 +45,7 @@ def possible(job):
         len(set(names)) == len(names)
         and all(map(fits, names))
         and all(map(fits, job.get("files", {})))
+        and all(fits(name) for test in job.get("tests", []) for name in test.get("files", {}))
         and all(fits(name) for jury in ("checker", "interactor") for name in job.get(jury, {}).get("files", {}))
         and all(map(fits, job.get("labels", {}).values()))
         and repeats.get("min", 0) <= repeats.get("max", 100)
@@ -75,8 +77,12 @@ def complete(job):
     if (job.get("interactor") or job.get("checker") or {}).get("kind") != "icpc":
         job.pop("passes", None)
     job.pop("pool", None)
+    if not job.get("interactor") and job.get("checker", {}).get("kind") not in ("icpc", "testlib", "cms"):
+        for test in job["tests"]:
+            test.pop("checker_args", None)
+    names = set(job.get("files", {})).union(*(test.get("files", {}) for test in job["tests"]))
     for name in ("input_file", "output_file"):
-        if job.get("interactor") or job.get(name) in job.get("files", {}) or not fits(job.get(name, "")):
+        if job.get("interactor") or job.get(name) in names or not fits(job.get(name, "")):
             job.pop(name, None)
     if job.get("output_file") == job.get("input_file"):
         job.pop("output_file", None)
