@@ -186,16 +186,16 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 }
 
 // openCaches opens the folders in which compiled programs and results are kept from one verification to the next.
-// Without a home folder, or while another verification uses them, nothing is kept.
+// Without a home folder, or one that can be written, nothing is kept; compiled programs are kept by one verification at a
+// time.
 func (v *verifier) openCaches(options *engine.Options, fresh bool) (err error) {
-	folder, homeless := os.UserCacheDir()
-	if homeless != nil {
+	folder, err := os.UserCacheDir()
+	if folder = filepath.Join(folder, "judged"); err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err != nil {
 		v.results, err = openResults("", fresh)
 		return err
-	}
-	folder = filepath.Join(folder, "judged")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("make cache folder: %w; set XDG_CACHE_HOME to a folder that can be written", err)
 	}
 	if v.results, err = openResults(filepath.Join(folder, "results"), fresh); err != nil {
 		return err
