@@ -1,7 +1,6 @@
 package problem
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -139,17 +138,16 @@ func (p pairing) answerOf(l *layout, input string, parts []int) string {
 	return ""
 }
 
-// checkPairs refuses tests without answers. Where an interactor judges, none may have one.
+// checkPairs refuses tests without answers, unless an interactor judges and no test has one, and an answer of two tests.
 func checkPairs(tests []Test, interactive bool) error {
 	if len(tests) == 0 {
 		return errors.New("no tests found; add NAME.in and NAME.ans")
 	}
 	without := slices.IndexFunc(tests, func(t Test) bool { return t.Answer == "" })
-	any := slices.ContainsFunc(tests, func(t Test) bool { return t.Answer != "" })
-	if without >= 0 && (any || !interactive) {
+	answered := slices.ContainsFunc(tests, func(t Test) bool { return t.Answer != "" })
+	if without >= 0 && (answered || !interactive) {
 		t := tests[without]
-		return fmt.Errorf("input %q has no answer; add %s", t.Input, cmp.Or(strings.TrimSuffix(t.Input, inputSuffix),
-			t.Input)+".ans")
+		return fmt.Errorf("input %q has no answer; add %s", t.Input, strings.TrimSuffix(t.Input, inputSuffix)+".ans")
 	}
 	byAnswer := map[string]string{}
 	for _, t := range tests {
