@@ -26,11 +26,20 @@ func (a *app) makeTests(ctx context.Context, eng *engine.Engine, pkg *problem.Pa
 	return err
 }
 
-// madeFolder is where commands keep the tests that they have made: in the user's cache, if there is one.
+// madeFolder is where commands keep the tests that they have made; "" keeps nothing.
 func madeFolder() string {
-	cache, err := os.UserCacheDir()
+	if cache := cacheFolder(); cache != "" {
+		return filepath.Join(cache, "tests")
+	}
+	return ""
+}
+
+// cacheFolder returns the folder in which commands keep what they can make again, below the user's cache folder; "" if the
+// user has none. It need not exist.
+func cacheFolder() string {
+	folder, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(cache, "judged", "tests")
+	return filepath.Join(folder, "judged")
 }

@@ -186,14 +186,10 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 }
 
 // openCaches opens the folders in which compiled programs and results are kept from one verification to the next.
-// Without a home folder, or one that can be written, nothing is kept; compiled programs are kept by one verification at a
-// time.
+// Without a cache folder that can be made nothing is kept; compiled programs are kept by one verification at a time.
 func (v *verifier) openCaches(options *engine.Options, fresh bool) (err error) {
-	folder, err := os.UserCacheDir()
-	if folder = filepath.Join(folder, "judged"); err == nil {
-		err = os.MkdirAll(folder, 0o700)
-	}
-	if err != nil {
+	folder := cacheFolder()
+	if folder == "" || os.MkdirAll(folder, 0o700) != nil {
 		v.results, err = openResults("", fresh)
 		return err
 	}

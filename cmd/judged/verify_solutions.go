@@ -79,8 +79,10 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 		return x, err
 	}
 	isSlow := anyTimeLimit(report)
-	if report, err = withLimit(v.pkg.Scheme, report, limit, stop); err != nil {
-		return x, fmt.Errorf("judge %s with %s: %w", s.Name, units.Duration(limit), err)
+	if longest > limit {
+		if report, err = withLimit(v.pkg.Scheme, report, limit, stop); err != nil {
+			return x, fmt.Errorf("judge %s with %s: %w", s.Name, units.Duration(limit), err)
+		}
 	}
 	x.record(report)
 	x.Differences = s.Difference(report)

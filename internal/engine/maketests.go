@@ -48,11 +48,7 @@ func (e *Engine) MakeTests(ctx context.Context, p *problem.Package) (err error) 
 	if err != nil {
 		return err
 	}
-	cache, err := openMadeCache(e.options.MadeFolder)
-	if err != nil {
-		return err
-	}
-	m := testMaker{runner: runner, compiler: compiler, cache: cache}
+	m := testMaker{runner: runner, compiler: compiler, cache: openMadeCache(e.options.MadeFolder)}
 	defer m.close()
 	for _, ready := range []bool{true, false} {
 		group, inner := errgroup.WithContext(ctx)
@@ -67,7 +63,7 @@ func (e *Engine) MakeTests(ctx context.Context, p *problem.Package) (err error) 
 		}
 	}
 	p.Recipes = nil
-	return cache.shrink()
+	return m.cache.shrink()
 }
 
 // testMaker makes files of tests.
