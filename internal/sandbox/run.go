@@ -28,6 +28,7 @@ const (
 type Result struct {
 	Stop Stop
 	Idle bool // at StopWall: it was asleep and had not used CPU time for a while
+	Late bool // at StopWall: judged stopped it so late that it had also reached its CPU limit, after the wall limit
 
 	Code      int            // exit status, if neither Signal nor ExecError is set
 	Signal    syscall.Signal // the signal that ended the first process
@@ -130,7 +131,7 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 		return Result{}, err
 	}
 	r := Result{
-		Stop: w.stop, Idle: w.idle,
+		Stop: w.stop, Idle: w.idle, Late: w.late,
 		CPUTime: end.Total - base.Total, UserTime: difference(end.User, base.User),
 		SystemTime: difference(end.System, base.System),
 		OOMKills:   end.OOMKills, Throttled: end.Throttled, Pressure: s.group.Pressure(), Memory: end.Memory,

@@ -19,6 +19,7 @@ type watch struct {
 	start time.Time      // monotonic
 	stop  Stop
 	idle  bool
+	late  bool
 	// allowed is how far the run may exceed its limits because of noise.
 	allowed Allowance
 	asked   bool // allowed has been requested
@@ -96,16 +97,24 @@ func (w *watch) look() (time.Duration, error) {
 			return 0, err
 		}
 	}
+	w.decide(own, used, elapsed)
+	return max(w.nextWake(w.left(used), asked), w.elapsed()+minWake), nil
+}
+
+// decide stops the run if it has reached a limit. Where it cannot reach its CPU limit within its wall limit, and has
+// reached both, judged looks late: its CPU or the virtual machine has stood still.
+func (w *watch) decide(own, used, elapsed time.Duration) {
+	cpu, wall := used >= w.cpuLimit(), elapsed >= w.wallLimit()
+	w.late = cpu && wall && w.wallLimit()*time.Duration(len(w.s.slot.CPUs)) < w.s.limits.CPUTime
 	switch {
-	case used >= w.cpuLimit():
+	case cpu && !w.late:
 		w.stop = StopCPU
-	case elapsed >= w.wallLimit():
+	case wall:
 		w.stop = StopWall
 		w.idle = w.slept(own, elapsed)
 	case w.markAt == 0 && elapsed >= markTime(w.s.limits.WallTime):
 		w.markUsed, w.markAt = own, elapsed
 	}
-	return max(w.nextWake(w.left(used), asked), w.elapsed()+minWake), nil
 }
 
 // elapsed returns the wall time of the run so far. All times of a watch are relative to its start.

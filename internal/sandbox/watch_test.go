@@ -80,3 +80,38 @@ func TestFirstLook(t *testing.T) {
 		t.Errorf("looks at %v, want %v: with noise, once it was asked, and where noise explains nothing", got, want)
 	}
 }
+
+// TestDecide: the limit that a run reached first stops it, also if judged looks long after that.
+func TestDecide(t *testing.T) {
+	const ms = time.Millisecond
+	type decision struct {
+		Stop Stop
+		Late bool
+	}
+	for _, tt := range []struct {
+		name          string
+		cpus          int
+		limits        Limits
+		used, elapsed time.Duration
+		want          decision
+	}{
+		{"within both", 1, Limits{CPUTime: 100 * ms, WallTime: 300 * ms}, 99 * ms, 299 * ms, decision{}},
+		{"CPU time", 1, Limits{CPUTime: 100 * ms, WallTime: 300 * ms}, 100 * ms, 101 * ms, decision{StopCPU, false}},
+		{"wall time", 1, Limits{CPUTime: 100 * ms, WallTime: 300 * ms}, 99 * ms, 300 * ms, decision{StopWall, false}},
+		{"both, and either can be first", 1, Limits{CPUTime: 100 * ms, WallTime: 300 * ms}, 301 * ms, 301 * ms,
+			decision{StopCPU, false}},
+		{"both at once", 1, Limits{CPUTime: 100 * ms, WallTime: 100 * ms}, 101 * ms, 101 * ms, decision{StopCPU, false}},
+		{"both, but wall time was first", 1, Limits{CPUTime: 5000 * ms, WallTime: 500 * ms}, 6000 * ms, 6001 * ms,
+			decision{StopWall, true}},
+		{"both on two CPUs, but wall time was first", 2, Limits{CPUTime: 5000 * ms, WallTime: 2400 * ms}, 6000 * ms,
+			3100 * ms, decision{StopWall, true}},
+		{"both on two CPUs, and either can be first", 2, Limits{CPUTime: 5000 * ms, WallTime: 2500 * ms}, 6000 * ms,
+			3100 * ms, decision{StopCPU, false}},
+	} {
+		w := watch{s: &Sandbox{slot: Resources{CPUs: firstCPUs(tt.cpus)}, limits: tt.limits}}
+		w.decide(tt.used, tt.used, tt.elapsed)
+		if got := (decision{w.stop, w.late}); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}

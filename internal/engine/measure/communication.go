@@ -233,8 +233,8 @@ func (r *instances) joined() sandbox.Result {
 	var all sandbox.Result
 	if r.failed >= 0 {
 		f := r.results[r.failed]
-		all = sandbox.Result{Stop: f.Stop, Idle: f.Idle, Code: f.Code, Signal: f.Signal, ExecError: f.ExecError,
-			Lacks: f.Lacks}
+		all = sandbox.Result{Stop: f.Stop, Idle: f.Idle, Late: f.Late, Code: f.Code, Signal: f.Signal,
+			ExecError: f.ExecError, Lacks: f.Lacks}
 	}
 	if !r.first.IsZero() {
 		all.WallTime = r.last.Sub(r.first)

@@ -25,7 +25,7 @@ func verdictOf(r sandbox.Result, l api.Limits) api.Verdict {
 		return api.SecurityViolation
 	case r.OOMKills > 0 || (r.MemoryPeak != nil && *r.MemoryPeak > l.Memory):
 		return api.MemoryLimit
-	case r.CPUTime > l.CPUTime():
+	case r.CPUTime > l.CPUTime() && !r.Late:
 		return api.TimeLimit
 	case r.Stop == sandbox.StopWall && r.Idle:
 		return api.IdlenessLimit

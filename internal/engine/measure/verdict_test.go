@@ -47,6 +47,8 @@ func TestVerdictOf(t *testing.T) {
 		{"busy at the wall limit", sandbox.Result{Stop: sandbox.StopWall, Signal: syscall.SIGKILL}, api.WallTimeLimit},
 		{"time before the wall limit", sandbox.Result{Stop: sandbox.StopWall, CPUTime: 1001 * time.Millisecond},
 			api.TimeLimit},
+		{"time after the wall limit", sandbox.Result{Stop: sandbox.StopWall, Late: true, CPUTime: 6 * time.Second},
+			api.WallTimeLimit},
 		{"too much output", sandbox.Result{OutputBytes: 1<<20 + 1, Signal: syscall.SIGXFSZ}, api.OutputLimit},
 		{"too much output, signal ignored", sandbox.Result{OutputBytes: 1<<20 + 1}, api.OutputLimit},
 		{"SIGXFSZ for another file", sandbox.Result{Signal: syscall.SIGXFSZ}, api.RuntimeError},
