@@ -50,7 +50,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short: "Judge a problem package's own submissions",
 		Long: `Judge a problem package's own submissions. It needs root.
 
-PACKAGE is a folder or an archive in a format of ICPC, Kattis, Polygon or CMS.
+PACKAGE is a folder or an archive in a format of ICPC, Kattis, Polygon, CMS or DMOJ.
 Each submission is judged until its verdict is known, as in a contest: the first
 test that fails decides, unless groups of tests give points. Its verdicts have
 to be those that its folder, its tags, submissions.yaml or problem.xml expect.
