@@ -25,6 +25,7 @@ func (s State) Final() bool { return s == Done || s == CancelledState }
 // Report is what judged reports about a job, from its acceptance on.
 type Report struct {
 	ID            string   `json:"id,omitempty"`
+	Tenant        string   `json:"tenant,omitempty"` // to which the job belongs
 	State         State    `json:"state"`
 	Verdict       Verdict  `json:"verdict,omitempty"`
 	JudgementType string   `json:"judgement_type,omitempty"`

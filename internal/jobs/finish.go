@@ -22,6 +22,7 @@ WHERE id = ?3 AND attempt = ?4 AND +state = 1 RETURNING pool, width, priority, s
 	finishJob = `UPDATE jobs SET state = 2, parked = 0, verdict = ?1, finished = ?2, head = ?3, tests = ?4
 WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING seq`
 	cancelJob = `UPDATE jobs SET state = 3, parked = 0, verdict = ?1, finished = ?2 WHERE id = ?3 AND +state < 2
+	AND (?4 = '' OR tenant = ?4)
 RETURNING ` + rowColumns
 )
 
@@ -150,7 +151,8 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestR
 	update := s.driver.sql(cancelJob)
 	keep := s.driver.sql(`UPDATE jobs SET tests = ?1 WHERE seq = ?2`)
 	err = s.tx(ctx, "cancel job", func(ctx context.Context, tx *sql.Tx) error {
-		found, err := tx.QueryContext(ctx, update, string(api.Cancelled), s.now().UnixNano(), id)
+		found, err := tx.QueryContext(ctx, update, string(api.Cancelled), s.now().UnixNano(), id,
+			TenantOf(ctx))
 		if err != nil {
 			return err
 		}

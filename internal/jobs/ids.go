@@ -43,6 +43,7 @@ const (
 	RecheckLabel   = own + oldRecheck   // of a stored report of a host: ID of its job, if another host judged it too
 	RejudgeLabel   = own + oldRejudge   // of a job that judges another one again: ID of the original
 	RejudgingLabel = own + "rejudging"  // of the same: ID of the set
+	TenantLabel    = own + "tenant"     // of any job of a tenant: its name; reports have it in Tenant instead
 )
 
 // The labels without the prefix, as earlier versions wrote them.

@@ -19,15 +19,17 @@ type Submission struct {
 	BodyDigest string  // digest of the request, to recognize a repeated one
 	Job        api.Job // its files are blobs
 	Pool       string  // pool that judges it; "" means that of the job
+	Tenant     string  // to which it belongs; Put sets that of its caller
 }
 
 // Put stores a queued job. When it returns, the job is durable. created is false if the same submission was stored
-// before; then Put changes nothing and returns the stored record. Put returns ErrConflict if the ID has another body,
-// and ErrFull if too many jobs are queued.
+// before; then Put changes nothing and returns the stored record. Put returns ErrConflict if the ID has another body or
+// is a job of another tenant, and ErrFull if too many jobs are queued.
 func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool, err error) {
 	if !ValidStoredID(n.ID) {
 		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrBadID)
 	}
+	n.Tenant = TenantOf(ctx)
 	reserved, err := s.reserve(ctx)
 	if err != nil {
 		return Record{}, false, err
@@ -43,10 +45,12 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 			return rec, true, nil
 		}
 	}
-	rec, err = s.Get(ctx, n.ID)
+	rec, err = s.Get(WithTenant(ctx, ""), n.ID)
 	switch {
 	case errors.Is(err, api.ErrNotFound) && !reserved:
 		return Record{}, false, fmt.Errorf("store job %q: %d jobs wait: %w", n.ID, s.maxWaiting.Load(), ErrFull)
+	case err == nil && hidden(ctx, rec.Report.Tenant):
+		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrConflict)
 	case err == nil && rec.BodyDigest != n.BodyDigest:
 		err = fmt.Errorf("store job %q: %w", n.ID, ErrConflict)
 	}
@@ -64,8 +68,8 @@ func slotClassOf(j api.Job) slotClass {
 
 const defaultPool = "default"
 
-const insertJob = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job)
-VALUES (?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING RETURNING seq`
+const insertJob = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job, tenant)
+VALUES (?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING RETURNING seq`
 
 // createdArg is the index of the creation time among the arguments of insertJob.
 const createdArg = 5
@@ -76,11 +80,11 @@ func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created b
 	if err != nil {
 		return Record{}, false, err
 	}
-	if len(n.Job.Labels) == 0 {
+	if len(n.Job.Labels) == 0 && n.Tenant == "" {
 		err = s.rows(ctx, s.write, query{"put job", insertJob, args},
 			func(*sql.Rows) error { created = true; return nil })
 	} else {
-		created, err = s.insertLabelled(ctx, n.Job.Labels, args, nil)
+		created, err = s.insertLabelled(ctx, n, args, nil)
 	}
 	return rec, created && err == nil, err
 }
@@ -92,8 +96,8 @@ func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
 		return Record{}, nil, fmt.Errorf("encode job %q: %w", n.ID, err)
 	}
 	r := row{id: n.ID, state: queued, priority: priorityNumber(n.Job.Priority), created: s.now().UnixNano()}
-	if len(n.Job.Labels) > 0 {
-		labels, err := json.Marshal(n.Job.Labels)
+	if all := storedLabels(n.Job.Labels, n.Tenant); len(all) > 0 {
+		labels, err := json.Marshal(all)
 		if err != nil {
 			return Record{}, nil, fmt.Errorf("encode job %q: %w", n.ID, err)
 		}
@@ -105,13 +109,14 @@ func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
 	rec.ID, rec.BodyDigest, rec.Job, rec.Lease.ID = n.ID, n.BodyDigest, n.Job, n.ID
 	k := n.slotClass()
 	rec.Pool = k.pool
-	return rec, []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}, nil
+	return rec, []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body, n.Tenant}, nil
 }
 
 // insertLabelled inserts a job, its labels and what more inserts in one transaction.
 func (s *Store) insertLabelled(
-	ctx context.Context, labels map[string]string, args []any, more func(context.Context, *sql.Tx) error,
+	ctx context.Context, n Submission, args []any, more func(context.Context, *sql.Tx) error,
 ) (created bool, err error) {
+	labels := storedLabels(n.Job.Labels, n.Tenant)
 	// Prepared before the transaction, which holds SQLite's only connection that writes.
 	main, err := s.statement(ctx, s.write, insertJob)
 	if err != nil {
@@ -131,11 +136,8 @@ func (s *Store) insertLabelled(
 			!created {
 			return err
 		}
-		values := []any{args[createdArg], seq}
-		for key, value := range labels {
-			values = append(values, labelHash(key, value))
-		}
-		if _, err = tx.StmtContext(ctx, side).ExecContext(ctx, values...); err != nil || more == nil {
+		_, err = tx.StmtContext(ctx, side).ExecContext(ctx, labelArgs(labels, args[createdArg], seq)...)
+		if err != nil || more == nil {
 			return err
 		}
 		return more(ctx, tx)
@@ -154,6 +156,15 @@ func insertLabels(n int) string {
 		text.WriteString("(?1, ?2, ?" + strconv.Itoa(i+3) + ")")
 	}
 	return text.String()
+}
+
+// labelArgs returns the arguments of insertLabels.
+func labelArgs(labels map[string]string, created, seq any) []any {
+	args := []any{created, seq}
+	for key, value := range labels {
+		args = append(args, labelHash(key, value))
+	}
+	return args
 }
 
 // labelHash returns what the index stores for a label: a fixed length without the bytes that a text column of

@@ -84,6 +84,11 @@ func (r *row) report() (api.Report, error) {
 		if err := json.Unmarshal([]byte(r.labels), &rep.Labels); err != nil {
 			return api.Report{}, fmt.Errorf("decode the labels of job %q: %w", r.id, err)
 		}
+		rep.Tenant = rep.Labels[TenantLabel]
+		delete(rep.Labels, TenantLabel)
+		if len(rep.Labels) == 0 {
+			rep.Labels = nil
+		}
 	}
 	rep.ID, rep.State, rep.Priority, rep.Attempt = r.id, states[r.state], api.AllPriorities()[r.priority],
 		r.attempt-r.excused
@@ -95,7 +100,7 @@ func (r *row) report() (api.Report, error) {
 
 // headOf is the inverse of report.
 func headOf(rep api.Report) ([]byte, error) {
-	rep.ID, rep.State, rep.Priority, rep.Attempt, rep.Labels, rep.Tests = "", "", "", 0, nil, nil
+	rep.ID, rep.Tenant, rep.State, rep.Priority, rep.Attempt, rep.Labels, rep.Tests = "", "", "", "", 0, nil, nil
 	rep.Verdict, rep.JudgementType = "", ""
 	rep.CreatedAt, rep.StartedAt, rep.FinishedAt = time.Time{}, time.Time{}, time.Time{}
 	return packJSON(rep)
@@ -156,8 +161,8 @@ func (s *Store) get(ctx context.Context, id, tests string) (r row, rec Record, e
 		rec.Pool = pool
 		return err
 	})
-	if err == nil && !found {
-		err = fmt.Errorf("job %q: %w", id, api.ErrNotFound)
+	if err == nil && (!found || hidden(ctx, rec.Report.Tenant)) {
+		return row{}, Record{}, fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
 	return r, rec, err
 }
@@ -177,6 +182,12 @@ func (s *Store) readRowTo(ctx context.Context, operation, id string) (row, error
 		func(rows *sql.Rows) error {
 			return rows.Scan(r.fields()...)
 		})
+	if err == nil && r.id != "" && TenantOf(ctx) != "" {
+		var rep api.Report
+		if rep, err = r.report(); err == nil && hidden(ctx, rep.Tenant) {
+			r = row{}
+		}
+	}
 	if err == nil && r.id == "" {
 		err = fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}

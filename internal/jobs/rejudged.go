@@ -43,6 +43,9 @@ func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 // CancelRejudging ends a rejudging without changing reports, and cancels its unfinished jobs. Cancelling again changes
 // nothing. CancelRejudging returns ErrFinal if the rejudging was applied or failed.
 func (s *Store) CancelRejudging(ctx context.Context, id string) error {
+	if _, err := s.rejudging(ctx, id); err != nil {
+		return err
+	}
 	if err := s.endRejudging(ctx, "cancel", id, rejudgingCancelled, rejudgingFilling); err != nil {
 		return err
 	}

@@ -229,6 +229,10 @@ var suite = map[string]func(*testing.T, backend){
 	"restore refused":   testRestoreRefused,
 	"restore killed":    testRestoreKilled,
 	"archived tables":   testArchivedTables,
+	"tenants":           testTenants,
+	"tenants' copies":   testCopiesOfTenants,
+	"tenants' sets":     testSetsOfTenants,
+	"tenants' problems": testProblemsOfTenants,
 }
 
 func TestSQLite(t *testing.T) {

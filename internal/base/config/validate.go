@@ -23,6 +23,9 @@ var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // ValidPool reports whether name is a valid pool name.
 func ValidPool(name string) bool { return poolName.MatchString(name) }
 
+// ValidTenant reports whether name is a valid name of a tenant.
+func ValidTenant(name string) bool { return poolName.MatchString(name) }
+
 // nodeName is also the syntax of token names.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 

@@ -67,10 +67,10 @@ func (s *Server) jobRoutes() []route {
 func (s *Server) hostRoutes() []route {
 	read, admin := []Scope{Read}, []Scope{Admin}
 	return []route{
-		{"GET", "/v1/slots", read, s.getSlots},
-		{"POST", "/v1/slots/{cpus}/drain", admin, s.bodiless(s.drainSlot)},
-		{"POST", "/v1/slots/{cpus}/undrain", admin, s.bodiless(s.undrainSlot)},
-		{"GET", "/v1/doctor", read, s.getDoctor},
+		{"GET", "/v1/slots", read, operators(s.getSlots)},
+		{"POST", "/v1/slots/{cpus}/drain", admin, operators(s.bodiless(s.drainSlot))},
+		{"POST", "/v1/slots/{cpus}/undrain", admin, operators(s.bodiless(s.undrainSlot))},
+		{"GET", "/v1/doctor", read, operators(s.getDoctor)},
 	}
 }
 
@@ -117,12 +117,12 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 			return
 		}
 		caller, err := s.authorize(r, route.scopes)
-		requestOf(r).note(caller, r)
+		requestOf(r).note(caller.name, r)
 		if err == nil {
 			if s.tokens == nil || len(route.scopes) > 0 {
 				keepOpen(w, r)
 			}
-			err = route.handle(w, r.WithContext(withCaller(r.Context(), caller)))
+			err = route.handle(w, r.WithContext(withCaller(r.Context(), caller.name, caller.tenant)))
 		}
 		if err != nil {
 			s.fail(w, r, err)

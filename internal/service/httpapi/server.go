@@ -272,8 +272,9 @@ func (s *Server) patientBody(w http.ResponseWriter, r *http.Request) io.ReadClos
 // callerKey is the context key of the name of the token in use.
 type callerKey struct{}
 
-func withCaller(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, callerKey{}, name)
+// withCaller returns the context of a request. All that it reads and stores is what the tenant of the caller may see.
+func withCaller(ctx context.Context, name, tenant string) context.Context {
+	return context.WithValue(jobs.WithTenant(ctx, tenant), callerKey{}, name)
 }
 
 func caller(ctx context.Context) string {

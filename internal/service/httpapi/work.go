@@ -56,15 +56,15 @@ func (s *Server) nodeRoutes() []route {
 		{"POST", "/v1/work/finish", node, s.finishJob},
 		{"POST", "/v1/work/return", node, s.returnJob},
 		{"POST", "/v1/work/verify", node, s.verifyBlob},
-		{"GET", "/v1/nodes", read, s.getNodes},
-		{"GET", "/v1/nodes/{name}/rejudge", read, s.getRejudgingSet},
+		{"GET", "/v1/nodes", read, operators(s.getNodes)},
+		{"GET", "/v1/nodes/{name}/rejudge", read, operators(s.getRejudgingSet)},
 		{"GET", "/v1/pools", read, s.getPools},
-		{"GET", "/v1/pools/{pool}/prefetch", read, s.getPrefetch},
-		{"POST", "/v1/pools/{pool}/prefetch", admin, s.requestPrefetch},
-		{"POST", "/v1/pools/{pool}/open", admin, s.bodiless(s.openScreen)},
-		{"POST", "/v1/nodes/{name}/drain", admin, s.bodiless(s.drainNode)},
-		{"POST", "/v1/nodes/{name}/undrain", admin, s.bodiless(s.undrainNode)},
-		{"POST", "/v1/nodes/{name}/admit", admin, s.bodiless(s.admitNode)},
+		{"GET", "/v1/pools/{pool}/prefetch", read, operators(s.getPrefetch)},
+		{"POST", "/v1/pools/{pool}/prefetch", admin, operators(s.requestPrefetch)},
+		{"POST", "/v1/pools/{pool}/open", admin, operators(s.bodiless(s.openScreen))},
+		{"POST", "/v1/nodes/{name}/drain", admin, operators(s.bodiless(s.drainNode))},
+		{"POST", "/v1/nodes/{name}/undrain", admin, operators(s.bodiless(s.undrainNode))},
+		{"POST", "/v1/nodes/{name}/admit", admin, operators(s.bodiless(s.admitNode))},
 	}
 }
 
