@@ -308,6 +308,8 @@ func (b *bench) exercise(prefix string) {
 		_, _, err := b.Put(WithTenant(ctx, tenant), Submission{ID: prefix + "bare" + tenant, Job: bare})
 		b.must(err)
 	}
+	bare.Priority = api.Contest
+	must(b.PutAll(ctx, packAll(b.t, Submission{ID: id(0), Job: bare}, Submission{ID: prefix + "all", Job: bare})))
 	take := func(w api.Want) api.Work {
 		w.Host = prefix
 		work, err := b.Take(ctx, w)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -68,8 +67,14 @@ func slotClassOf(j api.Job) slotClass {
 
 const defaultPool = "default"
 
-const insertJob = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job, tenant)
-VALUES (?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING RETURNING seq`
+// The statement that inserts a job.
+const (
+	insertInto = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job, tenant)
+VALUES `
+	insertRow  = `(?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9)`
+	insertOnce = ` ON CONFLICT (id) DO NOTHING RETURNING seq`
+	insertJob  = insertInto + insertRow + insertOnce
+)
 
 // createdArg is the index of the creation time among the arguments of insertJob.
 const createdArg = 5
@@ -91,25 +96,17 @@ func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created b
 
 // newRow returns the record of a new job and the arguments of insertJob.
 func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
-	body, err := packJSON(n.Job)
+	p, err := pack(n)
 	if err != nil {
-		return Record{}, nil, fmt.Errorf("encode job %q: %w", n.ID, err)
+		return Record{}, nil, err
 	}
-	r := row{id: n.ID, state: queued, priority: priorityNumber(n.Job.Priority), created: s.now().UnixNano()}
-	if all := storedLabels(n.Job.Labels, n.Tenant); len(all) > 0 {
-		labels, err := json.Marshal(all)
-		if err != nil {
-			return Record{}, nil, fmt.Errorf("encode job %q: %w", n.ID, err)
-		}
-		r.labels = string(labels)
-	}
+	r := row{id: n.ID, state: queued, priority: p.priority, created: s.now().UnixNano(), labels: p.encoded}
 	if rec.Report, err = r.report(); err != nil {
 		return Record{}, nil, err
 	}
 	rec.ID, rec.BodyDigest, rec.Job, rec.Lease.ID = n.ID, n.BodyDigest, n.Job, n.ID
-	k := n.slotClass()
-	rec.Pool = k.pool
-	return rec, []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body, n.Tenant}, nil
+	rec.Pool = p.class.pool
+	return rec, p.args(r.created), nil
 }
 
 // insertLabelled inserts a job, its labels and what more inserts in one transaction.
@@ -145,10 +142,12 @@ func (s *Store) insertLabelled(
 	return created, err
 }
 
+const insertLabelsInto = `INSERT INTO labels (created, job, label) VALUES `
+
 // insertLabels inserts n labels of one job.
 func insertLabels(n int) string {
 	var text strings.Builder
-	text.WriteString(`INSERT INTO labels (created, job, label) VALUES `)
+	text.WriteString(insertLabelsInto)
 	for i := range n {
 		if i > 0 {
 			text.WriteString(", ")
