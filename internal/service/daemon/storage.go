@@ -33,6 +33,14 @@ func (s *storage) Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, 
 	return s.Store.Put(ctx, n)
 }
 
+// Pack encodes a job for PutAll.
+func (s *storage) Pack(ctx context.Context, n jobs.Submission) (jobs.Packed, error) {
+	if err := s.route(ctx, &n); err != nil {
+		return jobs.Packed{}, err
+	}
+	return s.Store.Pack(ctx, n)
+}
+
 // QueueRejudged is like Put for a job of a rejudging.
 func (s *storage) QueueRejudged(ctx context.Context, id string, old jobs.SelectedJob, n jobs.Submission) error {
 	if err := s.route(ctx, &n); err != nil {
@@ -114,6 +122,22 @@ func (f *files) Put(
 		f.failed(blobOperation)
 	}
 	return sum, n, created, err
+}
+
+// PutAll stores contents, unless they would fill the disk.
+func (f *files) PutAll(ctx context.Context, contents map[string][]byte) error {
+	size := reserveBytes
+	for _, content := range contents {
+		size += units.Bytes(len(content))
+	}
+	err := f.space.check(size)
+	if err == nil {
+		err = f.blobStore.PutAll(ctx, contents)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		f.failed(blobOperation)
+	}
+	return err
 }
 
 // upload is a body whose Read fails when the disk is nearly full.

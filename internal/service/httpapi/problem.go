@@ -61,6 +61,7 @@ var kinds = map[string]struct {
 	"invalid-problem":   {http.StatusUnprocessableEntity, "The package cannot be judged"},
 	"invalid-report":    {http.StatusUnprocessableEntity, "The report cannot be one of the job"},
 	"missing-problem":   {http.StatusUnprocessableEntity, "A problem is missing"},
+	"invalid-batch":     {http.StatusUnprocessableEntity, "No job of the batch was accepted"},
 	"missing-blob":      {http.StatusUnprocessableEntity, "A blob is missing"},
 	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},
 	"internal":          {http.StatusInternalServerError, "Internal error"},
@@ -69,11 +70,14 @@ var kinds = map[string]struct {
 	"no-space":          {http.StatusServiceUnavailable, "The disk is full"},
 }
 
+// problemType is the first part of the types of problems.
+const problemType = "urn:judged:"
+
 // problem returns a Problem of one of the kinds.
 func problem(kind, next, detail string, args ...any) *Problem {
 	k := kinds[kind]
 	return &Problem{
-		Type: "urn:judged:" + kind, Title: k.title, Status: k.status,
+		Type: problemType + kind, Title: k.title, Status: k.status,
 		Detail: fmt.Sprintf(detail, args...), NextStep: next, header: http.Header{},
 	}
 }

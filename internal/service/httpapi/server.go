@@ -24,6 +24,8 @@ import (
 // Jobs stores all jobs; *jobs.Store implements it.
 type Jobs interface {
 	Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error)
+	Pack(ctx context.Context, n jobs.Submission) (jobs.Packed, error)
+	PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error)
 	Room(ctx context.Context) error
 	Depth(ctx context.Context) (jobs.Depths, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
@@ -47,6 +49,8 @@ type Jobs interface {
 // Blobs stores files; *blobs.Store implements it.
 type Blobs interface {
 	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
+	// PutAll stores contents under their digests.
+	PutAll(ctx context.Context, contents map[string][]byte) error
 	Path(digest string) (string, error)
 	// Verify deletes a blob whose content has another digest, and returns blobs.ErrNotFound then.
 	Verify(ctx context.Context, digest string) error
@@ -111,6 +115,7 @@ type Server struct {
 	leases *leases             // jobs that nodes have taken here
 	// unpacking is held by the request that is unpacking a package.
 	unpacking *semaphore.Weighted
+	batching  *semaphore.Weighted // held by the batch that is being prepared and stored
 	page      page
 	document  []byte // OpenAPI
 	handler   http.Handler
@@ -134,7 +139,7 @@ func New(o Options) *Server {
 		s.now = time.Now
 	}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
-	s.unpacking = semaphore.NewWeighted(1)
+	s.unpacking, s.batching = semaphore.NewWeighted(1), semaphore.NewWeighted(1)
 	s.page, s.document = newPage(), openAPIOf(o.Config)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.outer(s.mux())
@@ -229,11 +234,16 @@ func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
 }
 
 func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
+	return s.writeAs(w, "application/json", status, v)
+}
+
+// writeAs sends v as JSON of a media type.
+func (s *Server) writeAs(w http.ResponseWriter, kind string, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", kind)
 	s.write(w, status, append(body, '\n'))
 	return nil
 }
