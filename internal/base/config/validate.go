@@ -43,6 +43,7 @@ func (c Config) Validate() error {
 	v := &validator{}
 	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
 	v.http(c.HTTP)
+	v.judge0(c)
 	v.database(c.Database)
 	v.blobs(c.Blobs)
 	v.fleet(c)
@@ -69,17 +70,30 @@ func (c Config) Validate() error {
 }
 
 func (v *validator) http(h HTTP) {
-	_, port, err := net.SplitHostPort(h.Listen)
-	v.check(err == nil, "http.listen", `%q is not HOST:PORT; write an address such as "127.0.0.1:8080"`, h.Listen)
-	if err == nil {
-		_, err := strconv.ParseUint(port, 10, 16)
-		v.check(err == nil, "http.listen", "port %q is not a number from 0 to 65535; 0 picks a free one", port)
-	}
+	v.listen("http.listen", h.Listen)
 	v.check((h.CertFile == "") == (h.KeyFile == ""), "http.cert_file",
 		"a certificate needs its key; set both http.cert_file and http.key_file, or none")
 	between(v, "http.max_body", h.MaxBody, 1<<10, 1<<30)
 	between(v, "http.max_blob", h.MaxBlob, 1<<10, 1<<40)
 	between(v, "http.shutdown_grace", h.ShutdownGrace, 0, time.Hour)
+}
+
+func (v *validator) listen(key, address string) {
+	_, port, err := net.SplitHostPort(address)
+	v.check(err == nil, key, `%q is not HOST:PORT; write an address such as "127.0.0.1:8080"`, address)
+	if err == nil {
+		_, err := strconv.ParseUint(port, 10, 16)
+		v.check(err == nil, key, "port %q is not a number from 0 to 65535; 0 picks a free one", port)
+	}
+}
+
+func (v *validator) judge0(c Config) {
+	v.check(!c.Judge0.Enabled || c.Fleet.Role != RoleJudge, "judge0.enabled",
+		"a judge has no jobs; enable it on the front")
+	if c.Judge0.Listen != "" {
+		v.listen("judge0.listen", c.Judge0.Listen)
+		v.check(c.Judge0.Enabled, "judge0.listen", "given without judge0.enabled; set that, too")
+	}
 }
 
 func (v *validator) database(d Database) {

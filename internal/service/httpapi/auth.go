@@ -212,6 +212,21 @@ func (t *Tokens) find(token string) (found entry, ok bool) {
 // authorize returns the token of the caller, or the reason why the request is refused. A route without scopes is open
 // to all. The entry is empty if no token is needed.
 func (s *Server) authorize(r *http.Request, scopes []Scope) (entry, error) {
+	return s.admit(r, scopes, func() (string, error) {
+		if n := len(r.Header.Values("Authorization")); n > 1 {
+			return "", problem("bad-request", "send one", "%d headers Authorization", n)
+		}
+		token, ok := bearer(r.Header.Get("Authorization"))
+		if !ok {
+			return "", problem("unauthorized", "send the header Authorization: Bearer TOKEN",
+				"this needs a bearer token").with("WWW-Authenticate", `Bearer realm="judged"`)
+		}
+		return token, nil
+	})
+}
+
+// admit is authorize for a token from any place in the request.
+func (s *Server) admit(r *http.Request, scopes []Scope, read func() (token string, err error)) (entry, error) {
 	if s.refused != "" && len(scopes) > 0 {
 		return entry{}, problem("not-ready", "send it again when the operator has done that", "%s",
 			s.refused).retryAfter(retryNotReady)
@@ -222,13 +237,9 @@ func (s *Server) authorize(r *http.Request, scopes []Scope) (entry, error) {
 	if len(scopes) == 0 {
 		return entry{}, nil
 	}
-	if n := len(r.Header.Values("Authorization")); n > 1 {
-		return entry{}, problem("bad-request", "send one", "%d headers Authorization", n)
-	}
-	token, ok := bearer(r.Header.Get("Authorization"))
-	if !ok {
-		return entry{}, problem("unauthorized", "send the header Authorization: Bearer TOKEN",
-			"this needs a bearer token").with("WWW-Authenticate", `Bearer realm="judged"`)
+	token, err := read()
+	if err != nil {
+		return entry{}, err
 	}
 	e, known := s.tokens.find(token)
 	if !known {

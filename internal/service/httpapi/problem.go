@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"syscall"
@@ -195,14 +194,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the caller has disconnected
 	}
 	p := problemOf(err)
-	if p.cause != nil {
-		s.log.Error(
-			"request failed",
-			slog.String("method", r.Method),
-			slog.String("path", r.URL.Path),
-			slog.Any("error", p.cause),
-		)
-	}
+	s.logCause(r, p)
 	for name, values := range p.header {
 		w.Header()[name] = values
 	}

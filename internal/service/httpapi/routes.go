@@ -93,6 +93,9 @@ func (s *Server) mux() http.Handler {
 		}
 		mux.Handle(pattern, s.dispatch(byMethod))
 	}
+	for _, d := range s.doors {
+		mux.Handle(d.Path+"/", http.StripPrefix(d.Path, d.Open(&Desk{s})))
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, problem("not-found", "see /openapi.json for all paths", "no such path"))
 	})

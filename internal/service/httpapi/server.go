@@ -82,6 +82,7 @@ type Options struct {
 	Work      Work // nil on a judge node, like Jobs and Nodes
 	Nodes     Nodes
 	Protocols api.Protocols // of nodes
+	Doors     []Door
 	Doctor    func(context.Context) (api.DoctorReport, error)
 	Accepts   func() error // returns the reason why jobs are not accepted, or nil
 	Ready     func() error // returns the reason why jobs are not accepted or cannot be judged, or nil
@@ -102,6 +103,7 @@ type Server struct {
 	work      Work
 	nodes     Nodes
 	protocols api.Protocols
+	doors     []Door
 	intake    *intake.Intake
 	doctor    func(context.Context) (api.DoctorReport, error)
 	accepts   func() error
@@ -127,7 +129,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
-		work: o.Work, nodes: o.Nodes, protocols: o.Protocols,
+		work: o.Work, nodes: o.Nodes, protocols: o.Protocols, doors: o.Doors,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 		intake: &intake.Intake{Config: o.Config, Jobs: o.Jobs, Blobs: o.Blobs, Languages: o.Languages, Pools: o.Nodes},
 		leases: &leases{all: map[api.Lease]leasedJob{}},
