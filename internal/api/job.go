@@ -43,6 +43,8 @@ type Job struct {
 	Repeats    Repeats           `json:"repeats,omitzero"`
 	Stop       Stop              `json:"stop,omitempty"`
 	Head       units.Bytes       `json:"head_bytes,omitempty"` // how much of stdout and stderr the report quotes
+	Keep       Keep              `json:"keep,omitzero"`
+	Collect    []string          `json:"collect,omitempty"` // files of the working directory, kept after each test
 	Priority   Priority          `json:"priority,omitempty"`
 	Pool       string            `json:"pool,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`

@@ -126,6 +126,9 @@ ALTER TABLE memory RENAME TO key_value;
 ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
 ALTER TABLE rejudgings ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
 CREATE INDEX rejudgings_tenant ON rejudgings (tenant, created) WHERE tenant <> '';
+`, `
+ALTER TABLE jobs ADD COLUMN outputs {blob};
+CREATE INDEX jobs_outputs ON jobs (seq) WHERE outputs IS NOT NULL;
 `}
 
 // renamed is the first version of the schema in which the table of values is called key_value.

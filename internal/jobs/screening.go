@@ -80,8 +80,8 @@ WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, atOnce, h
 }
 
 const insertKept = `INSERT INTO jobs (id, digest, state, priority, pool, width, attempt, due, host, cpus, created, started,
-	finished, verdict, labels, head, job, tests, tenant)
-VALUES (?1, ?2, 2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?6, ?11, ?12, ?13, ?14, ?15, ?16) RETURNING seq`
+	finished, verdict, labels, head, job, tests, tenant, outputs)
+VALUES (?1, ?2, 2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?6, ?11, ?12, ?13, ?14, ?15, ?16, ?17) RETURNING seq`
 
 // keptCreatedArg is the index of the creation time among the arguments of insertKept.
 const keptCreatedArg = 8
@@ -93,6 +93,10 @@ func (s *Store) keptReport(rec Record, rep api.Report, q requeued) (args []any, 
 		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
 	}
 	tests, err := packJSON(rep.Tests)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
+	}
+	outputs, err := packOutputs(rep)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
 	}
@@ -108,7 +112,7 @@ func (s *Store) keptReport(rec Record, rep api.Report, q requeued) (args []any, 
 	now := s.now().UnixNano()
 	return []any{q.id, auditBodyDigest, auditPriority, rec.Pool, slotClassOf(rec.Job).width, now, rec.Host, rec.CPUs, now,
 			rec.Report.StartedAt.UnixNano(), string(rep.Verdict), string(encoded), head, body, tests,
-			rec.Report.Tenant},
+			rec.Report.Tenant, outputs},
 		labels, nil
 }
 

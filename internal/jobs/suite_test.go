@@ -170,6 +170,14 @@ func sampleReport(v api.Verdict) api.Report {
 		}}
 }
 
+// keptReport is sampleReport of a job that keeps outputs.
+func keptReport(v api.Verdict) api.Report {
+	r := sampleReport(v)
+	r.Outputs = []api.Output{{Test: "2", Stream: api.StdoutStream, Blob: "output of " + string(v), Bytes: 3},
+		{Test: "2", Stream: api.StderrStream, Bytes: 3, Truncated: true}}
+	return r
+}
+
 // suite is the set of tests that every database must pass.
 var suite = map[string]func(*testing.T, backend){
 	"audits":            testAudits,

@@ -134,9 +134,12 @@ type MaxLimits struct {
 	Memory    units.Bytes   `toml:"memory"`
 	Output    units.Bytes   `toml:"output"`
 	Head      units.Bytes   `toml:"head"`
+	Keep      units.Bytes   `toml:"keep"`     // of a stream or a file of a test
+	KeepJob   units.Bytes   `toml:"keep_job"` // of all tests of a job
 	Processes int           `toml:"processes"`
 	Tests     int           `toml:"tests"`
 	Files     int           `toml:"files"`
+	Collect   int           `toml:"collect"` // files
 	Repeats   int           `toml:"repeats"`
 }
 
@@ -302,9 +305,12 @@ func Default() Config {
 				Memory:    4 << 30,
 				Output:    256 << 20,
 				Head:      64 << 10,
+				Keep:      1 << 20,
+				KeepJob:   64 << 20,
 				Processes: 1024,
 				Tests:     1000,
 				Files:     100,
+				Collect:   16,
 				Repeats:   100,
 			},
 			Jury: JuryLimits{

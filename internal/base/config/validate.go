@@ -51,6 +51,8 @@ func (c Config) Validate() error {
 	v.sandbox(c.Sandbox)
 	between(v, "languages.cache_size", c.Languages.CacheSize, 1<<20, 1<<46)
 	v.limits(c.Limits)
+	v.check(c.Limits.Max.Keep <= c.HTTP.MaxBlob, "limits.max.keep", "%s does not fit into a blob; use at most the value "+
+		"of http.max_blob, %s", c.Limits.Max.Keep, c.HTTP.MaxBlob)
 	oneOf(v, "repeats.policy", c.Repeats.Policy, api.Policies()...)
 	between(v, "queue.max_waiting", c.Queue.MaxWaiting, 1, 10_000_000)
 	between(v, "queue.max_deliver", c.Queue.MaxDeliver, 1, 100)
@@ -194,6 +196,9 @@ func (v *validator) limits(l Limits) {
 	between(v, "limits.max.memory", m.Memory, 1<<20, 1<<46)
 	between(v, "limits.max.output", m.Output, 1, 1<<40)
 	between(v, "limits.max.head", m.Head, 0, 1<<20)
+	between(v, "limits.max.keep", m.Keep, 1<<10, 64<<20)
+	between(v, "limits.max.keep_job", m.KeepJob, m.Keep, 1<<30)
+	between(v, "limits.max.collect", m.Collect, 0, 100)
 	between(v, "limits.max.processes", m.Processes, 1, 1<<20)
 	between(v, "limits.max.tests", m.Tests, 1, 100_000)
 	between(v, "limits.max.files", m.Files, 0, 10_000)

@@ -311,7 +311,7 @@ func mismatch(token json.Token, t reflect.Type) string {
 }
 
 // limit matches the path of a limit of a job or of a test.
-var limit = regexp.MustCompile(`^(tests\[[0-9]+\]\.)?limits\.`)
+var limit = regexp.MustCompile(`^((tests\[[0-9]+\]\.)?limits\.|keep\.bytes$)`)
 
 // isZero reports whether a limit is 0, which Complete could not distinguish from an absent one.
 func isZero(token json.Token) bool {
