@@ -439,11 +439,13 @@ func TestKeep(t *testing.T) {
 		collect []string
 		want    api.Keep
 	}{
-		"nothing":   {api.Keep{}, nil, api.Keep{}},
-		"never":     {api.Keep{Stdout: api.KeepNever, Bytes: 5}, nil, api.Keep{}},
-		"a stream":  {api.Keep{Stderr: api.KeepFailed}, nil, api.Keep{Stderr: api.KeepFailed, Bytes: 64 << 10, Total: 64 << 20}},
-		"its bytes": {api.Keep{Stdout: api.KeepAlways, Bytes: 5}, nil, api.Keep{Stdout: api.KeepAlways, Bytes: 5, Total: 64 << 20}},
-		"a file":    {api.Keep{}, []string{"out"}, api.Keep{Bytes: 64 << 10, Total: 64 << 20}},
+		"nothing": {api.Keep{}, nil, api.Keep{}},
+		"never":   {api.Keep{Stdout: api.KeepNever, Bytes: 5}, nil, api.Keep{}},
+		"a stream": {api.Keep{Stderr: api.KeepFailed}, nil,
+			api.Keep{Stderr: api.KeepFailed, Bytes: 64 << 10, Total: 64 << 20}},
+		"its bytes": {api.Keep{Stdout: api.KeepAlways, Bytes: 5}, nil,
+			api.Keep{Stdout: api.KeepAlways, Bytes: 5, Total: 64 << 20}},
+		"a file": {api.Keep{}, []string{"out"}, api.Keep{Bytes: 64 << 10, Total: 64 << 20}},
 	} {
 		j := minimal()
 		j.Keep, j.Collect = tt.keep, tt.collect

@@ -202,6 +202,7 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 			return err
 		}
 		d.blobs, err = openBlobs(life, c)
+		d.store.blobs = d.blobs
 	} else {
 		d.copies, err = blobs.Open(blobFolder(c), 0) // accepts whatever the front has accepted
 	}
@@ -306,6 +307,7 @@ func (d *daemon) openJudging(ctx context.Context) error {
 	}
 	d.dispatcher = dispatch.New(dispatch.Options{
 		Engine: d.eng, Health: d.monitor, Pool: d.pool, Queue: d.queue(), BlobPath: d.blobPath(),
+		Keep:   d.keepOutput,
 		Want:   api.Want{Pool: d.o.Config.Slots.Pool, Width: d.o.Config.Slots.Width, Host: d.owner()},
 		Doctor: d.health.report, Observer: observer{measured}, Heartbeat: heartbeat, Log: d.o.Log,
 	})
@@ -328,7 +330,7 @@ func (d *daemon) openAPI(context.Context) error {
 		o.Slots, o.Languages, o.Doctor = d.monitor, d.eng, d.health.doctor
 	}
 	if d.hasJobs() {
-		o.Jobs, o.Blobs = d.store, &files{d.blobs, space{blobFolder(d.o.Config)}, d.storeFailed}
+		o.Jobs, o.Blobs = d.store, d.filesOf(d.blobs)
 	}
 	if d.registry != nil {
 		o.Work, o.Nodes, o.Protocols = d.store, nodes{d.registry, d.store}, d.o.Protocols
