@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/jobs/jobspec"
 )
@@ -39,7 +42,7 @@ type languageStart struct {
 
 func (a *app) languagesCommand() *cobra.Command {
 	var cpuList string
-	var start, asJSON bool
+	var start, asJSON, hint bool
 	var repeats int
 	cmd := &cobra.Command{
 		Use:   "languages [flags] [LANGUAGE...]",
@@ -51,13 +54,20 @@ With --start a program that does nothing is compiled in each language and run
 several times on a slot: its CPU time is what the runtime takes to start on this host. It is
 a part of the time of each solution, and judged never subtracts it.
 
+With --install-hint the command that installs the packages of languages that are
+not there is printed, for Debian.
+
 Exit codes: 0 listed, 1 a language that is named is not there or could not be
 measured, 2 wrong usage, 3 judged itself could not do its work.`,
 		Example: `  judged languages
-  judged languages --start java python`,
+  judged languages --start java python
+  judged languages --install-hint`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if repeats < 1 {
 				return usagef("read --repeats %d: want at least 1", repeats)
+			}
+			if hint {
+				return a.installHint(args)
 			}
 			if !start {
 				repeats = 0
@@ -82,10 +92,39 @@ measured, 2 wrong usage, 3 judged itself could not do its work.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&start, "start", false, "measure what the start of each runtime costs")
 	cmd.Flags().IntVar(&repeats, "repeats", 11, "`NUMBER` of runs for that")
+	cmd.Flags().BoolVar(&hint, "install-hint", false, "print the command that installs missing languages on Debian")
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
 	jsonFlag(cmd, &asJSON)
+	cmd.MarkFlagsMutuallyExclusive("install-hint", "start")
+	cmd.MarkFlagsMutuallyExclusive("install-hint", "json")
 	return cmd
+}
+
+// installHint prints the command that installs the packages of the languages with the given IDs, or of all, that this host
+// lacks.
+func (a *app) installHint(ids []string) error {
+	c, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	catalogue, err := languages.Load(c.Languages.File)
+	if err != nil {
+		return usagef("languages.file: %w", err)
+	}
+	for _, id := range ids {
+		if _, known := catalogue[id]; !known {
+			return usagef("read LANGUAGE %q: unknown; see judged languages", id)
+		}
+	}
+	packages, without := catalogue.Packages(ids)
+	if len(without) > 0 {
+		fmt.Fprintf(a.err, "no package has %s\n", strings.Join(without, ", "))
+	}
+	if len(packages) > 0 {
+		_, err = fmt.Fprintf(a.out, "apt-get install --no-install-recommends %s\n", strings.Join(packages, " "))
+	}
+	return err
 }
 
 // languages lists the languages with the given IDs, or all of them, and measures each one with the given number of runs.
@@ -118,7 +157,7 @@ func (a *app) languages(cmd *cobra.Command, cpuList string, ids []string, runs i
 	}
 	list.Host, list.Runs = eng.Name(), runs
 	for _, s := range all {
-		if len(ids) > 0 && !slices.Contains(ids, s.ID) {
+		if len(ids) > 0 && !slices.Contains(ids, s.ID) || len(ids) == 0 && s.ID == api.BuildLanguage {
 			continue
 		}
 		l := languageStart{LanguageStatus: s}

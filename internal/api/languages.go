@@ -5,10 +5,14 @@ import (
 	"strings"
 )
 
+// BuildLanguage is the language of programs of a package that have a build script. Callers cannot send it.
+const BuildLanguage = "build"
+
 // LanguageStatus is the status of a language on a host.
 type LanguageStatus struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name"`
+	VariantOf  string   `json:"variant_of,omitempty"` // ID of the language that it is a dialect of
 	Extensions []string `json:"extensions"`
 	Available  bool     `json:"available"`
 	Version    string   `json:"version,omitempty"`

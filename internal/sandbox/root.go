@@ -42,9 +42,10 @@ const initPath = "/proc/" + initproc.Name
 // link on the host, as with a merged /usr, is the same link in the sandbox.
 var hostTrees = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-// hostSettings are the parts of /etc without which runtimes do not start: the links that choose one of several
-// versions, and files that Debian moved here from /usr. None of them shows users, hosts or keys.
-var hostSettings = [...]string{"/etc/alternatives", "/etc/java-*", "/etc/mono", "/etc/python3*"}
+// hostSettings are the parts of /etc and /var without which compilers and runtimes do not start: the links that choose one
+// of several versions, and files that Debian moved here from /usr. None of them shows users, hosts or keys.
+var hostSettings = [...]string{"/etc/alternatives", "/etc/gnucobol", "/etc/java-*", "/etc/mono", "/etc/python3*", "/etc/R",
+	"/var/lib/ghc"}
 
 // hostFiles are the single files of /etc that programs see: the loader's cache, without which the loader
 // searches all folders for each library, and the time zone.
@@ -216,7 +217,7 @@ func bindPath(root, path string, flags uintptr) error {
 	if !info.IsDir() {
 		return nil
 	}
-	if err := os.Mkdir(root+path, 0o755); err != nil {
+	if err := os.MkdirAll(root+path, 0o755); err != nil {
 		return err
 	}
 	return linux.Bind(path, root+path, flags)

@@ -30,6 +30,7 @@ const (
 	Mono        Requirement = "mono"         // mono likewise, with mcs
 	Rust        Requirement = "rust"         // rustc
 	Go          Requirement = "go"           // go in the search path of sandboxes
+	Languages   Requirement = "languages"    // the smaller ones of those that Debian packages, see languagePrograms
 	QEMU        Requirement = "qemu"         // qemu-system-x86_64
 	GuestKernel Requirement = "guest-kernel" // a kernel for it, as fetched by .ci/setup
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
@@ -122,6 +123,8 @@ func lacks(n Requirement) error {
 		return rustWorks()
 	case Go:
 		return goWorks()
+	case Languages:
+		return languagesWork()
 	case QEMU:
 		return onPath("qemu-system-x86_64", "run .ci/setup as root")
 	case GuestKernel:

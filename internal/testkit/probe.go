@@ -83,6 +83,20 @@ func PostgresPrograms() (string, error) {
 		"postgresql")
 }
 
+// languagePrograms are the programs of the languages that .ci/setup installs. Not among them are those that are large:
+// Scala, Kotlin, R, Octave, Haskell, OCaml, D and Clang.
+var languagePrograms = strings.Fields("g++ gfortran gnatmake cobc nasm mcs fpc sbcl swipl erlc elixir javac clojure tsc " +
+	"perl php ruby lua luac gawk mawk sqlite3 pypy3 rustc")
+
+func languagesWork() error {
+	for _, program := range languagePrograms {
+		if err := onPath(program, "run .ci/setup as root"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // GeneratorsPath returns the folder with the generators of HTTP clients that
 // .ci/setup has fetched, one folder for each language.
 func GeneratorsPath() (string, error) { return fetched("clients", "generators of HTTP clients") }

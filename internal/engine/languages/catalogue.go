@@ -42,6 +42,7 @@ const (
 type Language struct {
 	ID          string   `toml:"-"`
 	Name        string   `toml:"name"`
+	VariantOf   string   `toml:"variant_of"`
 	Extensions  []string `toml:"extensions"`
 	ByName      bool     `toml:"by_name"`
 	Entry       string   `toml:"entry"`
@@ -51,6 +52,7 @@ type Language struct {
 	Run         []string `toml:"run"`
 	Version     []string `toml:"version"`
 	Needs       []string `toml:"needs"`
+	Packages    []string `toml:"packages"`
 	Environment []string `toml:"environment"`
 	Empty       string   `toml:"empty"`
 	Root        string   `toml:"root"`
@@ -127,10 +129,15 @@ func parse(path string, text []byte) (Catalogue, error) {
 		return nil, fmt.Errorf("parse %q: %w; correct the file", path, err)
 	}
 	var errs []error
+	bases := maps.Clone(c)
 	for _, id := range slices.Sorted(maps.Keys(c)) {
 		l := c[id]
 		l.ID = id
-		if err := l.complete(); err != nil {
+		err := l.inherit(bases)
+		if err == nil {
+			err = l.complete()
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s.%w", path, id, err))
 		}
 		c[id] = l
@@ -144,6 +151,36 @@ var (
 	entryText     = regexp.MustCompile(`^\w{1,64}$`)
 	variableText  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 )
+
+// inherit fills in the keys of the language that l is a variant of, as they are in the file.
+func (l *Language) inherit(c Catalogue) error {
+	if l.VariantOf == "" {
+		return nil
+	}
+	base, known := c[l.VariantOf]
+	if !known || base.VariantOf != "" {
+		return fmt.Errorf("variant_of: %q is no language that is not a variant itself; name one of this file", l.VariantOf)
+	}
+	l.ByName = true
+	for _, x := range []struct {
+		own  *string
+		base string
+	}{{&l.Entry, base.Entry}, {&l.EntryFind, base.EntryFind}, {&l.Artifact, base.Artifact}, {&l.Empty, base.Empty},
+		{&l.Root, base.Root}} {
+		*x.own = cmp.Or(*x.own, x.base)
+	}
+	for _, x := range []struct {
+		own  *[]string
+		base []string
+	}{{&l.Extensions, base.Extensions}, {&l.Compile, base.Compile}, {&l.Run, base.Run}, {&l.Version, base.Version},
+		{&l.Needs, base.Needs}, {&l.Packages, base.Packages}, {&l.Environment, base.Environment}} {
+		if *x.own == nil {
+			*x.own = x.base
+		}
+	}
+	l.Bounds = cmp.Or(l.Bounds, base.Bounds)
+	return nil
+}
 
 // complete fills in defaults. Errors start with the wrong key.
 func (l *Language) complete() (err error) {
@@ -210,14 +247,14 @@ func (l Language) lookup(program string) (path string, found bool) {
 			folders = value
 		}
 	}
-	if strings.Contains(program, "/") {
-		folders = ""
-	}
+	var paths []string
 	for dir := range strings.SplitSeq(folders, ":") {
-		path := dir + "/" + program
-		if dir == "" {
-			path = program
-		}
+		paths = append(paths, dir+"/"+program)
+	}
+	if strings.Contains(program, "/") {
+		paths, _ = filepath.Glob(program) // an invalid pattern matches nothing
+	}
+	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return path, true
 		}
@@ -227,15 +264,40 @@ func (l Language) lookup(program string) (path string, found bool) {
 
 // Missing returns the reason why sources in the language cannot be judged on this host under a root, or "" if they can.
 func (l Language) Missing(root string) string {
-	for _, program := range append([]string{l.Version[0], l.Compile[0], l.Run[0]}, l.Needs...) {
-		if _, found := l.lookup(program); !found && program != programMark {
-			return fmt.Sprintf("%s is not installed; install it below /usr", program)
-		}
+	if program := l.absent(); program != "" {
+		return fmt.Sprintf("%s is not installed; install it below /usr", program)
 	}
 	if l.Root == "host" && root != "host" || l.Run[0] != programMark && root == "minimal" {
 		return fmt.Sprintf("its programs do not run with sandbox.root %q; set it to %q", root, l.Root)
 	}
 	return ""
+}
+
+// absent returns a program that the language needs and this host lacks, or "".
+func (l Language) absent() string {
+	for _, program := range append([]string{l.Version[0], l.Compile[0], l.Run[0]}, l.Needs...) {
+		if _, found := l.lookup(program); !found && program != programMark {
+			return program
+		}
+	}
+	return ""
+}
+
+// Packages returns the Debian packages of the languages with the given IDs, or of all, that a host lacks, and
+// the IDs of those that no package has.
+func (c Catalogue) Packages(ids []string) (packages, without []string) {
+	for _, id := range slices.Sorted(maps.Keys(c)) {
+		l := c[id]
+		if len(ids) > 0 && !slices.Contains(ids, id) || l.absent() == "" {
+			continue
+		}
+		if len(l.Packages) == 0 {
+			without = append(without, id)
+		}
+		packages = append(packages, l.Packages...)
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages), without
 }
 
 // OnHost returns which languages this host has under a root, in the order of their IDs.

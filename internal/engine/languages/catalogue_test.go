@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"judged/internal/engine/languages"
 )
@@ -31,6 +32,10 @@ func TestLoadErrors(t *testing.T) {
 		{"no program", "{program}", "p", ": x.run: {program} is missing; say where the program goes"},
 		{"extension", `".x"`, `"x"`, `: x.extensions: write such as [".c"]`},
 		{"no extensions", "extensions = [\".x\"]", "", `: x.extensions: write such as [".c"]`},
+		{"variant of nothing", "version", "variant_of = \"y\"\nversion",
+			`: x.variant_of: "y" is no language that is not a variant itself; name one of this file`},
+		{"variant of a variant", "version", "variant_of = \"x\"\nversion",
+			`: x.variant_of: "x" is no language that is not a variant itself; name one of this file`},
 		{"no group", "version", "entry_find = 'a'\nversion",
 			`: x.entry_find: "a" is not a regular expression with a group (<nil>); write one`},
 	} {
@@ -47,6 +52,52 @@ func TestLoadErrors(t *testing.T) {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestVariants checks that a variant has what it does not set from its language.
+func TestVariants(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.toml")
+	if err := os.WriteFile(path, []byte(whole+"limits = { cpu_time = \"1s\" }\npackages = [\"p\"]\nneeds = [\"n\"]\n"+
+		"[x2]\nvariant_of = \"x\"\ncompile = [\"xc\", \"-2\", \"{output}\"]\nneeds = []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := languages.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := c["x"]
+	want.ID, want.Name, want.VariantOf, want.ByName = "x2", "x2", "x", true
+	want.Compile, want.Needs = []string{"xc", "-2", "{output}"}, []string{}
+	if diff := cmp.Diff(want, c["x2"], cmpopts.IgnoreUnexported(languages.Language{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPackagesToInstall checks which packages are named for a host.
+func TestPackagesToInstall(t *testing.T) {
+	here := languages.Language{Version: []string{"true"}, Compile: []string{"true"}, Run: []string{"{program}"},
+		Packages: []string{"coreutils"}}
+	lacks := func(packages ...string) languages.Language {
+		l := here
+		l.Needs, l.Packages = []string{"/usr/*/nothing-of-the-kind"}, packages
+		return l
+	}
+	c := languages.Catalogue{"here": here, "one": lacks("p", "q"), "two": lacks("q", "a"), "gone": lacks()}
+	type result struct{ Packages, Without []string }
+	for _, tt := range []struct {
+		ids  []string
+		want result
+	}{
+		{nil, result{[]string{"a", "p", "q"}, []string{"gone"}}},
+		{[]string{"one", "here"}, result{[]string{"p", "q"}, nil}},
+		{[]string{"here"}, result{}},
+	} {
+		var got result
+		got.Packages, got.Without = c.Packages(tt.ids)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.ids, diff)
+		}
 	}
 }
 

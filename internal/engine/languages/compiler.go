@@ -388,7 +388,7 @@ func (c *Compiler) List(ctx context.Context) ([]api.LanguageStatus, error) {
 	list := []api.LanguageStatus{}
 	for _, id := range slices.Sorted(maps.Keys(c.options.Catalogue)) {
 		l := c.options.Catalogue[id]
-		s := api.LanguageStatus{ID: id, Name: l.Name, Extensions: l.Extensions}
+		s := api.LanguageStatus{ID: id, Name: l.Name, VariantOf: l.VariantOf, Extensions: l.Extensions}
 		_, err := c.Find(id)
 		if err == nil {
 			s.Version, err = c.version(ctx, l)

@@ -25,7 +25,8 @@ func (p *Package) Judging(j api.Job) (api.Job, error) {
 	for _, t := range p.Tests {
 		j.Tests = append(j.Tests, t.Job())
 	}
-	if j.Language != "" && j.Language != buildLanguage && len(p.Languages) > 0 && !slices.Contains(p.Languages, j.Language) {
+	if j.Language != "" && j.Language != api.BuildLanguage && len(p.Languages) > 0 &&
+		!slices.Contains(p.Languages, j.Language) {
 		return j, &NotAllowedError{p.Name, j.Language, p.Languages}
 	}
 	if p.SubmitAnswer && j.Files != nil {

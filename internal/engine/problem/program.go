@@ -74,7 +74,7 @@ func (p Program) start() (started, error) {
 	}
 	x := started{}
 	if entry != nil && entry.Name == buildScript {
-		x.language = buildLanguage
+		x.language = api.BuildLanguage
 	} else if entry == nil {
 		if p.Language == "" {
 			return x, &ProgramError{p.Name, "has sources in no language that judged knows, or in several; " +
@@ -105,9 +105,6 @@ const (
 	buildScript = "build"
 	runScript   = "run"
 )
-
-// buildLanguage is the language of a program with a build script.
-const buildLanguage = "build"
 
 // isProgram reports whether something of it can be compiled or executed.
 func (p Program) isProgram() (bool, error) {

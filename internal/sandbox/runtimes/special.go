@@ -8,6 +8,7 @@ type special struct {
 	exact    bool     // the name must equal prefix
 	folders  []string // patterns
 	programs []string // looked up by name
+	files    []string // patterns
 	// libraries are patterns of libraries that the interpreter loads at run time.
 	libraries []string
 }
@@ -29,6 +30,19 @@ var specials = [...]special{
 		"/usr/share/rubygems*"}},
 	{prefix: "php", folders: []string{"/usr/lib/php", "/usr/lib64/php", "/usr/share/php", "/etc/php/*/cli",
 		"/etc/php/*/mods-available"}},
+	// What programs in Clojure are started with.
+	{prefix: "java", exact: true, files: []string{"/usr/share/java/clojure*.jar", "/usr/share/java/spec.alpha*.jar",
+		"/usr/share/java/core.specs.alpha*.jar"}},
+	{prefix: "lua", folders: []string{"/usr/share/lua", "/usr/lib/*/lua", "/usr/local/share/lua", "/usr/local/lib/lua"}},
+	{prefix: "pypy3", folders: []string{"/usr/lib/pypy3*", "/usr/lib/python3"}},
+	{prefix: "swipl", folders: []string{"/usr/lib/swi-prolog"}},
+	{prefix: "escript", exact: true, folders: erlangFolders,
+		programs: append([]string{"erl"}, shellTools...)},
+	{prefix: "elixir", exact: true, folders: append([]string{"/usr/lib/elixir"}, erlangFolders...),
+		programs: append([]string{"erl"}, shellTools...)},
+	{prefix: "Rscript", exact: true, folders: []string{"/usr/lib/R", "/usr/share/R", "/etc/R", "/usr/local/lib/R"},
+		programs: append([]string{"R", "uname"}, shellTools...)},
+	{prefix: "octave-cli", folders: []string{"/usr/share/octave", "/usr/lib/*/octave", "/etc/octave*"}},
 	{prefix: "node", folders: []string{"/usr/share/nodejs", "/usr/lib/*/nodejs"}},
 	{prefix: "mono", folders: []string{"/usr/lib/mono", "/etc/mono"},
 		libraries: []string{"/usr/lib/libmono-native.so", "/usr/lib/libMonoPosixHelper.so"}},
@@ -42,6 +56,8 @@ var specials = [...]special{
 	{prefix: "bash", exact: true, programs: shellTools},
 	{prefix: "busybox", exact: true, programs: shellTools}, // the tools are links to it
 }
+
+var erlangFolders = []string{"/usr/lib/erlang"}
 
 var dotnetFolders = []string{"/usr/lib/dotnet/host", "/usr/lib/dotnet/shared/Microsoft.NETCore.App",
 	"/usr/lib64/dotnet/host",

@@ -98,6 +98,11 @@ func (w *walk) installation(real string) {
 			continue
 		}
 		w.matching(s.folders)
+		for _, pattern := range s.files {
+			for _, path := range w.glob(pattern) {
+				w.single(path)
+			}
+		}
 		for _, tool := range s.programs {
 			w.program(tool)
 		}

@@ -359,13 +359,14 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, kind string) Proble
 type oneLanguage struct{}
 
 func (oneLanguage) CheckLanguage(_ context.Context, _, id string) error {
-	if id == "c" {
+	if id == "c" || id == api.BuildLanguage {
 		return nil
 	}
 	return &api.LanguageUnavailableError{Language: id, Reason: "kotlinc is not installed; install it below /usr"}
 }
 
 func (oneLanguage) ListLanguages(context.Context) ([]api.LanguageStatus, error) {
-	return []api.LanguageStatus{{ID: "c", Name: "C", Extensions: []string{".c"}, Available: true, Version: "gcc 14"},
+	return []api.LanguageStatus{{ID: api.BuildLanguage, Available: true},
+		{ID: "c", Name: "C", Extensions: []string{".c"}, Available: true, Version: "gcc 14"},
 		{ID: "kotlin", Name: "Kotlin", Extensions: []string{".kt"}, Reason: "kotlinc is not installed"}}, nil
 }

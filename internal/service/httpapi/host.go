@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
@@ -94,6 +95,7 @@ func (s *Server) getLanguages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	list = slices.DeleteFunc(list, func(l api.LanguageStatus) bool { return l.ID == api.BuildLanguage })
 	return s.writeJSON(w, http.StatusOK, languageList{Languages: list})
 }
 

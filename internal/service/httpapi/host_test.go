@@ -282,3 +282,14 @@ func TestQueryOfHostileText(t *testing.T) {
 		}
 	}
 }
+
+// TestLanguagesOfCallers checks that the list has only languages that jobs may name.
+func TestLanguagesOfCallers(t *testing.T) {
+	var ids []string
+	for _, l := range answer[languageList](t, newFixture(t).ask("GET", "/v1/languages", "")).Languages {
+		ids = append(ids, l.ID)
+	}
+	if diff := cmp.Diff([]string{"c", "kotlin"}, ids); diff != "" {
+		t.Errorf("languages (-want +got):\n%s", diff)
+	}
+}

@@ -217,6 +217,8 @@ func TestSubmitRefusals(t *testing.T) {
 		},
 		{"missing language", "/v1/jobs/a",
 			`{"program": {"text": "x"}, "language": "kotlin", "tests": [{"name": "1"}]}`, "missing-language", nil, nil},
+		{"build script", "/v1/jobs/a",
+			`{"program": {"text": "x"}, "language": "build", "tests": [{"name": "1"}]}`, "missing-language", nil, nil},
 		{"command of a source", "/v1/jobs/a",
 			`{"program": {"text": "x"}, "language": "c", "command": ["x"], "tests": [{"name": "1"}]}`, "invalid-job", nil,
 			[]string{"command"}},

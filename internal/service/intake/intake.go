@@ -65,6 +65,10 @@ type Request struct {
 // request, the error is one of jobspec.Errors, *MissingBlobsError, *MissingLanguageError and *MissingProblemError;
 // nothing except the parts is stored then.
 func (in *Intake) Prepare(ctx context.Context, r Request) (jobs.Submission, error) {
+	if r.Job.Language == api.BuildLanguage {
+		return jobs.Submission{}, &MissingLanguageError{Member: "language", Err: &api.LanguageUnavailableError{
+			Language: r.Job.Language, Reason: "only programs of packages have it; send a language of GET /v1/languages"}}
+	}
 	expanded, err := in.expand(ctx, r)
 	if err != nil {
 		return jobs.Submission{}, err
