@@ -112,7 +112,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		return unknownFlag(cmd, err)
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.verifyCommand(), a.limitCommand(), a.languagesCommand(),
-		a.measureCommand(), a.doctorCommand(), a.submitCommand(),
+		a.measureCommand(), a.doctorCommand(), a.judgehostCommand(), a.submitCommand(),
 		a.statusCommand(), a.explainCommand(),
 		a.watchCommand(), a.listCommand(), a.cancelCommand(),
 		a.rejudgeSetCommand(), a.slotsCommand(),

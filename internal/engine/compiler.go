@@ -109,3 +109,12 @@ func (e *Engine) ListLanguages(ctx context.Context) ([]api.LanguageStatus, error
 	}
 	return c.List(ctx)
 }
+
+// RunScript runs a script where compilers run. See languages.Compiler.RunScript.
+func (e *Engine) RunScript(ctx context.Context, s languages.Script, take func(*os.Root) error) (languages.Ended, error) {
+	c, err := e.Compiler()
+	if err != nil {
+		return languages.Ended{}, err
+	}
+	return c.RunScript(ctx, s, take)
+}

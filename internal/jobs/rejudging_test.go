@@ -167,7 +167,7 @@ func (b *bench) judgeAll(verdicts map[string]api.Verdict) {
 		if original == "" {
 			original = w.ID
 		}
-		b.must(b.Finish(b.ctx(), w.Lease, keptReport(verdicts[original])))
+		b.finish(w.Lease, verdicts[original])
 	}
 }
 

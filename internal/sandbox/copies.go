@@ -220,6 +220,11 @@ func (c *Copies) fillFolder(k *copied, files []File, infos []fs.FileInfo, slot R
 	if err := linux.MakeDir(c.folders, k.folder, 0o755, 0); err != nil {
 		return err
 	}
+	for _, folder := range foldersOf(files) {
+		if err := linux.MakeDir(c.folders, k.folder+"/"+folder, 0o755, 0); err != nil {
+			return err
+		}
+	}
 	return onNode(slot, func() error {
 		for i, f := range files {
 			if err := c.copyFile(k, f, infos[i]); err != nil {

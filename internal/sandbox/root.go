@@ -265,7 +265,8 @@ func (s *Sandbox) putFolders(spec Spec) error {
 	return s.copyFolder(spec.FolderFrom, spec.Folder)
 }
 
-// copyFolder copies regular files and folders without following links. Nobody else may change from meanwhile.
+// copyFolder copies regular files and folders without following links. Files that can be executed stay so. Nobody else
+// may change from meanwhile.
 func (s *Sandbox) copyFolder(from *os.File, to string) error {
 	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", from.Fd()))
 	if err != nil {
@@ -286,7 +287,11 @@ func (s *Sandbox) copyFolder(from *os.File, to string) error {
 			return err
 		}
 		defer src.Close()
-		return linux.MakeFile(s.box, to+"/"+name, 0o644, s.uid, src)
+		info, err := src.Stat()
+		if err != nil {
+			return err
+		}
+		return linux.MakeFile(s.box, to+"/"+name, 0o644|uint32(info.Mode()&0o111), s.uid, src)
 	})
 }
 

@@ -55,7 +55,7 @@ type Spec struct {
 
 // File is a file of the host. The run gets a read-only copy, linked from the working directory.
 type File struct {
-	Name string
+	Name string // may be in folders below the working directory, which are created
 	Path string
 	Exec bool
 }
@@ -230,12 +230,29 @@ func (s *Sandbox) putFiles(files []File) (*os.File, error) {
 		return nil, err
 	}
 	s.files = k
+	for _, folder := range foldersOf(files) {
+		if err := linux.MakeDir(s.box, initproc.Work+"/"+folder, 0o755, s.uid); err != nil {
+			return nil, err
+		}
+	}
 	for _, f := range files {
 		if err := linux.MakeLink(s.box, initproc.Work+"/"+f.Name, initproc.Files+"/"+f.Name); err != nil {
 			return nil, err
 		}
 	}
 	return s.launcher.copies.mount(k)
+}
+
+// foldersOf returns the folders that files are in, each after the one that it is in.
+func foldersOf(files []File) (folders []string) {
+	for _, f := range files {
+		for i, c := range f.Name {
+			if c == '/' && !slices.Contains(folders, f.Name[:i]) {
+				folders = append(folders, f.Name[:i])
+			}
+		}
+	}
+	return folders
 }
 
 // returnFiles is called when no process is left in the sandbox.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"syscall"
@@ -60,7 +61,6 @@ var kinds = map[string]struct {
 	"invalid-problem":   {http.StatusUnprocessableEntity, "The package cannot be judged"},
 	"invalid-report":    {http.StatusUnprocessableEntity, "The report cannot be one of the job"},
 	"missing-problem":   {http.StatusUnprocessableEntity, "A problem is missing"},
-	"invalid-batch":     {http.StatusUnprocessableEntity, "No job of the batch was accepted"},
 	"missing-blob":      {http.StatusUnprocessableEntity, "A blob is missing"},
 	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},
 	"internal":          {http.StatusInternalServerError, "Internal error"},
@@ -69,14 +69,11 @@ var kinds = map[string]struct {
 	"no-space":          {http.StatusServiceUnavailable, "The disk is full"},
 }
 
-// problemType is the first part of the types of problems.
-const problemType = "urn:judged:"
-
 // problem returns a Problem of one of the kinds.
 func problem(kind, next, detail string, args ...any) *Problem {
 	k := kinds[kind]
 	return &Problem{
-		Type: problemType + kind, Title: k.title, Status: k.status,
+		Type: "urn:judged:" + kind, Title: k.title, Status: k.status,
 		Detail: fmt.Sprintf(detail, args...), NextStep: next, header: http.Header{},
 	}
 }
@@ -194,7 +191,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the caller has disconnected
 	}
 	p := problemOf(err)
-	s.logCause(r, p)
+	if p.cause != nil {
+		s.log.Error(
+			"request failed",
+			slog.String("method", r.Method),
+			slog.String("path", r.URL.Path),
+			slog.Any("error", p.cause),
+		)
+	}
 	for name, values := range p.header {
 		w.Header()[name] = values
 	}

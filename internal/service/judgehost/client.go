@@ -1,0 +1,284 @@
+package judgehost
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"judged/internal/base/poll"
+)
+
+// Server says where a DOMjudge server is, and who this is there.
+type Server struct {
+	URL            string // ends with /api/v4
+	User, Password string
+	Log            *slog.Logger
+	// Pause, if not nil, is called for pauses between tries; tests make them shorter.
+	Pause func(context.Context, time.Duration)
+	// Idle is how long a request may wait for the next bytes; 0 means a minute.
+	Idle time.Duration
+}
+
+// Client talks with a server. It is safe for concurrent use.
+type Client struct {
+	server Server
+	http   *http.Client
+}
+
+// NewClient checks the address and returns a client.
+func NewClient(s Server) (*Client, error) {
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("not an http or https URL; write such as https://domjudge.example/api/v4")
+	case u.User != nil:
+		return nil, errors.New("the URL has a user or a password; write them into the file of --credentials")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("the URL has a query or a fragment; leave them out")
+	}
+	s.URL = strings.TrimRight(s.URL, "/")
+	if s.Pause == nil {
+		s.Pause = poll.Sleep
+	}
+	if s.Idle == 0 {
+		s.Idle = time.Minute
+	}
+	return &Client{server: s, http: &http.Client{CheckRedirect: noRedirect, Transport: transport()}}, nil
+}
+
+// transport keeps a connection for each slot.
+func transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 64
+	return t
+}
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// StatusError is an answer of the server other than success.
+type StatusError struct {
+	Status  int
+	Message string
+	Final   bool // the server does not want the request again
+}
+
+func (e *StatusError) Error() string {
+	switch {
+	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+		return fmt.Sprintf("the server refuses the credentials (status %d); correct the file of --credentials", e.Status)
+	case e.Status >= 300 && e.Status < 400:
+		return fmt.Sprintf("the server redirects to %q; give the final address as --url", e.Message)
+	}
+	return fmt.Sprintf("the server answers %d: %s", e.Status, e.Message)
+}
+
+// IsRefused reports whether the server does not accept the credentials.
+func IsRefused(err error) bool {
+	status := new(StatusError)
+	return errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden)
+}
+
+// isFinal reports whether the same request would fail again.
+func isFinal(err error) bool {
+	status := new(StatusError)
+	return errors.As(err, &status) && (status.Final || IsRefused(err) || status.Status >= 300 && status.Status < 400)
+}
+
+// isAnswer reports whether an error is about what was asked for, and not about the connection or the server.
+func isAnswer(err error) bool {
+	status := new(StatusError)
+	return errors.As(err, &status) && status.Status >= 400 && status.Status < 500 || errors.As(err, new(*contentError))
+}
+
+// serverError is one of the connection, or of a server that cannot answer.
+type serverError struct{ error }
+
+func (e *serverError) Unwrap() error { return e.error }
+
+// request is one call of the interface.
+type request struct {
+	method, path string
+	form         url.Values // of POST and PUT
+	limit        int64      // of the answer, in bytes
+	tries        int        // at most; 0 means 3
+	take         func(io.Reader) error
+}
+
+// The waits between tries: they double, with up to as much again at random.
+const (
+	firstPause   = 500 * time.Millisecond
+	usualTries   = 3
+	maxMessage   = 500
+	smallAnswer  = 1 << 20
+	mediumAnswer = 64 << 20
+)
+
+// do sends a request until it succeeds, the server does not want it again, or there were enough tries.
+func (c *Client) do(ctx context.Context, r request) error {
+	tries := r.tries
+	if tries == 0 {
+		tries = usualTries
+	}
+	pause := firstPause
+	for n := 1; ; n++ {
+		err := c.once(ctx, r)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		err = fmt.Errorf("%s %s: %w", r.method, r.path, err)
+		switch {
+		case isFinal(err) && !IsRefused(err), n == tries && isAnswer(err):
+			return err
+		case n == tries || isFinal(err):
+			return &serverError{err}
+		}
+		wait := pause + rand.N(pause)
+		c.server.Log.Warn("a request to the DOMjudge server failed; trying again", "error", err, "try", n,
+			"wait_seconds", wait.Seconds())
+		c.server.Pause(ctx, wait)
+		pause *= 2
+	}
+}
+
+// errIdle is the cause for ending a request during which nothing comes.
+var errIdle = errors.New("the server sent nothing for too long")
+
+func (c *Client) once(ctx context.Context, r request) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	patience := time.AfterFunc(c.server.Idle, func() { cancel(errIdle) })
+	defer patience.Stop()
+	var body io.Reader
+	if r.form != nil {
+		body = &progress{strings.NewReader(r.form.Encode()), patience, c.server.Idle}
+	}
+	q, err := http.NewRequestWithContext(ctx, r.method, c.server.URL+"/"+r.path, body)
+	if err != nil {
+		return err
+	}
+	q.SetBasicAuth(c.server.User, c.server.Password)
+	q.Header.Set("User-Agent", "judged")
+	q.Header.Set("Accept", "application/json")
+	if r.form != nil {
+		q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	answer, err := c.http.Do(q)
+	if err != nil {
+		return because(ctx, err)
+	}
+	defer answer.Body.Close()
+	in := &progress{io.LimitReader(answer.Body, r.limit+1), patience, c.server.Idle}
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		return because(ctx, refusal(answer, in))
+	}
+	counted := &counter{in: in, left: r.limit}
+	if err := r.take(counted); err != nil {
+		return because(ctx, fmt.Errorf("read the answer: %w", err))
+	}
+	return nil
+}
+
+// because replaces the error of a request that was ended by its cause, and takes the address, which the caller names,
+// from others.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if of := new(url.Error); errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// refusal reads why the server refuses a request.
+func refusal(answer *http.Response, body io.Reader) error {
+	e := &StatusError{Status: answer.StatusCode}
+	text, err := io.ReadAll(io.LimitReader(body, smallAnswer))
+	if err != nil {
+		return err
+	}
+	var said struct {
+		Message string
+		Retry   *bool
+	}
+	if json.Unmarshal(text, &said) == nil {
+		e.Final = said.Retry != nil && !*said.Retry
+		e.Message = said.Message
+	} else {
+		e.Message = string(bytes.TrimSpace(text))
+	}
+	if location := answer.Header.Get("Location"); location != "" {
+		e.Message = location
+	}
+	e.Message = strings.ToValidUTF8(e.Message[:min(len(e.Message), maxMessage)], "\uFFFD")
+	return e
+}
+
+// progress resets a timer each time that bytes move.
+type progress struct {
+	in       io.Reader
+	patience *time.Timer
+	idle     time.Duration
+}
+
+func (p *progress) Read(b []byte) (int, error) {
+	p.patience.Reset(p.idle)
+	return p.in.Read(b)
+}
+
+// counter refuses more bytes than an answer may have.
+type counter struct {
+	in   io.Reader
+	left int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.in.Read(b)
+	if c.left -= int64(n); c.left < 0 {
+		return 0, errors.New("the answer is longer than it may be")
+	}
+	return n, err
+}
+
+// get decodes a JSON document.
+func get[T any](ctx context.Context, c *Client, r request) (v T, err error) {
+	if r.method == "" {
+		r.method = http.MethodGet
+	}
+	r.take = func(in io.Reader) error {
+		var fresh T
+		d := json.NewDecoder(in)
+		if err := d.Decode(&fresh); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		v = fresh
+		_, err := io.Copy(io.Discard, d.Buffered())
+		return err
+	}
+	return v, c.do(ctx, r)
+}
+
+// send is for calls whose answer does not matter.
+func (c *Client) send(ctx context.Context, r request) error {
+	r.limit = smallAnswer
+	r.take = func(in io.Reader) error {
+		_, err := io.Copy(io.Discard, in)
+		return err
+	}
+	return c.do(ctx, r)
+}

@@ -1,0 +1,358 @@
+package judgehost
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"judged/internal/base/units"
+	"judged/internal/engine/languages"
+	"judged/internal/sandbox"
+)
+
+// program is a compiled submission.
+type program struct {
+	held
+	files []sandbox.File
+}
+
+// compilation is what the server gets to know about one. It is next to the files of the program.
+type compilation struct {
+	Failed     bool   `json:"failed"`
+	Output     []byte `json:"output"`
+	Metadata   string `json:"metadata"`
+	EntryPoint string `json:"entry_point"`
+}
+
+// The names in the folder of a compilation.
+const (
+	compilationFile = "compilation.json"
+	programFolder   = "program"
+	programName     = "program" // what a compile script has to make
+)
+
+// source is a file of a submission.
+type source struct {
+	name string
+	path string
+	md5  string
+}
+
+// errCompilerError ends a judging whose submission does not compile. The server knows it by then.
+var errCompilerError = errors.New("the submission does not compile")
+
+// compileJob compiles the submission of a batch, reports that, and returns the program.
+func (h *host) compileJob(ctx context.Context, t task) (program, error) {
+	if err := h.checkVersions(ctx, t); err != nil {
+		return program{}, err
+	}
+	folder, err := os.MkdirTemp(h.scratch, "sources-")
+	if err != nil {
+		return program{}, err
+	}
+	defer os.RemoveAll(folder)
+	sources, err := h.sources(ctx, t, folder)
+	if err != nil {
+		return program{}, err
+	}
+	c, p, err := h.compile(ctx, t, sources)
+	if err != nil {
+		return program{}, err
+	}
+	if err := h.reportCompilation(ctx, t, c); err != nil {
+		p.close()
+		return program{}, err
+	}
+	if c.Failed {
+		p.close()
+		return program{}, errCompilerError
+	}
+	return p, nil
+}
+
+func (p program) close() {
+	if p.release != nil {
+		p.release()
+	}
+}
+
+// sources fetches the files of a submission, in their order.
+func (s *Service) sources(ctx context.Context, t task, folder string) (sources []source, err error) {
+	path := fmt.Sprintf("judgehosts/get_files/source/%s/%s", url.PathEscape(string(t.Contest)),
+		url.PathEscape(string(t.Submission)))
+	err = s.client.do(ctx, request{method: "GET", path: path, limit: mediumAnswer, take: func(in io.Reader) error {
+		sources = nil
+		if err := empty(folder); err != nil {
+			return err
+		}
+		var f *hashed
+		at := func(n int) string { return filepath.Join(folder, fmt.Sprint(n)) }
+		return readFiles(in, func(n int) (_ io.WriteCloser, err error) {
+			f, err = newHashed(at(n))
+			return f, err
+		}, func(n int, named file) error {
+			sources = append(sources, source{named.Name, at(n), f.String()})
+			return checkName(named.Name)
+		})
+	}})
+	if err == nil && len(sources) == 0 {
+		err = errors.New("the server has no source files for it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetch sources of submission %s: %w", t.Submission, err)
+	}
+	return sources, nil
+}
+
+// compile compiles a submission, or returns what came of it the last time.
+func (h *host) compile(ctx context.Context, t task, sources []source) (c compilation, p program, err error) {
+	passed := passedSources(t.compile, sources)
+	if len(passed) == 0 {
+		return compilation{Failed: true, Output: []byte("No file has an extension of this language: " +
+			strings.Join(t.compile.Extensions, ", "))}, program{}, nil
+	}
+	script, err := h.executable(ctx, "compile", t.CompileScript, t.compile.Hash)
+	if err != nil {
+		return c, p, err
+	}
+	defer script.release()
+	once := new(compileOnce)
+	kept, err := h.store.get(ctx, compileKey(t, sources, passed), func(ctx context.Context, folder string) error {
+		return h.runCompiler(ctx, folder, t, sources, passed, script.path)
+	})
+	if errors.As(err, &once) {
+		return once.compilation, p, nil
+	}
+	if err != nil {
+		return c, p, err
+	}
+	p.held = kept
+	text, err := os.ReadFile(filepath.Join(kept.path, compilationFile))
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err == nil && !c.Failed {
+		p.files, err = filesIn(filepath.Join(kept.path, programFolder))
+	}
+	if err != nil {
+		kept.release()
+		return c, program{}, err
+	}
+	return c, p, nil
+}
+
+// passedSources are the names that the compile script gets.
+func passedSources(c compileConfig, sources []source) (names []string) {
+	for _, s := range sources {
+		picked := !bool(c.Filter)
+		for _, e := range c.Extensions {
+			picked = picked || strings.HasSuffix(s.name, e)
+		}
+		if picked {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// compileKey identifies a compilation by all that it depends on.
+func compileKey(t task, sources []source, passed []string) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %q %q %v %v %v %v", t.CompileScript, t.compile.Hash, t.run.EntryPoint, t.run.Memory,
+		t.compile.TimeLimit, t.compile.Memory, t.compile.FileSize)
+	for _, s := range sources {
+		fmt.Fprintf(sum, " %q %q", s.name, s.md5)
+	}
+	fmt.Fprintf(sum, " %q", passed)
+	return fmt.Sprintf("compilation %x", sum.Sum(nil))
+}
+
+// compileOnce is the result of a compilation that may end differently another time, and is not kept.
+type compileOnce struct{ compilation }
+
+func (e *compileOnce) Error() string { return "the compilation may end differently another time" }
+
+// scriptFolder is where the compile script and its files are, next to the folder of the sources.
+const scriptFolder = "compile-script"
+
+// runCompiler runs the compile script and fills a folder of the store.
+func (h *host) runCompiler(ctx context.Context, folder string, t task, sources []source, passed []string,
+	script string) error {
+	from, err := os.Open(script)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	s := languages.Script{
+		Command: append([]string{languages.FolderOf(scriptFolder) + "/" + runFile, programName,
+			fmt.Sprint(int64(t.run.Memory))}, passed...),
+		Folder: scriptFolder, From: from,
+		Limits: scriptLimits(t.compile.TimeLimit, t.compile.Memory, t.compile.FileSize),
+	}
+	if t.run.EntryPoint != "" {
+		s.Env = []string{"ENTRY_POINT=" + string(t.run.EntryPoint)}
+	}
+	for _, f := range sources {
+		s.Files = append(s.Files, sandbox.File{Name: f.name, Path: f.path})
+	}
+	to := filepath.Join(folder, programFolder)
+	ended, err := h.engine.RunScript(ctx, s, func(root *os.Root) error {
+		return errors.Join(os.Mkdir(to, 0o700), copyRoot(to, root))
+	})
+	tooMuch := new(contentError)
+	if err != nil && !errors.As(err, &tooMuch) {
+		return fmt.Errorf("run compile script %s: %w", t.CompileScript, err)
+	}
+	if line := internalErrorLine.FindSubmatch(ended.Output); line != nil {
+		return &fault{kind: faultCompile, id: t.CompileScript, log: string(ended.Output),
+			err: fmt.Errorf("the compile script returned an error: %s", line[1])}
+	}
+	c := compilation{Metadata: scriptMetadata(ended.Result)}
+	if m := entryPointLine.FindSubmatch(ended.Output); m != nil {
+		c.EntryPoint = string(bytes.TrimSpace(m[1]))
+	}
+	why := ended.Failure
+	switch {
+	case why != "":
+		why = strings.Replace(why, "the compiler", "the compile script", 1)
+	case err != nil:
+		why = "the compile script " + tooMuch.Error()
+	default:
+		why, err = h.notUsable(to)
+		if err != nil {
+			return err
+		}
+	}
+	if c.Failed = why != ""; c.Failed {
+		c.Output = append([]byte("Compiling failed: "+why+"; its output:\n"), ended.Output...)
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+	} else {
+		c.Output = entryPointLine.ReplaceAll(ended.Output, nil)
+	}
+	if ended.Transient {
+		return &compileOnce{c}
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, compilationFile), text, 0o600)
+}
+
+// What compile scripts say to the judgehost.
+var (
+	internalErrorLine = regexp.MustCompile(`(?mi)^internal-error: *(.*)$`)
+	entryPointLine    = regexp.MustCompile(`(?m)^.*[Dd]etected entry_point: (.*)\n?`)
+)
+
+// notUsable is why what a compile script left is no program, or "".
+func (s *Service) notUsable(folder string) (string, error) {
+	info, err := os.Stat(filepath.Join(folder, programName))
+	if errors.Is(err, os.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
+		return "no executable was created", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	files, err := filesIn(folder)
+	if err != nil {
+		return "", err
+	}
+	var size units.Bytes
+	for _, f := range files {
+		info, err := os.Stat(f.Path)
+		if err != nil {
+			return "", err
+		}
+		size += units.Bytes(info.Size())
+	}
+	switch {
+	case size > s.work.Bytes:
+		return fmt.Sprintf("the program has %s; a working directory takes %s", size, s.work.Bytes), nil
+	case len(files) > s.work.Files:
+		return fmt.Sprintf("the program has %d files; a working directory takes %d", len(files), s.work.Files), nil
+	}
+	return "", nil
+}
+
+// reportCompilation reports a compilation, once for each job.
+func (h *host) reportCompilation(ctx context.Context, t task, c compilation) error {
+	form := url.Values{"compile_success": {"1"}, "compile_metadata": {encoded([]byte(c.Metadata))},
+		"output_compile": {encoded(h.stored(c.Output))}}
+	if c.Failed {
+		form.Set("compile_success", "0")
+	}
+	if c.EntryPoint != "" {
+		form.Set("entry_point", c.EntryPoint)
+	}
+	return h.client.updateJudging(ctx, h.name, t.ID, form)
+}
+
+// stored cuts what is longer than the server wants to store.
+func (s *Service) stored(b []byte) []byte {
+	if limit := int(s.config().OutputStorage); limit >= 0 && len(b) > limit {
+		return b[:limit]
+	}
+	return b
+}
+
+// checkVersions runs the scripts that print the versions of a language's compiler and runner, if the server has some.
+func (h *host) checkVersions(ctx context.Context, t task) error {
+	commands, err := h.client.versionCommands(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	form := url.Values{"hostname": {h.name}}
+	for member, script := range map[string]string{"compiler": commands.Compiler, "runner": commands.Runner} {
+		if script == "" {
+			continue
+		}
+		said, err := h.version(ctx, t, member, script)
+		if err != nil {
+			return err
+		}
+		form.Set(member, encoded([]byte(said)))
+	}
+	if len(form) == 1 {
+		return nil
+	}
+	err = h.client.checkVersions(ctx, t.ID, form)
+	if isFinal(err) && !IsRefused(err) {
+		h.log.Error("the server refuses the versions of this host, and disables it", "error", err)
+		return errTakenBack
+	}
+	return err
+}
+
+// version runs a script that prints a version.
+func (h *host) version(ctx context.Context, t task, member, script string) (string, error) {
+	const name = "version_check"
+	path := filepath.Join(h.scratch, fmt.Sprintf("version-%s-%s", t.ID, member))
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		return "", err
+	}
+	defer os.Remove(path)
+	c := t.compile
+	ended, err := h.engine.RunScript(ctx, languages.Script{Command: []string{"./" + name},
+		Files:  []sandbox.File{{Name: name, Path: path, Exec: true}},
+		Limits: scriptLimits(c.TimeLimit, c.Memory, c.FileSize)}, func(*os.Root) error { return nil })
+	if err != nil {
+		return "", fmt.Errorf("run the version command of the %s: %w", member, err)
+	}
+	said := strings.TrimSpace(string(ended.Output))
+	if ended.Failure != "" {
+		said = fmt.Sprintf("Getting the version of the %s failed: %s\n%s", member, ended.Failure, said)
+	}
+	return said, nil
+}

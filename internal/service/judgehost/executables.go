@@ -1,0 +1,313 @@
+package judgehost
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/base/units"
+	"judged/internal/engine/languages"
+	"judged/internal/sandbox"
+)
+
+// The files of an executable: names of the protocol.
+const (
+	buildFile = "build"
+	runFile   = "run"
+)
+
+// executable is a program of the jury, built.
+type executable struct {
+	held
+	files         []sandbox.File
+	onlyRedirects bool // a run script that judged knows
+}
+
+// scripts are the types of executables, and what is disabled if one fails.
+var scripts = map[string]faultKind{"compile": faultCompile, "run": faultRun, "compare": faultCompare}
+
+// executable fetches an executable and builds it, once for each ID and hash.
+func (s *Service) executable(ctx context.Context, kind string, id text, hash string) (executable, error) {
+	h, err := s.store.get(ctx, fmt.Sprintf("executable %s %s %s", kind, id, hash),
+		func(ctx context.Context, folder string) error { return s.makeExecutable(ctx, folder, kind, id, hash) })
+	if err != nil {
+		return executable{}, blame(scripts[kind], id, fmt.Errorf("fetch, compile or deploy %s script %s: %w", kind, id, err))
+	}
+	files, err := filesIn(h.path)
+	if err != nil {
+		h.release()
+		return executable{}, err
+	}
+	_, err = os.Stat(filepath.Join(h.path, redirectMark))
+	return executable{h, files, err == nil}, nil
+}
+
+// makeExecutable fills a folder with what an executable needs to run.
+func (s *Service) makeExecutable(ctx context.Context, folder, kind string, id text, hash string) error {
+	fetched, err := os.MkdirTemp(s.scratch, "executable-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fetched)
+	var files map[string]written
+	err = s.client.do(ctx, request{method: "GET", path: fmt.Sprintf("judgehosts/get_files/%s/%s", kind, id),
+		limit: mediumAnswer, take: func(in io.Reader) (err error) {
+			if files, err = writeFiles(in, fetched); err != nil {
+				return err
+			}
+			if got := executableHash(files); got != hash {
+				return &contentError{fmt.Errorf("unexpected hash %s; the task says %s", got, hash)}
+			}
+			return nil
+		}})
+	if err != nil {
+		return err
+	}
+	if kind == "run" {
+		if err := markRedirect(folder, fetched); err != nil {
+			return err
+		}
+	}
+	command, err := s.buildCommand(files)
+	if err != nil {
+		return err
+	}
+	if command == nil {
+		return copyTree(folder, fetched)
+	}
+	return s.build(ctx, folder, fetched, command)
+}
+
+// executableHash is the hash of the files of an executable.
+func executableHash(files map[string]written) string {
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		all.WriteString(files[name].md5 + name)
+		if files[name].Exec {
+			all.WriteString("1")
+		}
+	}
+	sum := md5.Sum([]byte(all.String()))
+	return hex.EncodeToString(sum[:])
+}
+
+// buildCommand is what makes the program of an executable in its folder; nil if it is there already.
+func (s *Service) buildCommand(files map[string]written) ([]string, error) {
+	if build, ok := files[buildFile]; ok {
+		if !build.Exec {
+			return nil, &contentError{errors.New("its file build cannot be executed")}
+		}
+		return []string{"./" + buildFile}, nil
+	}
+	if _, ok := files[runFile]; ok {
+		return nil, nil
+	}
+	for _, l := range sourceLanguages {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			extension := strings.TrimPrefix(filepath.Ext(name), ".")
+			if slices.Contains(s.extensions[l.id], extension) {
+				return []string{"/bin/sh", "-c", l.build, "build", name, strings.TrimSuffix(name, "."+extension)}, nil
+			}
+		}
+	}
+	return nil, &contentError{errors.New("it has neither a file build nor a source in C, C++, Java or Python")}
+}
+
+// sourceLanguages are those in which an executable without a build script may be, in the order in which they are looked
+// for. build gets the name of the source, with and without its extension.
+var sourceLanguages = []struct {
+	id         string
+	extensions []string // unless the server says others
+	build      string
+}{
+	{"c", []string{"c"}, `gcc -Wall -O2 -std=gnu11 "$1" -o run -lm`},
+	{"cpp", []string{"cpp", "C", "cc"}, `g++ -Wall -O2 -std=gnu++20 "$1" -o run`},
+	{"java", []string{"java"}, `javac -d . "$1" && printf '#!/bin/sh\nexec java -cp "${0%%/*}" %s "$@"\n' "$2" >run &&
+chmod +x run`},
+	{"py", []string{"py"}, `printf '#!/bin/sh\nexec python3 "${0%%/*}/%s" "$@"\n' "$1" >run && chmod +x run`},
+}
+
+// extensionsOf returns the extensions of sourceLanguages, with those that the server says.
+func extensionsOf(known []language) map[string][]string {
+	all := map[string][]string{}
+	for _, l := range sourceLanguages {
+		all[l.id] = l.extensions
+	}
+	for _, l := range known {
+		if _, ok := all[l.ID]; ok && len(l.Extensions) > 0 {
+			all[l.ID] = l.Extensions
+		}
+	}
+	return all
+}
+
+// build builds an executable in the sandbox and copies what is there then.
+func (s *Service) build(ctx context.Context, folder, from string, command []string) error {
+	files, err := filesIn(from)
+	if err != nil {
+		return err
+	}
+	c := s.config()
+	ended, err := s.engine.RunScript(ctx, languages.Script{Command: command, Files: files,
+		Limits: scriptLimits(c.ScriptTimeLimit, c.ScriptMemory, c.ScriptFileSize)},
+		func(root *os.Root) error { return copyRoot(folder, root) })
+	switch {
+	case err != nil:
+		return err
+	case ended.Failure != "":
+		return &contentError{fmt.Errorf("does not build: %s\n%s", strings.Replace(ended.Failure, "the compiler", "it", 1),
+			ended.Output)}
+	}
+	info, err := os.Stat(filepath.Join(folder, runFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0):
+		return &contentError{fmt.Errorf("its build script made no program run\n%s", ended.Output)}
+	case err != nil:
+		return err
+	}
+	return nil
+}
+
+// wallFactor is how much longer a script may take than its time limit, which counts its CPU time here: several compile
+// at once, and others' work is not a script's fault.
+const wallFactor = 3
+
+// scriptProcesses is how many processes and threads a script may have.
+const scriptProcesses = 1000
+
+// scriptLimits are those of a script, from the units of the protocol.
+func scriptLimits(seconds, memoryKB, fileKB number) sandbox.Limits {
+	limit := time.Duration(float64(seconds) * float64(time.Second))
+	memory := units.Bytes(memoryKB) << 10
+	return sandbox.Limits{CPUTime: limit, WallTime: wallFactor * limit, Memory: memory,
+		Output: units.Bytes(fileKB) << 10, Stack: memory, Processes: scriptProcesses}
+}
+
+// JuryLimits are the limits of checkers and interactors, which are those of scripts.
+func (c Config) JuryLimits() sandbox.Limits {
+	return scriptLimits(c.ScriptTimeLimit, c.ScriptMemory, c.ScriptFileSize)
+}
+
+// filesIn lists the regular files in a folder, for a working directory.
+func filesIn(folder string) (files []sandbox.File, err error) {
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || filepath.Base(path) == redirectMark {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		files = append(files, sandbox.File{Name: name, Path: path, Exec: info.Mode()&0o111 != 0})
+		return err
+	})
+	return files, err
+}
+
+func copyTree(to, from string) error {
+	root, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return copyRoot(to, root)
+}
+
+// The most that a script may leave.
+const (
+	maxLeftFiles = 20_000
+	maxLeftBytes = 4 << 30
+)
+
+// copyRoot copies the regular files of a folder, which a hostile program may have filled.
+func copyRoot(to string, root *os.Root) error {
+	files, bytes := 0, int64(0)
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case files == maxLeftFiles:
+			return &contentError{fmt.Errorf("leaves more than %d files", maxLeftFiles)}
+		case d.IsDir():
+			files++
+			return os.Mkdir(filepath.Join(to, name), 0o700)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		files++
+		if bytes += info.Size(); bytes > maxLeftBytes {
+			return &contentError{fmt.Errorf("leaves more than %s", units.Bytes(maxLeftBytes))}
+		}
+		return copyFile(filepath.Join(to, name), root, name, info.Mode())
+	})
+}
+
+func copyFile(to string, root *os.Root, name string, mode fs.FileMode) error {
+	from, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600|mode&0o111)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// redirectMark is in the folder of a run script that only redirects stdin and stdout, which judged does itself.
+const redirectMark = ".only-redirects"
+
+// markRedirect marks the folder of a run script of which judged knows what it does.
+func markRedirect(folder, fetched string) error {
+	build, err := os.ReadFile(filepath.Join(fetched, buildFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	run, err := os.ReadFile(filepath.Join(fetched, runFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || len(statements(build)) > 0 || !onlyRedirects(run) {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, redirectMark), nil, 0o600)
+}
+
+// onlyRedirects reports whether a script executes its third argument with its first as stdin and its second as stdout,
+// and does nothing else.
+func onlyRedirects(script []byte) bool {
+	m := redirect.FindStringSubmatch(strings.Join(statements(script), "\n"))
+	return m != nil && m[1] == m[3] && m[2] == m[4] && m[1] != m[2]
+}
+
+var redirect = regexp.MustCompile(`^(\w+)="?\$1"? ?; ?shift\n(\w+)="?\$1"? ?; ?shift\n` +
+	`(?:exec )?"\$@" ?< ?"?\$(\w+)"? ?> ?"?\$(\w+)"?$`)
+
+// statements are the lines of a shell script without comments and with single spaces.
+func statements(script []byte) (lines []string) {
+	for line := range strings.Lines(string(script)) {
+		line = strings.Join(strings.Fields(line), " ")
+		if line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}

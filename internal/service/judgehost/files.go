@@ -1,0 +1,245 @@
+package judgehost
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// file is one of get_files, without its content.
+type file struct {
+	Name string
+	Exec bool
+}
+
+// maxFiles is how many files one answer may have.
+const maxFiles = 10_000
+
+// readFiles reads an answer of get_files: an array of objects with filename, content in base64 and is_executable. The
+// content, which may have hundreds of megabytes, goes to the writer that create returns for file number n while it
+// comes. done is called once all of the file is known.
+func readFiles(in io.Reader, create func(n int) (io.WriteCloser, error), done func(n int, f file) error) (err error) {
+	r := &scanner{bufio.NewReaderSize(in, 64<<10)}
+	if err := r.expect('['); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		c, err := r.next()
+		switch {
+		case err != nil:
+			return err
+		case c == ']':
+			return r.end()
+		case n == maxFiles:
+			return fmt.Errorf("more than %d files", maxFiles)
+		case n > 0 && c == ',':
+			if c, err = r.next(); err != nil {
+				return err
+			}
+		case n > 0:
+			return unexpected(c)
+		}
+		if c != '{' {
+			return unexpected(c)
+		}
+		f, err := r.file(n, create)
+		if err == nil {
+			err = done(n, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// scanner reads JSON without holding its strings.
+type scanner struct{ *bufio.Reader }
+
+func unexpected(c byte) error { return fmt.Errorf("unexpected %q in a list of files", string(rune(c))) }
+
+// next returns the next byte that is not white space.
+func (r *scanner) next() (byte, error) {
+	for {
+		c, err := r.ReadByte()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil || c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return c, err
+		}
+	}
+}
+
+func (r *scanner) expect(want byte) error {
+	c, err := r.next()
+	if err == nil && c != want {
+		err = unexpected(c)
+	}
+	return err
+}
+
+// end reports an error unless nothing follows.
+func (r *scanner) end() error {
+	switch c, err := r.next(); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil
+	case err != nil:
+		return err
+	default:
+		return unexpected(c)
+	}
+}
+
+// file reads an object after its brace.
+func (r *scanner) file(n int, create func(int) (io.WriteCloser, error)) (f file, err error) {
+	named, filled := false, false
+	for first := true; ; first = false {
+		c, err := r.next()
+		if err == nil && c == '}' && (first || named && filled) {
+			if !named || !filled {
+				return f, errors.New("a file without filename or content")
+			}
+			return f, nil
+		}
+		if err == nil && !first {
+			if c != ',' {
+				return f, unexpected(c)
+			}
+			c, err = r.next()
+		}
+		if err == nil && c != '"' {
+			err = unexpected(c)
+		}
+		if err != nil {
+			return f, err
+		}
+		key, err := r.short()
+		if err == nil {
+			err = r.expect(':')
+		}
+		if err != nil {
+			return f, err
+		}
+		switch key {
+		case "filename":
+			named = true
+			if err = r.expect('"'); err == nil {
+				f.Name, err = r.short()
+			}
+		case "content":
+			if filled {
+				return f, errors.New("a file with two contents")
+			}
+			filled = true
+			err = r.content(n, create)
+		default:
+			var value string
+			if value, err = r.value(); key == "is_executable" {
+				f.Exec = value == "true" || value == "1"
+			}
+		}
+		if err != nil {
+			return f, err
+		}
+	}
+}
+
+// maxShort is how long a name or another value may be, in bytes.
+const maxShort = 4 << 10
+
+// short reads a string after its quote.
+func (r *scanner) short() (s string, err error) {
+	quoted := []byte{'"'}
+	for escaped := false; ; {
+		c, err := r.ReadByte()
+		if err != nil {
+			return "", io.ErrUnexpectedEOF
+		}
+		quoted = append(quoted, c)
+		switch {
+		case len(quoted) > maxShort:
+			return "", fmt.Errorf("a value of more than %d bytes", maxShort)
+		case escaped:
+			escaped = false
+		case c == '\\':
+			escaped = true
+		case c == '"':
+			err := json.Unmarshal(quoted, &s)
+			return s, err
+		}
+	}
+}
+
+// value reads a string, a number or a word.
+func (r *scanner) value() (string, error) {
+	c, err := r.next()
+	if err != nil {
+		return "", err
+	}
+	if c == '"' {
+		return r.short()
+	}
+	word := []byte{c}
+	for {
+		c, err := r.ReadByte()
+		switch {
+		case err != nil:
+			return "", io.ErrUnexpectedEOF
+		case strings.IndexByte(",}] \n\r\t", c) >= 0:
+			return string(word), r.UnreadByte()
+		case c == '{' || c == '[' || c == '"' || len(word) > maxShort:
+			return "", unexpected(c)
+		}
+		word = append(word, c)
+	}
+}
+
+// content decodes a string to a new file.
+func (r *scanner) content(n int, create func(int) (io.WriteCloser, error)) error {
+	if err := r.expect('"'); err != nil {
+		return err
+	}
+	w, err := create(n)
+	if err != nil {
+		return err
+	}
+	in := &stringReader{r: r}
+	_, err = io.Copy(w, base64.NewDecoder(base64.StdEncoding, in))
+	if err == nil && !in.ended {
+		err = errors.New("content that is not base64")
+	}
+	return errors.Join(err, w.Close())
+}
+
+// stringReader reads a string of base64 up to its closing quote. The only escape in it is that of the slash.
+type stringReader struct {
+	r     *scanner
+	ended bool
+}
+
+func (s *stringReader) Read(b []byte) (n int, err error) {
+	for n < len(b) && !s.ended {
+		c, err := s.r.ReadByte()
+		if err == nil && c == '\\' {
+			if c, err = s.r.ReadByte(); err == nil && c != '/' {
+				return n, errors.New("content with an escape that base64 does not need")
+			}
+		} else if err == nil && c == '"' {
+			s.ended = true
+			break
+		}
+		if err != nil {
+			return n, io.ErrUnexpectedEOF
+		}
+		b[n] = c
+		n++
+	}
+	if n == 0 && s.ended {
+		return 0, io.EOF
+	}
+	return n, nil
+}

@@ -1,0 +1,209 @@
+package judgehost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"judged/internal/base/linux"
+	"judged/internal/host/slots"
+)
+
+// host is a slot as the server knows it. One goroutine uses it.
+type host struct {
+	*Service
+	name  string
+	slot  slots.Slot
+	log   *slog.Logger
+	stale bool // the server may think that this host has work; register before asking for more
+
+	last lastJob
+}
+
+// lastJob is the job of the last batch. The next one may go on with it.
+type lastJob struct {
+	job, uuid text
+	program   program
+}
+
+// forget releases what the last job used.
+func (h *host) forget() {
+	h.last.program.close()
+	h.last = lastJob{}
+}
+
+// run asks for work and does it until drain is done.
+func (h *host) run(drain, abort context.Context) {
+	defer h.forget()
+	wait := time.Duration(0)
+	for drain.Err() == nil {
+		if h.stale && !h.giveBack(drain) {
+			return
+		}
+		if wait == 0 && !h.hasSpace(drain) {
+			wait = longestWait
+		}
+		tasks, err := h.client.fetchWork(drain, h.name)
+		switch {
+		case drain.Err() != nil:
+			h.stale = true // the server may have assigned work meanwhile
+		case err != nil:
+			h.log.Warn("cannot fetch work; registering again, which gives back what may have been assigned", "error", err)
+			h.stale = true
+		case len(tasks) == 0:
+			wait = h.rest(drain, wait)
+		default:
+			wait = 0
+			h.stale = h.handle(drain, abort, tasks)
+		}
+	}
+	if h.stale {
+		h.leave()
+	}
+}
+
+// rest waits because there is no work, longer each time.
+func (h *host) rest(ctx context.Context, wait time.Duration) time.Duration {
+	if wait == 0 {
+		h.forget()
+		switch on, err := h.client.enabled(ctx, h.name); {
+		case err == nil && !on:
+			h.log.Warn("no work: this judgehost is not enabled; enable it in the web interface of the server")
+		case err == nil:
+			h.log.Info("no work; waiting")
+		}
+		wait = firstWait
+	}
+	h.client.server.Pause(ctx, wait)
+	return min(2*wait, longestWait)
+}
+
+// giveBack registers the host, which gives back all that it had not finished, until that succeeds. It returns false when
+// ctx is done.
+func (h *host) giveBack(ctx context.Context) bool {
+	for pause := registerPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
+		given, err := h.client.register(ctx, h.name)
+		if err == nil {
+			for _, u := range given {
+				h.log.Warn("gave back an unfinished judging", "job", string(u.Job), "submission", string(u.Submission))
+			}
+			h.stale = false
+			return true
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		h.log.Error("cannot register at the DOMjudge server; trying again", "error", err)
+		h.client.server.Pause(ctx, pause+rand.N(pause/4))
+	}
+	return false
+}
+
+// leaveTimeout bounds how long the end of judged waits for a server that does not answer. What it has assigned is given
+// back when a host of this name registers again.
+const leaveTimeout = 5 * time.Second
+
+// leave gives back what is unfinished when judged ends.
+func (h *host) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if _, err := h.client.register(ctx, h.name); err != nil {
+		h.log.Warn("cannot give back what is unfinished; it is given back when judged starts again", "error", err)
+	}
+}
+
+// hasSpace reports whether the cache has as much free space as the server demands. It makes space first.
+func (h *host) hasSpace(ctx context.Context) bool {
+	want := int64(h.config().DiskSpace) << 10
+	for try := range 2 {
+		free, err := linux.FreeSpace(h.scratch)
+		if err != nil || free.Bytes < 0 || free.Bytes >= want {
+			return true // what cannot be known is no reason to stop
+		}
+		if try == 0 {
+			h.log.Warn("low on disk space; removing what is cached", "free_bytes", free.Bytes, "wanted_bytes", want)
+			if err := h.store.clear(); err != nil {
+				h.log.Error("cannot remove what is cached", "error", err)
+			}
+			continue
+		}
+		h.report(ctx, task{}, fmt.Errorf("low on disk space: %d bytes free; free some, or lower diskspace_error of the "+
+			"server", free.Bytes))
+	}
+	return false
+}
+
+// handle does the tasks of one answer. It reports whether some may be left.
+func (h *host) handle(drain, abort context.Context, tasks []task) (unfinished bool) {
+	kind := tasks[0].Type
+	if kind == typeAgain {
+		return false
+	}
+	for i := range tasks {
+		if err := tasks[i].decode(); err != nil {
+			h.report(abort, task{}, err)
+			return true
+		}
+	}
+	switch kind {
+	case typeRun:
+		return h.judge(drain, abort, tasks)
+	case typePrefetch:
+		h.prefetch(drain, tasks)
+		return false
+	case typeDebug:
+		h.debug(abort, tasks)
+		return false
+	}
+	h.report(abort, tasks[0], fmt.Errorf("the server sends tasks of type %q, which judged does not know; see "+
+		"deploy/DOMJUDGE.md for what it supports", kind))
+	return true
+}
+
+// prefetch fetches executables and test cases that will be needed.
+func (h *host) prefetch(ctx context.Context, tasks []task) {
+	for _, t := range tasks {
+		if err := errors.Join(h.prefetchScript(ctx, "compile", t.CompileScript, t.compile.Hash),
+			h.prefetchScript(ctx, "run", t.RunScript, t.run.Hash),
+			h.prefetchScript(ctx, "compare", t.CompareScript, t.compare.Hash),
+			h.prefetchTestcase(ctx, t)); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			h.failPrefetch(ctx, t, err)
+		}
+	}
+}
+
+func (h *host) failPrefetch(ctx context.Context, t task, err error) {
+	if f := new(fault); errors.As(err, &f) {
+		h.report(ctx, t, err)
+		return
+	}
+	h.log.Warn("cannot prefetch; it is fetched when it is needed", "error", err)
+}
+
+func (h *host) prefetchScript(ctx context.Context, kind string, id text, hash string) error {
+	if id == "" || hash == "" {
+		return nil
+	}
+	x, err := h.executable(ctx, kind, id, hash)
+	if err == nil {
+		x.release()
+	}
+	return err
+}
+
+func (h *host) prefetchTestcase(ctx context.Context, t task) error {
+	if t.Testcase == "" || t.TestcaseHash == "" {
+		return nil
+	}
+	x, err := h.testcase(ctx, t.Testcase, t.TestcaseHash)
+	if err == nil {
+		x.release()
+	}
+	return err
+}

@@ -1,0 +1,254 @@
+package judgehost
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/testkit"
+	"judged/internal/testkit/domserver"
+)
+
+// TestResults: the verdicts of the engine become results, and a judging ends where the server has its result.
+func TestResults(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		change     func(*world, *domserver.Problem)
+		result     string
+		results    []string
+	}{
+		{"correct", "", nil, "correct", []string{"correct", "correct", "correct"}},
+		{"wrong", "2 WA", nil, "wrong-answer", []string{"correct", "wrong-answer", ""}},
+		{"presentation", "1 PE", nil, "wrong-answer", []string{"wrong-answer", "", ""}},
+		{"no output", "1 WA empty", nil, "no-output", []string{"no-output", "", ""}},
+		{"time", "2 TLE", nil, "timelimit", []string{"correct", "timelimit", ""}},
+		{"wall time", "2 WTL", nil, "timelimit", []string{"correct", "timelimit", ""}},
+		{"idle", "2 ILE", nil, "timelimit", []string{"correct", "timelimit", ""}},
+		{"slept", "2 SLEEP", nil, "timelimit", []string{"correct", "timelimit", ""}},
+		{"memory", "3 MLE", nil, "run-error", []string{"correct", "correct", "run-error"}},
+		{"exit status", "3 RTE", nil, "run-error", []string{"correct", "correct", "run-error"}},
+		{"forbidden call", "1 SV", nil, "run-error", []string{"run-error", "", ""}},
+		{"not executable", "1 BAD", nil, "run-error", []string{"run-error", "", ""}},
+		{"output", "1 OLE", nil, "output-limit", []string{"output-limit", "", ""}},
+		{"all tests", "1 WA\n3 TLE", func(w *world, _ *domserver.Problem) { w.Lazy = false }, "wrong-answer",
+			[]string{"wrong-answer", "correct", "timelimit"}},
+		{"judge completely", "1 WA\n2 RTE", func(_ *world, p *domserver.Problem) { p.JudgeCompletely = true }, "wrong-answer",
+			[]string{"wrong-answer", "run-error", "correct"}},
+		{"scores", "1 PC\n2 ZERO", func(_ *world, p *domserver.Problem) { p.Scoring = true }, "correct",
+			[]string{"correct", "correct", "correct"}},
+		{"scores of no scoring problem", "1 PC\n2 ZERO", nil, "correct", []string{"correct", "correct", "correct"}},
+		{"batches of one", "", func(w *world, _ *domserver.Problem) { w.Batch = 1 }, "correct",
+			[]string{"correct", "correct", "correct"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.problem("1", "2", "3")
+			if tt.change != nil {
+				tt.change(w, &p)
+			}
+			id := w.submit(p, tt.text)
+			stop := w.start(newFakeEngine(1))
+			w.await(id)
+			testkit.WaitFor(t, 10*time.Second, "all results", func() bool {
+				return cmp.Equal(tt.results, results(w.Judging(id)))
+			})
+			stop()
+			j := w.Judging(id)
+			if j.Result != tt.result {
+				t.Errorf("result %q, want %q", j.Result, tt.result)
+			}
+			if diff := cmp.Diff(tt.results, results(j)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if len(w.Unfinished()) > 0 || len(w.Errors()) > 0 {
+				t.Errorf("unfinished %v, errors %v", w.Unfinished(), w.Errors())
+			}
+			w.clean()
+		})
+	}
+}
+
+// TestFields: a result has all that the server shows.
+func TestFields(t *testing.T) {
+	w := newWorld(t)
+	w.EnableHosts = true
+	p := w.problem("1", "2")
+	p.Scoring, p.Passes = true, 2
+	id := w.submit(p, "1 PC")
+	w.start(newFakeEngine(1))
+	j := w.await(id)
+	got := j.Tasks[0].Results[0].Values
+	for _, name := range []string{"start_time", "end_time", "output_system", "metadata"} {
+		if got[name] == "" {
+			t.Errorf("no %s", name)
+		}
+		delete(got, name)
+	}
+	want := map[string]string{"runresult": "correct", "runtime": "0.012", "hostname": "host-0", "output_run": "out\n",
+		"output_error": "", "output_diff": "judge message", "team_message": "hint", "score": "2.5", "pass": "1",
+		"compare_metadata": "exitcode: 42\n",
+		"testcasedir":      fmt.Sprintf("%d/testcase%05d", j.ID, j.Submission.Problem.Tests[0].ID)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	compiled := []domserver.Compiled{{Host: "host-0", EntryPoint: "Main", Output: "warning: x\n", Success: true}}
+	j.Compiled[0].Metadata = ""
+	if diff := cmp.Diff(compiled, j.Compiled); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	w.clean()
+}
+
+// TestCompilation: a submission is compiled once for all slots and batches, and what does not compile is reported.
+func TestCompilation(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*domserver.Submission)
+		result string
+		output string // part of it
+		kind   string // of the internal error
+	}{
+		{"compiles", nil, "correct", "warning: x", ""},
+		{"fails", func(x *domserver.Submission) { x.Files[0].Content = "compile error" }, "compiler-error",
+			"exited with status 1; its output:\nsaid by /box/compile-script/run\n", ""},
+		{"makes nothing", func(x *domserver.Submission) { x.Files[0].Content = "make nothing" }, "compiler-error",
+			"no executable was created", ""},
+		{"the script fails", func(x *domserver.Submission) { x.Files[0].Content = "script error" }, "internal-error", "",
+			"compile_script"},
+		{"nothing to compile", func(x *domserver.Submission) { x.Language.Filter, x.Files[0].Name = true, "main.h" },
+			"compiler-error", "No file has an extension of this language: txt", ""},
+		{"a header", func(x *domserver.Submission) {
+			x.Language.Filter = true
+			x.Files = append(x.Files, domserver.File{Name: "main.h", Content: "x"})
+		}, "correct", "warning: x", ""},
+		{"too large", func(x *domserver.Submission) { x.Files[0].Content = strings.Repeat("x", 1<<20) }, "compiler-error",
+			"a working directory takes 1MiB", ""},
+		{"a bad name", func(x *domserver.Submission) { x.Files[0].Name = "../main.txt" }, "", "", "judgehost"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			x := domserver.Submission{Language: w.language, Problem: w.problem("1", "2", "3"),
+				Files: []domserver.File{{Name: "main.txt", Content: "text"}}}
+			if tt.change != nil {
+				tt.change(&x)
+			}
+			w.Batch = 1
+			id := w.Submit(x)
+			e := newFakeEngine(2)
+			w.start(e)
+			if tt.result != "" {
+				w.await(id)
+			}
+			if tt.kind != "" {
+				testkit.WaitFor(t, 20*time.Second, "an internal error", func() bool { return len(w.Errors()) > 0 })
+				if got := w.Errors()[0].Kind; got != tt.kind {
+					t.Errorf("disabled %s, want %s", got, tt.kind)
+				}
+			}
+			j := w.Judging(id)
+			if j.Result != tt.result || len(j.Compiled) > 0 && !strings.Contains(j.Compiled[0].Output, tt.output) {
+				t.Errorf("result %q, compiled %+v", j.Result, j.Compiled)
+			}
+			if e.compiled > 1 {
+				t.Errorf("compiled %d times", e.compiled)
+			}
+			w.clean()
+		})
+	}
+}
+
+// TestInternalErrors: an error disables what is at fault, once, and nothing else.
+func TestInternalErrors(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		change     func(*world, *domserver.Problem)
+		kind       string
+		id         func(w *world, p domserver.Problem) string
+		result     string
+	}{
+		{"checker", "2 IE jury", nil, "compare_script",
+			func(w *world, p domserver.Problem) string { return fmt.Sprint(p.Compare.ID) }, "internal-error"},
+		{"interactor", "2 IE jury", func(_ *world, p *domserver.Problem) { p.Combined = true }, "run_script",
+			func(w *world, p domserver.Problem) string { return fmt.Sprint(p.Run.ID) }, "internal-error"},
+		{"another run script", "", func(w *world, p *domserver.Problem) {
+			p.Run = w.AddExecutable(domserver.File{Name: "run", Content: "#!/bin/sh\nexec timeout 5 \"$@\"\n", Exec: true})
+		}, "run_script", func(w *world, p domserver.Problem) string { return fmt.Sprint(p.Run.ID) }, "internal-error"},
+		{"compare script does not build", "", func(w *world, p *domserver.Problem) {
+			p.Compare = w.AddExecutable(domserver.File{Name: "build", Content: "fail build", Exec: true})
+		}, "compare_script", func(w *world, p domserver.Problem) string { return fmt.Sprint(p.Compare.ID) },
+			"internal-error"},
+		{"no program", "", func(w *world, p *domserver.Problem) {
+			p.Compare = w.AddExecutable(domserver.File{Name: "README", Content: "x"})
+		}, "compare_script", func(w *world, p domserver.Problem) string { return fmt.Sprint(p.Compare.ID) },
+			"internal-error"},
+		{"wrong hash of a script", "", func(_ *world, p *domserver.Problem) { p.WrongCompareHash = true }, "compare_script",
+			func(w *world, p domserver.Problem) string { return fmt.Sprint(p.Compare.ID) }, "internal-error"},
+		{"wrong hash of a test case", "", func(_ *world, p *domserver.Problem) {
+			p.Tests[1].Hash = strings.Repeat("0", 32) + "_" + strings.Repeat("0", 32)
+		}, "testcase", func(w *world, p domserver.Problem) string { return fmt.Sprint(p.Tests[1].ID) }, "internal-error"},
+		{"missing test case", "", func(_ *world, p *domserver.Problem) { p.Tests[1].ID = 999999 }, "testcase",
+			func(w *world, p domserver.Problem) string { return "999999" }, "internal-error"},
+		{"the host", "2 IE host", nil, "judgehost", func(*world, domserver.Problem) string { return "host-0" }, ""},
+		{"noise", "2 NOISE", nil, "judgehost", func(*world, domserver.Problem) string { return "host-0" }, ""},
+		{"the sandbox", "2 BROKEN", nil, "judgehost", func(*world, domserver.Problem) string { return "host-0" }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.problem("1", "2", "3")
+			if tt.change != nil {
+				tt.change(w, &p)
+			}
+			id := w.submit(p, tt.text)
+			e := newFakeEngine(1)
+			stop := w.start(e)
+			testkit.WaitFor(t, 20*time.Second, "an internal error", func() bool { return len(w.Errors()) > 0 })
+			stop()
+			got := w.Errors()
+			want := []domserver.InternalError{{Kind: tt.kind, ID: tt.id(w, p), Host: "host-0"}}
+			for i := range got {
+				t.Logf("%+v", got[i])
+				got[i].Description, got[i].Log, got[i].Task = "", "", 0
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if j := w.Judging(id); j.Result != tt.result || len(w.Unfinished()) > 0 {
+				t.Errorf("result %q, results %q, unfinished %v", j.Result, results(j), w.Unfinished())
+			}
+			for _, c := range w.Complaints() {
+				if !strings.Contains(c, "no files of") {
+					t.Error(c)
+				}
+			}
+		})
+	}
+}
+
+// TestNoiseIsJudgedAgain: a test that noise explains is given back, and has its result when it is judged again.
+func TestNoiseIsJudgedAgain(t *testing.T) {
+	w := newWorld(t)
+	id := w.submit(w.problem("1", "2", "3"), "2 NOISE")
+	e := newFakeEngine(1)
+	n := 0
+	e.before = func(_ context.Context, input string) {
+		if input == "2" {
+			n++
+		}
+	}
+	quiet := &quietLater{fakeEngine: e, after: 3}
+	stop := w.start(quiet)
+	w.await(id)
+	stop()
+	j := w.Judging(id)
+	if diff := cmp.Diff([]string{"correct", "correct", "correct"}, results(j)); diff != "" || j.Tasks[1].Given != 3 {
+		t.Errorf("given %d times, -want +got\n%s", j.Tasks[1].Given, diff)
+	}
+	if len(w.Errors()) > 0 {
+		t.Error(w.Errors())
+	}
+	w.clean()
+}

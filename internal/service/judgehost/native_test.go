@@ -1,0 +1,212 @@
+package judgehost
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/engine"
+	"judged/internal/sandbox"
+	"judged/internal/testkit"
+	"judged/internal/testkit/domserver"
+)
+
+// Scripts with the conventions of the protocol, by judged.
+const (
+	compileC = `#!/bin/sh
+dest=$1 memory=$2
+shift 2
+exec gcc -x c -O2 -static -o "$dest" "$@" -lm
+`
+	// The program is a shell script that starts an interpreter in its folder.
+	compilePython = `#!/bin/sh
+dest=$1
+shift 2
+main=${ENTRY_POINT:-$1}
+[ -n "$ENTRY_POINT" ] || echo "Info: detected entry_point: $main"
+python3 -m py_compile "$@" || exit 1
+rm -rf __pycache__
+printf '#!/bin/sh\ncd "${0%%/*}"\nexec python3 %s\n' "$main" >"$dest"
+chmod +x "$dest"
+`
+	// It runs a class in its own folder, and takes the memory limit for the virtual machine.
+	compileJava = `#!/bin/sh
+dest=$1 memory=$2
+shift 2
+javac -d . "$@" || exit 1
+main=$(java -cp "${0%/*}" Find "$PWD") || exit 1
+echo "Info: detected entry_point: $main"
+printf '#!/bin/sh\ncd "${0%%/*}"\nexec java -XX:+UseSerialGC -Xss8m -Xmx%dk %s\n' $((memory - 131072)) "$main" >"$dest"
+chmod +x "$dest"
+`
+	findClass = `import java.nio.file.*;
+public class Find {
+    public static void main(String[] args) throws Exception {
+        try (var all = Files.walk(Path.of(args[0]))) {
+            for (Path p : (Iterable<Path>) all::iterator) {
+                String name = Path.of(args[0]).relativize(p).toString();
+                if (!name.endsWith(".class")) continue;
+                name = name.substring(0, name.length() - 6).replace('/', '.');
+                try (var l = new java.net.URLClassLoader(new java.net.URL[]{Path.of(args[0]).toUri().toURL()})) {
+                    l.loadClass(name).getMethod("main", String[].class);
+                    System.out.println(name);
+                    return;
+                } catch (NoSuchMethodException e) {
+                }
+            }
+        }
+        System.exit(1);
+    }
+}
+`
+	// It compares the first word of output and answer, and says what its arguments are.
+	compareC = `#include <stdio.h>
+#include <string.h>
+int main(int n, char **a) {
+	char want[100] = "", got[100] = "", path[500];
+	FILE *f = fopen(a[2], "r"), *m;
+	fscanf(f, "%99s", want);
+	scanf("%99s", got);
+	snprintf(path, sizeof path, "%sjudgemessage.txt", a[3]);
+	m = fopen(path, "w");
+	fprintf(m, "want %s got %s", want, got);
+	for (int i = 4; i < n; i++) fprintf(m, " arg %s", a[i]);
+	fclose(m);
+	if (!strcmp(got, "crash")) return 1;
+	return strcmp(want, got) ? 43 : 42;
+}
+`
+)
+
+// openEngine opens an engine as the command does.
+func openEngine(t *testing.T, w *world, count int) *engine.Engine {
+	t.Helper()
+	config, err := Await(t.Context(), w.client(domserver.Password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: count, Root: sandbox.RootHost,
+		BoxBytes: 256 << 20, BoxInodes: 1024, UIDFirst: 1<<22 + os.Getpid()%4096*1000, UIDCount: 1000,
+		Jury: config.JuryLimits(), Log: w.log()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// nativeWorld has languages and a checker that work.
+type nativeWorld struct {
+	*world
+	c, python, java domserver.Language
+}
+
+func newNativeWorld(t *testing.T) *nativeWorld {
+	w := &nativeWorld{world: newWorld(t)}
+	script := func(text string, more ...domserver.File) domserver.Executable {
+		return w.AddExecutable(append(more, domserver.File{Name: "run", Content: text, Exec: true},
+			domserver.File{Name: "build", Content: noBuild, Exec: true})...)
+	}
+	w.compare = w.AddExecutable(domserver.File{Name: "compare.c", Content: compareC})
+	w.c = domserver.Language{Extensions: []string{"c"}, Compile: script(compileC)}
+	w.python = domserver.Language{Extensions: []string{"py"}, Compile: script(compilePython)}
+	w.java = domserver.Language{Extensions: []string{"java"}, Compile: w.AddExecutable(
+		domserver.File{Name: "run", Content: compileJava, Exec: true}, domserver.File{Name: "Find.java", Content: findClass},
+		domserver.File{Name: "build", Content: "#!/bin/sh\njavac Find.java\n", Exec: true})}
+	return w
+}
+
+// TestNative: the sandbox judges submissions as DOMjudge would.
+func TestNative(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC, testkit.Python, testkit.Java)
+	w := newNativeWorld(t)
+	for _, tt := range []struct {
+		name     string
+		language domserver.Language
+		files    []domserver.File
+		entry    string
+		change   func(*domserver.Problem)
+		result   string
+		results  []string
+	}{
+		{name: "C", language: w.c, files: []domserver.File{{Name: "a.c",
+			Content: "#include <stdio.h>\nint main(){int a;scanf(\"%d\",&a);printf(\"%d\\n\",2*a);}"}},
+			result: "correct", results: []string{"correct", "correct"}},
+		{name: "two sources", language: w.c, files: []domserver.File{
+			{Name: "a.c", Content: "#include <stdio.h>\nint f(int);int main(){int a;scanf(\"%d\",&a);printf(\"%d\\n\",f(a));}"},
+			{Name: "b.c", Content: "int f(int a){return 2*a;}"}}, result: "correct", results: []string{"correct", "correct"}},
+		{name: "compile error", language: w.c, files: []domserver.File{{Name: "a.c", Content: "int main({"}},
+			result: "compiler-error", results: []string{"", ""}},
+		{name: "wrong", language: w.c, files: []domserver.File{{Name: "a.c",
+			Content: "#include <stdio.h>\nint main(){puts(\"2\");}"}}, result: "wrong-answer",
+			results: []string{"correct", "wrong-answer"}},
+		{name: "no output", language: w.c, files: []domserver.File{{Name: "a.c", Content: "int main(){return 0;}"}},
+			result: "no-output", results: []string{"no-output", ""}},
+		{name: "crash", language: w.c, files: []domserver.File{{Name: "a.c",
+			Content: "int main(){*(volatile int*)8=1;}"}}, result: "run-error", results: []string{"run-error", ""}},
+		{name: "loop", language: w.c, files: []domserver.File{{Name: "a.c", Content: "int main(){for(;;);}"}},
+			change: func(p *domserver.Problem) { p.TimeLimit = 0.3 }, result: "timelimit", results: []string{"timelimit", ""}},
+		{name: "sleep beyond all limits", language: w.c, files: []domserver.File{{Name: "a.c",
+			Content: "#include <unistd.h>\nint main(){sleep(100);}"}},
+			change: func(p *domserver.Problem) { p.TimeLimit = 0.3 }, result: "timelimit", results: []string{"timelimit", ""}},
+		{name: "sleep beyond the time limit", language: w.c, files: []domserver.File{{Name: "a.c",
+			Content: "#include <stdio.h>\n#include <unistd.h>\nint main(){usleep(900000);puts(\"2\");}"}},
+			change: func(p *domserver.Problem) { p.TimeLimit = 0.5 }, result: "timelimit", results: []string{"timelimit", ""}},
+		{name: "memory", language: w.c, files: []domserver.File{{Name: "a.c", Content: "#include <stdlib.h>\n#include <string.h>\n" +
+			"int main(){memset(malloc(200<<20),1,200<<20);return 0;}"}},
+			change: func(p *domserver.Problem) { p.MemoryKB = 65536 }, result: "run-error", results: []string{"run-error", ""}},
+		{name: "too much output", language: w.c, files: []domserver.File{{Name: "a.c",
+			Content: "#include <stdio.h>\nint main(){for(int i=0;i<1000000;i++)puts(\"1234567\");}"}},
+			change: func(p *domserver.Problem) { p.OutputKB = 1024 }, result: "output-limit",
+			results: []string{"output-limit", ""}},
+		{name: "Python", language: w.python, files: []domserver.File{{Name: "a.py", Content: "import b\nprint(b.f(int(input())))\n"},
+			{Name: "b.py", Content: "def f(x): return 2*x\n"}}, result: "correct", results: []string{"correct", "correct"}},
+		{name: "Python with an entry point", language: w.python, entry: "b.py", files: []domserver.File{
+			{Name: "a.py", Content: "print(0)\n"}, {Name: "b.py", Content: "print(2*int(input()))\n"}}, result: "correct",
+			results: []string{"correct", "correct"}},
+		{name: "Python syntax", language: w.python, files: []domserver.File{{Name: "a.py", Content: "print(\n"}},
+			result: "compiler-error", results: []string{"", ""}},
+		{name: "Java in a package", language: w.java, files: []domserver.File{{Name: "Main.java", Content: "package p.q;\n" +
+			"public class Main { static class In { int v; }\n public static void main(String[] a) {\n" +
+			" In i = new In(); i.v = new java.util.Scanner(System.in).nextInt(); System.out.println(2*i.v); } }"}},
+			result: "correct", results: []string{"correct", "correct"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { w.native(t, tt.language, tt.files, tt.entry, tt.change, tt.result, tt.results) })
+	}
+}
+
+func (w *nativeWorld) native(t *testing.T, l domserver.Language, files []domserver.File, entry string,
+	change func(*domserver.Problem), result string, want []string) {
+	own := *w.world
+	own.t = t
+	p := own.problem()
+	p.Tests = []domserver.Testcase{w.AddTestcase("1\n", "2\n"), w.AddTestcase("21\n", "42\n")}
+	p.TimeLimit = 2
+	if change != nil {
+		change(&p)
+	}
+	id := w.Submit(domserver.Submission{Language: l, Problem: p, Files: files, EntryPoint: entry})
+	stop := own.start(openEngine(t, &own, 1))
+	own.await(id)
+	stop()
+	j := w.Judging(id)
+	if j.Result != result {
+		t.Errorf("result %q, want %q; %+v %+v", j.Result, result, j.Compiled, w.Errors())
+	}
+	if diff := cmp.Diff(want, results(j)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for i, x := range j.Tasks {
+		for _, r := range x.Results {
+			t.Logf("test %d:\n%s\n%s", i+1, r.Values["output_system"], strings.ReplaceAll(fmt.Sprint(r.Values["metadata"]), "\n", " "))
+		}
+	}
+	own.clean()
+}

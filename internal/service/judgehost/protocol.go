@@ -1,0 +1,309 @@
+package judgehost
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+)
+
+// text is a value that the server writes as a string or a number.
+type text string
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	switch {
+	case bytes.Equal(b, []byte("null")):
+		*t = ""
+	case len(b) > 0 && b[0] == '"':
+		var s string
+		if err := json.Unmarshal(b, &s); err != nil {
+			return err
+		}
+		*t = text(s)
+	default:
+		var n json.Number
+		if err := json.Unmarshal(b, &n); err != nil {
+			return err
+		}
+		*t = text(n.String())
+	}
+	return nil
+}
+
+// number is one that the server may also write as a string.
+type number float64
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	var t text
+	if err := t.UnmarshalJSON(b); err != nil || t == "" {
+		return err
+	}
+	f, err := strconv.ParseFloat(string(t), 64)
+	if err != nil {
+		return fmt.Errorf("%q is not a number", string(t))
+	}
+	*n = number(f)
+	return nil
+}
+
+// flag is a truth value that the server may also write as 0 or 1.
+type flag bool
+
+func (f *flag) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "true", "1", `"1"`:
+		*f = true
+	case "false", "0", `"0"`, `""`, "null":
+		*f = false
+	default:
+		return fmt.Errorf("%s is not a truth value", b)
+	}
+	return nil
+}
+
+// The types of tasks.
+const (
+	typeRun      = "judging_run"
+	typePrefetch = "prefetch"
+	typeDebug    = "debug_info"
+	typeAgain    = "try_again"
+)
+
+// task is a judge task: one test of one submission.
+type task struct {
+	ID            text   `json:"judgetaskid"`
+	Type          string `json:"type"`
+	Job           text   `json:"jobid"`
+	UUID          text   `json:"uuid"`
+	Submission    text   `json:"submitid"`
+	Contest       text   `json:"contestid"`
+	CompileScript text   `json:"compile_script_id"`
+	RunScript     text   `json:"run_script_id"`
+	CompareScript text   `json:"compare_script_id"`
+	Testcase      text   `json:"testcase_id"`
+	TestcaseHash  text   `json:"testcase_hash"`
+	Pass          text   `json:"pass"`
+	CompileText   string `json:"compile_config"`
+	RunText       string `json:"run_config"`
+	CompareText   string `json:"compare_config"`
+
+	compile compileConfig
+	run     runConfig
+	compare compareConfig
+}
+
+type compileConfig struct {
+	TimeLimit  number   `json:"script_timelimit"`
+	Memory     number   `json:"script_memory_limit"`
+	FileSize   number   `json:"script_filesize_limit"`
+	Extensions []string `json:"language_extensions"`
+	Filter     flag     `json:"filter_compiler_files"`
+	Hash       string   `json:"hash"`
+}
+
+type runConfig struct {
+	TimeLimit  number `json:"time_limit"` // s
+	Memory     number `json:"memory_limit"`
+	Output     number `json:"output_limit"`
+	Processes  number `json:"process_limit"`
+	EntryPoint text   `json:"entry_point"`
+	Passes     number `json:"pass_limit"`
+	Overshoot  number `json:"overshoot"`
+	Hash       string `json:"hash"`
+}
+
+type compareConfig struct {
+	Args     text   `json:"compare_args"`
+	Combined flag   `json:"combined_run_compare"`
+	Scoring  flag   `json:"is_scoring_problem"`
+	Hash     string `json:"hash"`
+}
+
+// IDs become parts of paths, here and in addresses.
+var (
+	numericID = regexp.MustCompile(`^[0-9]{1,20}$`)
+	wordID    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
+	md5Hex    = regexp.MustCompile(`^[0-9a-f]{32}$`)
+)
+
+// decode decodes the texts in a task and checks what it needs.
+func (t *task) decode() error {
+	for _, c := range []struct {
+		name, text string
+		to         any
+	}{{"compile_config", t.CompileText, &t.compile}, {"run_config", t.RunText, &t.run},
+		{"compare_config", t.CompareText, &t.compare}} {
+		if c.text == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(c.text), c.to); err != nil {
+			return fmt.Errorf("read %s of judge task %s: %w", c.name, t.ID, err)
+		}
+	}
+	for name, id := range map[string]text{"judgetaskid": t.ID, "jobid": t.Job, "compile_script_id": t.CompileScript,
+		"run_script_id": t.RunScript, "compare_script_id": t.CompareScript, "testcase_id": t.Testcase, "pass": t.Pass} {
+		if id != "" && !numericID.MatchString(string(id)) {
+			return fmt.Errorf("read %s of judge task %q: %q is not a number", name, string(t.ID), string(id))
+		}
+	}
+	if t.ID == "" {
+		return errors.New("read a judge task: no judgetaskid")
+	}
+	return nil
+}
+
+// checkRun checks what a task of type typeRun needs.
+func (t *task) checkRun() error {
+	for _, c := range []struct {
+		name string
+		ok   bool
+	}{
+		{"jobid", t.Job != ""},
+		{"submitid", wordID.MatchString(string(t.Submission)) && t.Submission != "." && t.Submission != ".."},
+		{"contestid", wordID.MatchString(string(t.Contest)) && t.Contest != "." && t.Contest != ".."},
+		{"testcase_id", t.Testcase != ""},
+		{"testcase_hash", t.TestcaseHash != ""},
+		{"compile_script_id", t.CompileScript != ""},
+		{"run_script_id", t.RunScript != ""},
+		{"compare_script_id", t.CompareScript != "" || bool(t.compare.Combined)},
+		{"compile_config.hash", md5Hex.MatchString(t.compile.Hash)},
+		{"run_config.hash", md5Hex.MatchString(t.run.Hash)},
+		{"compare_config.hash", md5Hex.MatchString(t.compare.Hash) || bool(t.compare.Combined)},
+		{"run_config.time_limit", t.run.TimeLimit > 0},
+		{"run_config.memory_limit", t.run.Memory > 0},
+		{"run_config.output_limit", t.run.Output > 0},
+		{"run_config.process_limit", t.run.Processes > 0},
+		{"compile_config.script_timelimit", t.compile.TimeLimit > 0},
+		{"compile_config.script_memory_limit", t.compile.Memory > 0},
+		{"compile_config.script_filesize_limit", t.compile.FileSize > 0},
+	} {
+		if !c.ok {
+			return fmt.Errorf("read %s of judge task %s: missing or not usable; judged knows the protocol of DOMjudge 8.3 "+
+				"to 10, see deploy/DOMJUDGE.md", c.name, t.ID)
+		}
+	}
+	return nil
+}
+
+// Config are the settings of the server that a judgehost uses.
+type Config struct {
+	DiskSpace       number `json:"diskspace_error"`       // kB
+	OutputStorage   number `json:"output_storage_limit"`  // bytes, -1 is unlimited
+	Overshoot       string `json:"timelimit_overshoot"`   // such as 1s|10%
+	ScriptTimeLimit number `json:"script_timelimit"`      // s
+	ScriptMemory    number `json:"script_memory_limit"`   // kB
+	ScriptFileSize  number `json:"script_filesize_limit"` // kB
+}
+
+// Config fetches the settings.
+func (c *Client) Config(ctx context.Context) (Config, error) {
+	got, err := get[Config](ctx, c, request{path: "config", limit: smallAnswer})
+	if err != nil {
+		return got, err
+	}
+	if _, err := overshoot(1, got.Overshoot); err != nil {
+		return got, err
+	}
+	if got.ScriptTimeLimit <= 0 || got.ScriptMemory <= 0 || got.ScriptFileSize <= 0 {
+		return got, errors.New("read config: script_timelimit, script_memory_limit or script_filesize_limit is missing")
+	}
+	return got, nil
+}
+
+// language is one of the server, by its extensions.
+type language struct {
+	ID         string   `json:"id"`
+	Extensions []string `json:"extensions"`
+}
+
+func (c *Client) languages(ctx context.Context) ([]language, error) {
+	return get[[]language](ctx, c, request{path: "languages", limit: smallAnswer})
+}
+
+// unfinished is a job that was given back.
+type unfinished struct {
+	Job        text `json:"jobid"`
+	Submission text `json:"submitid"`
+}
+
+// register registers a host, and gives back all that it had not finished.
+func (c *Client) register(ctx context.Context, host string) ([]unfinished, error) {
+	return get[[]unfinished](ctx, c, request{method: http.MethodPost, path: "judgehosts",
+		form: url.Values{"hostname": {host}}, limit: smallAnswer, tries: 1})
+}
+
+// fetchWork asks for tasks once. If it fails, they may have been assigned nevertheless.
+func (c *Client) fetchWork(ctx context.Context, host string) ([]task, error) {
+	return get[[]task](ctx, c, request{method: http.MethodPost, path: "judgehosts/fetch-work",
+		form: url.Values{"hostname": {host}}, limit: mediumAnswer, tries: 1})
+}
+
+// enabled reports whether the server gives work to a host.
+func (c *Client) enabled(ctx context.Context, host string) (bool, error) {
+	hosts, err := get[[]struct {
+		Hostname string `json:"hostname"`
+		Enabled  flag   `json:"enabled"`
+	}](ctx, c, request{path: "judgehosts", limit: mediumAnswer, tries: 1})
+	for _, h := range hosts {
+		if h.Hostname == host {
+			return bool(h.Enabled), nil
+		}
+	}
+	return false, err
+}
+
+// versionCommands are shell scripts; "" where there is none.
+type versionCommands struct {
+	Compiler string `json:"compiler_version_command"`
+	Runner   string `json:"runner_version_command"`
+}
+
+func (c *Client) versionCommands(ctx context.Context, t text) (v versionCommands, err error) {
+	raw, err := get[json.RawMessage](ctx, c, request{path: "judgehosts/get_version_commands/" + string(t),
+		limit: smallAnswer})
+	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) { // PHP writes an empty object as []
+		err = json.Unmarshal(raw, &v)
+	}
+	return v, err
+}
+
+func (c *Client) checkVersions(ctx context.Context, t text, form url.Values) error {
+	return c.send(ctx, request{method: http.MethodPut, path: "judgehosts/check_versions/" + string(t), form: form})
+}
+
+func (c *Client) updateJudging(ctx context.Context, host string, t text, form url.Values) error {
+	return c.send(ctx, request{method: http.MethodPut,
+		path: "judgehosts/update-judging/" + url.PathEscape(host) + "/" + string(t), form: form, tries: reportTries})
+}
+
+// reportTries is how often a result is sent.
+const reportTries = 5
+
+// addRun reports a run and returns whether the server wants more of its judging.
+func (c *Client) addRun(ctx context.Context, host string, t text, form url.Values) (more bool, err error) {
+	answer, err := get[flag](ctx, c, request{method: http.MethodPost,
+		path: "judgehosts/add-judging-run/" + url.PathEscape(host) + "/" + string(t), form: form, limit: smallAnswer,
+		tries: reportTries})
+	return bool(answer), err
+}
+
+func (c *Client) addDebugInfo(ctx context.Context, host string, t text, form url.Values) error {
+	return c.send(ctx, request{method: http.MethodPost,
+		path: "judgehosts/add-debug-info/" + url.PathEscape(host) + "/" + string(t), form: form, tries: reportTries})
+}
+
+// internalError reports a fault and returns the number of the error.
+func (c *Client) internalError(ctx context.Context, form url.Values) (string, error) {
+	id, err := get[text](ctx, c, request{method: http.MethodPost, path: "judgehosts/internal-error", form: form,
+		limit: smallAnswer, tries: reportTries})
+	return string(id), err
+}
+
+// encoded is how binary values are in forms.
+func encoded(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

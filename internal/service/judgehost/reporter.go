@@ -1,0 +1,83 @@
+package judgehost
+
+import (
+	"context"
+	"sync"
+)
+
+// reporter sends results that are correct while the next test runs, one after the other.
+type reporter struct {
+	*host
+	ctx   context.Context
+	end   context.CancelCauseFunc // of the batch
+	queue chan run
+	ended chan struct{}
+
+	open sync.WaitGroup // results that are not sent yet
+	mu   sync.Mutex     // guards err
+	err  error
+}
+
+// waitingResults is how many results may wait to be sent before the next test waits, too.
+const waitingResults = 32
+
+func newReporter(ctx context.Context, h *host, end context.CancelCauseFunc) *reporter {
+	r := &reporter{host: h, ctx: ctx, end: end, queue: make(chan run, waitingResults), ended: make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		for x := range r.queue {
+			r.later(x)
+		}
+	}()
+	return r
+}
+
+// later sends a result and ends the batch if that fails or nothing more is wanted.
+func (r *reporter) later(x run) {
+	defer r.open.Done()
+	if err := r.send(x); err != nil {
+		r.mu.Lock()
+		if r.err == nil {
+			r.err = err
+		}
+		r.mu.Unlock()
+		r.end(err)
+	}
+}
+
+// add sends a result in the background.
+func (r *reporter) add(x run) {
+	r.open.Add(1)
+	r.queue <- x
+}
+
+// send sends a result. It returns errDecided if the server wants nothing more.
+func (r *reporter) send(x run) error {
+	more, err := r.client.addRun(r.ctx, r.name, x.task.ID, x.form(r.name, r.stored))
+	switch {
+	case isFinal(err) && !IsRefused(err):
+		r.log.Warn("the server does not want a result", "judgetask", string(x.task.ID), "error", err)
+		return errTakenBack
+	case err != nil:
+		return err
+	}
+	r.log.Info("judged", "judgetask", string(x.task.ID), "job", string(x.task.Job), "result", x.result,
+		"cpu_time_ns", or(x.report.CPUTime).Nanoseconds(), "runs", len(x.report.Runs))
+	if !more {
+		return errDecided
+	}
+	return nil
+}
+
+// flush waits until all results are sent. It returns the first error.
+func (r *reporter) flush() error {
+	r.open.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+func (r *reporter) close() {
+	close(r.queue)
+	<-r.ended
+}

@@ -1,0 +1,319 @@
+package judgehost
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"judged/internal/api"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox"
+)
+
+// The results of a run, in the words of the protocol.
+const (
+	resultCorrect     = "correct"
+	resultWrong       = "wrong-answer"
+	resultNoOutput    = "no-output"
+	resultTime        = "timelimit"
+	resultRunError    = "run-error"
+	resultOutputLimit = "output-limit"
+)
+
+// Whose limit a run was over.
+const (
+	softLimit = "soft-timelimit"
+	hardLimit = "hard-timelimit"
+)
+
+// run is a judged test in the terms of the protocol.
+type run struct {
+	task        task
+	report      api.TestReport
+	result      string
+	wall        bool // the wall time was over the limit, not the CPU time
+	begin, end  time.Time
+	inputSize   int64
+	interactive bool
+}
+
+// limitsOf are the limits of a task for the engine. The wall limit is where DOMjudge ends a program; see overWall for
+// wall times between the time limit and that.
+func limitsOf(t task, setting string) (api.Limits, error) {
+	limit := timeLimit(t)
+	over, err := overshoot(limit, setting)
+	if err != nil {
+		return api.Limits{}, err
+	}
+	wall := limit + over + time.Duration(float64(t.run.Overshoot)*float64(time.Second))
+	if t.compare.Combined {
+		wall *= 2 // the interactor may work as long
+	}
+	memory := units.Bytes(t.run.Memory) << 10
+	return api.Limits{CPUTimeMS: ceilMS(limit), WallTimeMS: ceilMS(wall), Memory: memory,
+		Output: units.Bytes(t.run.Output) << 10, Stack: memory, Processes: int(t.run.Processes)}, nil
+}
+
+func timeLimit(t task) time.Duration {
+	return time.Duration(float64(t.run.TimeLimit) * float64(time.Second))
+}
+
+func ceilMS(d time.Duration) int64 {
+	return max(1, int64(math.Ceil(float64(d)/float64(time.Millisecond))))
+}
+
+// newRun translates what the engine says about a test.
+func newRun(t task, report api.TestReport) run {
+	r := run{task: t, report: report, interactive: bool(t.compare.Combined)}
+	accepted := report.Verdict == api.Accepted || report.Verdict == api.Partial ||
+		report.Verdict == api.WrongAnswer && report.Checker != nil && report.Checker.Score != nil // correct, for 0 points
+	switch report.Verdict {
+	case api.TimeLimit:
+		r.result = resultTime
+	case api.WallTimeLimit, api.IdlenessLimit:
+		r.result, r.wall = resultTime, true
+	case api.OutputLimit:
+		r.result = resultOutputLimit
+	case api.MemoryLimit, api.RuntimeError, api.SecurityViolation, api.NotExecutable:
+		r.result = resultRunError
+	default:
+		switch {
+		case accepted:
+			r.result = resultCorrect
+		case !r.interactive && report.StdoutHead != nil && *report.StdoutHead == "":
+			r.result = resultNoOutput
+		default:
+			r.result = resultWrong
+		}
+	}
+	return r
+}
+
+// overWall reports whether a program that ended by itself took longer than its time limit by the clock: it slept. The
+// time that noise can have added does not count, nor does what one run proves nothing about.
+func (r run) overWall() bool {
+	t := r.report
+	if r.result == resultTime || t.WallTime == nil || len(t.Runs) == 0 ||
+		t.Checker != nil && t.Checker.FirstExit == api.ExitInteractor && t.Checker.Verdict.Failed() {
+		return false
+	}
+	var guard time.Duration
+	if t.Timing != nil {
+		guard = t.Timing.Guard
+	}
+	for _, x := range t.Runs {
+		if x.Kept && x.WallTime-x.Explained.WallTime <= timeLimit(r.task)+guard {
+			return false
+		}
+	}
+	return true
+}
+
+// slept makes a run one that was over its time limit by the clock.
+func (r run) slept() run {
+	r.result, r.wall = resultTime, true
+	return r
+}
+
+// runtime is the time that the server compares and shows.
+func (r run) runtime() time.Duration {
+	if r.wall {
+		return or(r.report.WallTime)
+	}
+	return or(r.report.CPUTime)
+}
+
+func or[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// form is the result for the server. stored cuts what it does not store.
+func (r run) form(host string, stored func([]byte) []byte) url.Values {
+	said := or(r.report.Checker)
+	form := url.Values{
+		"runresult": {r.result}, "runtime": {seconds(r.runtime())}, "hostname": {host},
+		"start_time": {unix(r.begin)}, "end_time": {unix(r.end)},
+		"output_run":       {encoded(stored([]byte(or(r.report.StdoutHead))))},
+		"output_error":     {encoded(stored([]byte(or(r.report.StderrHead))))},
+		"output_diff":      {encoded(stored([]byte(said.Message)))},
+		"output_system":    {encoded(stored([]byte(r.explanation())))},
+		"metadata":         {encoded([]byte(r.metadata()))},
+		"compare_metadata": {encoded([]byte(r.compareMetadata()))},
+		"testcasedir":      {fmt.Sprintf("%s/testcase%05s", r.task.Job, r.task.Testcase)},
+	}
+	if said.TeamMessage != "" {
+		form.Set("team_message", encoded([]byte(said.TeamMessage)))
+	}
+	if said.Score != nil && bool(r.task.compare.Scoring) {
+		form.Set("score", encoded([]byte(strconv.FormatFloat(*said.Score, 'f', -1, 64))))
+	}
+	if r.task.run.Passes > 1 {
+		form.Set("pass", strconv.Itoa(max(1, len(r.report.Passes))))
+	}
+	return form
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+
+func unix(t time.Time) string { return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/1000) }
+
+// metadata describes the run of the program, as lines of KEY: VALUE.
+func (r run) metadata() string {
+	t := r.report
+	code, signal := 0, ""
+	if t.Exit != nil {
+		code, signal = or(t.Exit.Code), t.Exit.Signal
+	}
+	used, over := "cpu-time", ""
+	if r.wall {
+		used = "wall-time"
+	}
+	if r.result == resultTime {
+		over = softLimit
+		if t.Verdict == api.WallTimeLimit || t.Verdict == api.IdlenessLimit || signal != "" {
+			over = hardLimit
+		}
+	}
+	cut := ""
+	if r.result == resultOutputLimit {
+		cut = "stdout"
+	}
+	m := []string{
+		"memory-bytes: " + strconv.FormatInt(int64(or(t.MemoryPeak)), 10),
+		"exitcode: " + strconv.Itoa(code+signalCode(signal)),
+	}
+	if n := signalNumber(signal); n != 0 {
+		m = append(m, "signal: "+strconv.Itoa(n))
+	}
+	m = append(m,
+		"wall-time: "+seconds(or(t.WallTime)), "user-time: "+seconds(or(t.UserTime)),
+		"sys-time: "+seconds(or(t.SystemTime)), "cpu-time: "+seconds(or(t.CPUTime)),
+		"time-used: "+used, "time-result: "+over, "output-truncated: "+cut,
+		"stdin-bytes: "+strconv.FormatInt(r.inputSize, 10),
+		"stdout-bytes: "+strconv.FormatInt(int64(or(t.Output))-int64(len(or(t.StderrHead))), 10),
+		"stderr-bytes: "+strconv.Itoa(len(or(t.StderrHead))))
+	for i, x := range t.Runs {
+		m = append(m, fmt.Sprintf("judged-run-%d: cpu-time %s wall-time %s cpus %s kept %t disturbed %s", i+1,
+			seconds(x.CPUTime), seconds(x.WallTime), x.CPUs, x.Kept, causes(x.Disturbed)))
+	}
+	return strings.Join(m, "\n") + "\n"
+}
+
+// signalBase is what a shell adds to the number of a signal for an exit status.
+const signalBase = 128
+
+func signalCode(name string) int {
+	if n := signalNumber(name); n != 0 {
+		return signalBase + n
+	}
+	return 0
+}
+
+func signalNumber(name string) int {
+	const last = 64
+	for n := 1; name != "" && n <= last; n++ {
+		if linux.SignalName(syscall.Signal(n)) == name {
+			return n
+		}
+	}
+	return 0
+}
+
+func causes(list []api.Cause) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	words := make([]string, len(list))
+	for i, c := range list {
+		words[i] = string(c)
+	}
+	return strings.Join(words, ",")
+}
+
+// compareMetadata describes the run of the checker or the interactor.
+func (r run) compareMetadata() string {
+	said := r.report.Checker
+	if said == nil {
+		return ""
+	}
+	m := "exitcode: 42\n"
+	if said.Verdict.Failed() && said.Score == nil {
+		m = "exitcode: 43\n"
+	}
+	if r.interactive {
+		m += fmt.Sprintf("validator-exited-first: %t\n", said.FirstExit == api.ExitInteractor)
+	}
+	return m
+}
+
+// explanation says for the jury what judged decided, and why.
+func (r run) explanation() string {
+	t := r.report
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: judged's verdict %s after %s", r.result, t.Verdict, times(len(t.Runs), "run"))
+	if len(t.Runs) > 0 {
+		fmt.Fprintf(&b, " on CPU %s", t.Runs[0].CPUs)
+	}
+	b.WriteString("\n")
+	if t.Message != "" {
+		fmt.Fprintf(&b, "%s\n", t.Message)
+	}
+	fmt.Fprintf(&b, "CPU time %s s, wall time %s s, limit %s s, memory %s\n", seconds(or(t.CPUTime)),
+		seconds(or(t.WallTime)), seconds(timeLimit(r.task)), units.Bytes(or(t.MemoryPeak)))
+	if r.wall {
+		b.WriteString("the wall time was over the limit: the program slept or waited\n")
+	}
+	if x := t.Timing; x != nil {
+		fmt.Fprintf(&b, "decided by %s, confidence %s, spread %s s, band near the limit %s s\n", x.DecidedBy, x.Confidence,
+			seconds(x.Spread), seconds(x.Guard))
+	}
+	for i, x := range t.Runs {
+		fmt.Fprintf(&b, "run %d: CPU time %s s, wall time %s s, disturbed by %s", i+1, seconds(x.CPUTime),
+			seconds(x.WallTime), causes(x.Disturbed))
+		if !x.Kept {
+			b.WriteString(", set aside")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func times(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// scriptMetadata describes the run of a script.
+func scriptMetadata(r sandbox.Result) string {
+	code := r.Code
+	if r.Signal != 0 {
+		code = signalBase + int(r.Signal)
+	}
+	over := ""
+	if r.Stop == sandbox.StopCPU || r.Stop == sandbox.StopWall {
+		over = hardLimit
+	}
+	return fmt.Sprintf("memory-bytes: %d\nexitcode: %d\nwall-time: %s\nuser-time: %s\nsys-time: %s\ncpu-time: %s\n"+
+		"time-used: wall-time\ntime-result: %s\n", or(r.MemoryPeak), code, seconds(r.WallTime), seconds(or(r.UserTime)),
+		seconds(or(r.SystemTime)), seconds(r.CPUTime), over)
+}
+
+// sizeOfFile is the size of a file, or 0.
+func sizeOfFile(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}

@@ -1,0 +1,157 @@
+package judgehost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"judged/internal/api"
+	"judged/internal/base/units"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/jury"
+	"judged/internal/engine/languages"
+	"judged/internal/host/slots"
+)
+
+// Engine judges on the slots of this host; *engine.Engine implements it.
+type Engine interface {
+	Slots() []slots.Slot
+	// Judge judges a task on a slot, and calls decided after each test.
+	Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report, error)
+	// Jury returns the runner of the jury's programs for a slot.
+	Jury(s slots.Slot) (*jury.Runner, error)
+	// RunScript runs a compile or a build script.
+	RunScript(ctx context.Context, s languages.Script, take func(*os.Root) error) (languages.Ended, error)
+	// Tidy prepares a slot for the next run, in the background.
+	Tidy(s slots.Slot)
+}
+
+// Work bounds what a program may have in its working directory.
+type Work struct {
+	Bytes units.Bytes
+	Files int
+}
+
+// Options configure a Service. All are required.
+type Options struct {
+	Client *Client
+	Config Config // of the server; see Await
+	Engine Engine
+	Name   string // of the hosts, before -0
+	Folder string // of the cache; only one process uses it
+	Cache  units.Bytes
+	Work   Work
+	Log    *slog.Logger
+}
+
+// Service judges on all slots, each of which is a host of the server.
+type Service struct {
+	client     *Client
+	engine     Engine
+	store      *store
+	scratch    string // for what is used once
+	work       Work
+	extensions map[string][]string // of sources that a jury program may have
+	settings   atomic.Pointer[Config]
+	log        *slog.Logger
+	hosts      []*host
+	failures   failures
+}
+
+// Await asks the server for its settings until it answers. It returns an error if the server refuses the credentials, or
+// ctx ends.
+func Await(ctx context.Context, c *Client) (Config, error) {
+	for {
+		config, err := c.Config(ctx)
+		if err == nil || ctx.Err() != nil || isFinal(err) {
+			return config, err
+		}
+		c.server.Log.Error("the DOMjudge server does not answer; waiting for it", "error", err)
+		c.server.Pause(ctx, registerPause)
+	}
+}
+
+// New opens the cache.
+func New(ctx context.Context, o Options) (_ *Service, err error) {
+	s := &Service{client: o.Client, engine: o.Engine, scratch: filepath.Join(o.Folder, "scratch"), work: o.Work, log: o.Log,
+		failures: failures{counts: map[text]int{}}}
+	s.settings.Store(&o.Config)
+	if err := errors.Join(os.RemoveAll(s.scratch), os.MkdirAll(s.scratch, 0o700)); err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
+	if s.store, err = openStore(filepath.Join(o.Folder, "store"), int64(o.Cache)); err != nil {
+		return nil, err
+	}
+	known, err := s.client.languages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.extensions = extensionsOf(known)
+	for i, slot := range s.engine.Slots() {
+		name := fmt.Sprintf("%s-%d", o.Name, i)
+		s.hosts = append(s.hosts, &host{Service: s, name: name, slot: slot, stale: true,
+			log: o.Log.With("judgehost", name, "cpus", slot.CPUs.String())})
+	}
+	return s, nil
+}
+
+// Run judges until drain is done; then each host ends the test that it runs and gives the rest back. When abort is
+// done, it ends tests, too.
+func (s *Service) Run(drain, abort context.Context) {
+	var group sync.WaitGroup
+	for _, h := range s.hosts {
+		group.Go(func() { h.run(drain, abort) })
+	}
+	group.Wait()
+}
+
+func (s *Service) config() Config { return *s.settings.Load() }
+
+// refresh reads the settings of the server again.
+func (s *Service) refresh(ctx context.Context) error {
+	c, err := s.client.Config(ctx)
+	if err == nil {
+		s.settings.Store(&c)
+	}
+	return err
+}
+
+// failures counts how often a task could not be decided here.
+type failures struct {
+	mu     sync.Mutex // guards the rest
+	counts map[text]int
+	order  []text // of counts, the oldest first
+}
+
+// A task is given back that often; then it is an internal error.
+const maxFailures = 3
+
+// rememberedFailures is for how many tasks failures are counted.
+const rememberedFailures = 1000
+
+// add counts a failure and reports whether there were too many.
+func (f *failures) add(id text) (tooMany bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.counts[id]++; f.counts[id] == 1 {
+		if f.order = append(f.order, id); len(f.order) > rememberedFailures {
+			delete(f.counts, f.order[0])
+			f.order = f.order[1:]
+		}
+	}
+	return f.counts[id] >= maxFailures
+}
+
+// pauses of the loop of a host.
+const (
+	firstWait     = 100 * time.Millisecond
+	longestWait   = 5 * time.Second
+	registerPause = 2 * time.Second
+	longestPause  = 30 * time.Second
+)

@@ -1,0 +1,134 @@
+package judgehost
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// The files of a test case: names of the protocol.
+const (
+	inputFile  = "input"
+	outputFile = "output"
+)
+
+// maxTestcase is how long the answer with a test case may be, in bytes.
+const maxTestcase = 16 << 30
+
+// bothHashes is the form of the hash of a test case, in the versions that are known. Others are only keys.
+var bothHashes = regexp.MustCompile(`^([0-9a-f]{32})_([0-9a-f]{32})$`)
+
+// testcase fetches a test case. The folder has the files input and output.
+func (s *Service) testcase(ctx context.Context, id, hash text) (held, error) {
+	h, err := s.store.get(ctx, testcaseKey(id, hash), func(ctx context.Context, folder string) error {
+		return s.fetchTestcase(ctx, folder, id, hash)
+	})
+	if err != nil {
+		err = blame(faultTestcase, id, fmt.Errorf("fetch test case %s: %w", id, err))
+	}
+	return h, err
+}
+
+func testcaseKey(id, hash text) string { return fmt.Sprintf("testcase %s %s", id, hash) }
+
+func (s *Service) fetchTestcase(ctx context.Context, folder string, id, hash text) error {
+	return s.client.do(ctx, request{method: "GET", path: "judgehosts/get_files/testcase/" + string(id),
+		limit: maxTestcase, take: func(in io.Reader) error {
+			sums, err := writeFiles(in, folder)
+			if err != nil {
+				return err
+			}
+			want := bothHashes.FindStringSubmatch(string(hash))
+			for i, name := range []string{inputFile, outputFile} {
+				f, ok := sums[name]
+				switch {
+				case !ok:
+					return &contentError{fmt.Errorf("no file %q", name)}
+				case want != nil && f.md5 != want[i+1]:
+					return &contentError{fmt.Errorf("%s has the MD5 sum %s; the task says %s", name, f.md5, want[i+1])}
+				}
+			}
+			return nil
+		}})
+}
+
+// written is a file that came from the server.
+type written struct {
+	file
+	md5 string
+}
+
+// writeFiles writes the files of an answer to a folder, in place of what is there, and returns them by their names.
+func writeFiles(in io.Reader, folder string) (map[string]written, error) {
+	sums := map[string]written{}
+	if err := empty(folder); err != nil {
+		return nil, err
+	}
+	temporary := filepath.Join(folder, ".part")
+	var sum *hashed
+	err := readFiles(in, func(int) (_ io.WriteCloser, err error) {
+		sum, err = newHashed(temporary)
+		return sum, err
+	}, func(_ int, f file) error {
+		if err := checkName(f.Name); err != nil {
+			return err
+		}
+		if _, twice := sums[f.Name]; twice {
+			return &contentError{fmt.Errorf("two files %q", f.Name)}
+		}
+		mode := os.FileMode(0o600)
+		if f.Exec {
+			mode = 0o700
+		}
+		sums[f.Name] = written{f, sum.String()}
+		return errors.Join(os.Chmod(temporary, mode), os.Rename(temporary, filepath.Join(folder, f.Name)))
+	})
+	return sums, err
+}
+
+// checkName refuses names that lead elsewhere.
+func checkName(name string) error {
+	if !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." || name == ".part" || len(name) > 255 {
+		return &contentError{fmt.Errorf("a file with the name %q, which is not usable", name)}
+	}
+	return nil
+}
+
+func empty(folder string) error {
+	list, err := os.ReadDir(folder)
+	for _, d := range list {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(folder, d.Name())))
+	}
+	return err
+}
+
+// hashed is a file that computes its MD5 sum while it is written.
+type hashed struct {
+	file *os.File // not embedded: its ReadFrom would pass the sum by
+	sum  interface {
+		io.Writer
+		Sum([]byte) []byte
+	}
+}
+
+func newHashed(path string) (*hashed, error) {
+	f, err := os.Create(path)
+	return &hashed{f, md5.New()}, err
+}
+
+func (h *hashed) Write(b []byte) (int, error) {
+	n, err := h.file.Write(b)
+	_, _ = h.sum.Write(b[:n]) // never fails
+	return n, err
+}
+
+// Close makes the content durable: the store keeps it across restarts.
+func (h *hashed) Close() error { return errors.Join(h.file.Sync(), h.file.Close()) }
+
+func (h *hashed) String() string { return hex.EncodeToString(h.sum.Sum(nil)) }
