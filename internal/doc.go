@@ -49,6 +49,7 @@
 //	service  what runs as a daemon
 //	  service/metrics service/render                   [0]  every metric; reports as tables
 //	  service/intake                                   [0]  from what a platform sends to a job
+//	  service/judgehost                                [0]  judges for a DOMjudge server
 //	  service/httpapi                                  [1]  routes, and the page for people
 //	  service/dispatch service/slothealth              [1]  the job loop; which slots are fit to judge on
 //	  service/daemon                                   [2]  configuration -> parts -> tasks; readiness, drain

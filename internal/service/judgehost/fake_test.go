@@ -207,6 +207,7 @@ type world struct {
 	language domserver.Language
 	run      domserver.Executable
 	compare  domserver.Executable
+	drain    context.CancelFunc // of what start has started
 }
 
 func newWorld(t *testing.T) *world {
@@ -253,6 +254,7 @@ func (w *world) startIn(folder string, e Engine) (stop func()) {
 		w.t.Fatal(err)
 	}
 	drain, cancel := context.WithCancel(context.Background())
+	w.drain = cancel
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -270,8 +272,8 @@ func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(w.t.Out
 
 // client has short pauses.
 func (w *world) client(password string) *Client {
-	c, err := NewClient(Server{URL: w.Base(), User: domserver.User, Password: password, Log: w.log(), Idle: 500 * time.Millisecond,
-		Pause: func(ctx context.Context, d time.Duration) {
+	c, err := NewClient(Server{URL: w.Base(), User: domserver.User, Password: password, Log: w.log(),
+		Idle: 100 * time.Millisecond, Pause: func(ctx context.Context, d time.Duration) {
 			select {
 			case <-time.After(min(d/50, 20*time.Millisecond)):
 			case <-ctx.Done():

@@ -1,7 +1,6 @@
 package judgehost
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -127,6 +126,8 @@ func newNativeWorld(t *testing.T) *nativeWorld {
 func TestNative(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC, testkit.Python, testkit.Java)
 	w := newNativeWorld(t)
+	one := func(name, text string) []domserver.File { return []domserver.File{{Name: name, Content: text}} }
+	const stdio = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
 	for _, tt := range []struct {
 		name     string
 		language domserver.Language
@@ -136,47 +137,45 @@ func TestNative(t *testing.T) {
 		result   string
 		results  []string
 	}{
-		{name: "C", language: w.c, files: []domserver.File{{Name: "a.c",
-			Content: "#include <stdio.h>\nint main(){int a;scanf(\"%d\",&a);printf(\"%d\\n\",2*a);}"}},
-			result: "correct", results: []string{"correct", "correct"}},
-		{name: "two sources", language: w.c, files: []domserver.File{
-			{Name: "a.c", Content: "#include <stdio.h>\nint f(int);int main(){int a;scanf(\"%d\",&a);printf(\"%d\\n\",f(a));}"},
-			{Name: "b.c", Content: "int f(int a){return 2*a;}"}}, result: "correct", results: []string{"correct", "correct"}},
-		{name: "compile error", language: w.c, files: []domserver.File{{Name: "a.c", Content: "int main({"}},
-			result: "compiler-error", results: []string{"", ""}},
-		{name: "wrong", language: w.c, files: []domserver.File{{Name: "a.c",
-			Content: "#include <stdio.h>\nint main(){puts(\"2\");}"}}, result: "wrong-answer",
-			results: []string{"correct", "wrong-answer"}},
-		{name: "no output", language: w.c, files: []domserver.File{{Name: "a.c", Content: "int main(){return 0;}"}},
-			result: "no-output", results: []string{"no-output", ""}},
-		{name: "crash", language: w.c, files: []domserver.File{{Name: "a.c",
-			Content: "int main(){*(volatile int*)8=1;}"}}, result: "run-error", results: []string{"run-error", ""}},
-		{name: "loop", language: w.c, files: []domserver.File{{Name: "a.c", Content: "int main(){for(;;);}"}},
-			change: func(p *domserver.Problem) { p.TimeLimit = 0.3 }, result: "timelimit", results: []string{"timelimit", ""}},
-		{name: "sleep beyond all limits", language: w.c, files: []domserver.File{{Name: "a.c",
-			Content: "#include <unistd.h>\nint main(){sleep(100);}"}},
-			change: func(p *domserver.Problem) { p.TimeLimit = 0.3 }, result: "timelimit", results: []string{"timelimit", ""}},
-		{name: "sleep beyond the time limit", language: w.c, files: []domserver.File{{Name: "a.c",
-			Content: "#include <stdio.h>\n#include <unistd.h>\nint main(){usleep(900000);puts(\"2\");}"}},
-			change: func(p *domserver.Problem) { p.TimeLimit = 0.5 }, result: "timelimit", results: []string{"timelimit", ""}},
-		{name: "memory", language: w.c, files: []domserver.File{{Name: "a.c", Content: "#include <stdlib.h>\n#include <string.h>\n" +
-			"int main(){memset(malloc(200<<20),1,200<<20);return 0;}"}},
-			change: func(p *domserver.Problem) { p.MemoryKB = 65536 }, result: "run-error", results: []string{"run-error", ""}},
-		{name: "too much output", language: w.c, files: []domserver.File{{Name: "a.c",
-			Content: "#include <stdio.h>\nint main(){for(int i=0;i<1000000;i++)puts(\"1234567\");}"}},
-			change: func(p *domserver.Problem) { p.OutputKB = 1024 }, result: "output-limit",
-			results: []string{"output-limit", ""}},
-		{name: "Python", language: w.python, files: []domserver.File{{Name: "a.py", Content: "import b\nprint(b.f(int(input())))\n"},
-			{Name: "b.py", Content: "def f(x): return 2*x\n"}}, result: "correct", results: []string{"correct", "correct"}},
-		{name: "Python with an entry point", language: w.python, entry: "b.py", files: []domserver.File{
-			{Name: "a.py", Content: "print(0)\n"}, {Name: "b.py", Content: "print(2*int(input()))\n"}}, result: "correct",
-			results: []string{"correct", "correct"}},
-		{name: "Python syntax", language: w.python, files: []domserver.File{{Name: "a.py", Content: "print(\n"}},
-			result: "compiler-error", results: []string{"", ""}},
-		{name: "Java in a package", language: w.java, files: []domserver.File{{Name: "Main.java", Content: "package p.q;\n" +
-			"public class Main { static class In { int v; }\n public static void main(String[] a) {\n" +
-			" In i = new In(); i.v = new java.util.Scanner(System.in).nextInt(); System.out.println(2*i.v); } }"}},
-			result: "correct", results: []string{"correct", "correct"}},
+		{name: "C", language: w.c, result: "correct", results: []string{"correct", "correct"},
+			files: one("a.c", stdio+`int main(){int a;scanf("%d",&a);printf("%d\n",2*a);}`)},
+		{name: "two sources", language: w.c, result: "correct", results: []string{"correct", "correct"},
+			files: append(one("a.c", stdio+`int f(int);int main(){int a;scanf("%d",&a);printf("%d\n",f(a));}`),
+				one("b.c", "int f(int a){return 2*a;}")...)},
+		{name: "compile error", language: w.c, result: "compiler-error", results: []string{"", ""},
+			files: one("a.c", "int main({")},
+		{name: "wrong", language: w.c, result: "wrong-answer", results: []string{"correct", "wrong-answer"},
+			files: one("a.c", stdio+`int main(){puts("2");}`)},
+		{name: "no output", language: w.c, result: "no-output", results: []string{"no-output", ""},
+			files: one("a.c", "int main(){return 0;}")},
+		{name: "crash", language: w.c, result: "run-error", results: []string{"run-error", ""},
+			files: one("a.c", "int main(){*(volatile int*)8=1;}")},
+		{name: "loop", language: w.c, result: "timelimit", results: []string{"timelimit", ""},
+			files: one("a.c", "int main(){for(;;);}"), change: func(p *domserver.Problem) { p.TimeLimit = 0.3 }},
+		{name: "sleep beyond all limits", language: w.c, result: "timelimit", results: []string{"timelimit", ""},
+			files:  one("a.c", stdio+"int main(){sleep(100);}"),
+			change: func(p *domserver.Problem) { p.TimeLimit = 0.3 }},
+		{name: "sleep beyond the time limit", language: w.c, result: "timelimit", results: []string{"timelimit", ""},
+			files:  one("a.c", stdio+`int main(){usleep(900000);puts("2");}`),
+			change: func(p *domserver.Problem) { p.TimeLimit = 0.5 }},
+		{name: "memory", language: w.c, result: "run-error", results: []string{"run-error", ""},
+			files:  one("a.c", stdio+"int main(){for(volatile char*p=malloc(200<<20);;p+=4096)*p=1;}"),
+			change: func(p *domserver.Problem) { p.MemoryKB = 65536 }},
+		{name: "too much output", language: w.c, result: "output-limit", results: []string{"output-limit", ""},
+			files:  one("a.c", stdio+`int main(){for(int i=0;i<1000000;i++)puts("1234567");}`),
+			change: func(p *domserver.Problem) { p.OutputKB = 1024 }},
+		{name: "Python", language: w.python, result: "correct", results: []string{"correct", "correct"},
+			files: append(one("a.py", "import b\nprint(b.f(int(input())))\n"), one("b.py", "def f(x): return 2*x\n")...)},
+		{name: "Python with an entry point", language: w.python, entry: "b.py", result: "correct",
+			results: []string{"correct", "correct"},
+			files:   append(one("a.py", "print(0)\n"), one("b.py", "print(2*int(input()))\n")...)},
+		{name: "Python syntax", language: w.python, result: "compiler-error", results: []string{"", ""},
+			files: one("a.py", "print(\n")},
+		{name: "Java in a package", language: w.java, result: "correct", results: []string{"correct", "correct"},
+			files: one("Main.java", `package p.q;
+public class Main { static class In { int v; }
+  public static void main(String[] a) { In i = new In(); i.v = new java.util.Scanner(System.in).nextInt();
+    System.out.println(2 * i.v); } }`)},
 	} {
 		t.Run(tt.name, func(t *testing.T) { w.native(t, tt.language, tt.files, tt.entry, tt.change, tt.result, tt.results) })
 	}
@@ -205,7 +204,7 @@ func (w *nativeWorld) native(t *testing.T, l domserver.Language, files []domserv
 	}
 	for i, x := range j.Tasks {
 		for _, r := range x.Results {
-			t.Logf("test %d:\n%s\n%s", i+1, r.Values["output_system"], strings.ReplaceAll(fmt.Sprint(r.Values["metadata"]), "\n", " "))
+			t.Logf("test %d:\n%s\n%s", i+1, r.Values["output_system"], strings.ReplaceAll(r.Values["metadata"], "\n", " "))
 		}
 	}
 	own.clean()

@@ -258,7 +258,7 @@ func (c *Client) enabled(ctx context.Context, host string) (bool, error) {
 	return false, err
 }
 
-// versionCommands are shell scripts; "" where there is none.
+// versionCommands are shell scripts; "" where the server has none.
 type versionCommands struct {
 	Compiler string `json:"compiler_version_command"`
 	Runner   string `json:"runner_version_command"`

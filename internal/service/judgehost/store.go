@@ -93,7 +93,7 @@ type held struct {
 	release func()
 }
 
-// get returns the folder for a key. If there is none, one caller fills it with fill while the others wait. A caller
+// get returns the folder for a key. If it does not exist, one caller fills it with fill while the others wait. A caller
 // whose ctx ends does not end that for the others.
 func (s *store) get(ctx context.Context, key string, fill func(ctx context.Context, folder string) error) (held, error) {
 	name := entryName(key)

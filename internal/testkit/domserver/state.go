@@ -129,7 +129,7 @@ type Fault struct {
 	Status    int           // answered instead, if not 0
 	Body      string        // with Status
 	Handle    bool          // the request is handled nevertheless
-	Truncate  int           // bytes of the answer after which the connection ends; 0 is none
+	Truncate  int           // bytes of the answer after which the connection ends; 0 leaves it whole
 	Wait      time.Duration // before the answer, as long as the client waits
 	Corrupt   func(string) string
 	CutBefore bool // the connection ends without an answer

@@ -1,0 +1,344 @@
+package judgehost
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/testkit"
+	"judged/internal/testkit/domserver"
+)
+
+// TestFaults: whatever call fails, and however, each task has one result in the end, and nothing is disabled.
+func TestFaults(t *testing.T) {
+	calls := map[string]string{
+		"register": "POST judgehosts", "config": "GET config", "fetch-work": "POST judgehosts/fetch-work",
+		"source": "GET judgehosts/get_files/source", "compile script": "GET judgehosts/get_files/compile",
+		"run script": "GET judgehosts/get_files/run", "compare script": "GET judgehosts/get_files/compare",
+		"test case": "GET judgehosts/get_files/testcase", "versions": "GET judgehosts/get_version_commands",
+		"compilation": "PUT judgehosts/update-judging", "result": "POST judgehosts/add-judging-run",
+	}
+	faults := map[string]domserver.Fault{
+		"500":                {Status: 500, Body: `{"code":500,"message":"x"}`},
+		"500 after the work": {Status: 500, Body: "<html>", Handle: true},
+		"504 of a proxy":     {Status: 504, Body: "<html>", Handle: true},
+		"401":                {Status: 401},
+		"cut before":         {CutBefore: true},
+		"cut after the work": {CutBefore: true, Handle: true},
+		"truncated":          {Truncate: 1},
+		"slow":               {Wait: time.Hour},
+		"not JSON":           {Corrupt: func(s string) string { return "<" + s }},
+	}
+	for what, call := range calls {
+		for how, fault := range faults {
+			switch {
+			case how == "not JSON" && what == "compilation": // its answer does not matter
+				continue
+			case testing.Short() && how != "500" && how != "cut after the work" && how != "truncated":
+				continue
+			case how == "slow" && what != "fetch-work" && what != "test case" && what != "result": // takes long
+				continue
+			}
+			t.Run(what+" "+how, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				var mu sync.Mutex
+				left := 7 // more than the tries of one call
+				started := make(chan struct{})
+				w.Fault = func(method, path string) *domserver.Fault {
+					select {
+					case <-started:
+					default:
+						return nil
+					}
+					if !matches(call, method, path) {
+						return nil
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					if left--; left < 0 {
+						return nil
+					}
+					return &fault
+				}
+				id := w.submit(w.problem("1", "2", "3"), "3 WA")
+				stop := w.start(newFakeEngine(2))
+				close(started)
+				w.await(id)
+				stop()
+				j := w.Judging(id)
+				if j.Result != "wrong-answer" || len(w.Errors()) > 0 || len(w.Unfinished()) > 0 {
+					t.Errorf("result %q, errors %+v, unfinished %v", j.Result, w.Errors(), w.Unfinished())
+				}
+				for _, x := range j.Tasks {
+					for _, r := range x.Results {
+						if r.Values["runresult"] != x.Results[0].Values["runresult"] {
+							t.Errorf("task %d: %q", x.ID, results(j))
+						}
+					}
+				}
+				w.clean()
+			})
+		}
+	}
+}
+
+// matches reports whether a request is the call, and not one below it.
+func matches(call, method, path string) bool {
+	rest, ok := strings.CutPrefix(method+" "+path, call)
+	return ok && (rest == "" || rest[0] == '/' && call != "POST judgehosts")
+}
+
+// TestServerAway: a server that is away before, during and after runs is waited for.
+func TestServerAway(t *testing.T) {
+	w := newWorld(t)
+	var mu sync.Mutex
+	away := false
+	w.Fault = func(string, string) *domserver.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if away {
+			return &domserver.Fault{CutBefore: true}
+		}
+		return nil
+	}
+	set := func(on bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		away = on
+	}
+	e := newFakeEngine(1)
+	e.before = func(_ context.Context, input string) {
+		if input == "2" { // once: later it is there
+			set(true)
+			time.AfterFunc(300*time.Millisecond, func() { set(false) })
+			e.before = nil
+		}
+	}
+	ids := []int{w.submit(w.problem("1", "2", "3"), ""), w.submit(w.problem("1"), "1 TLE")}
+	stop := w.start(e)
+	for _, id := range ids {
+		w.await(id)
+	}
+	stop()
+	got := []string{w.Judging(ids[0]).Result, w.Judging(ids[1]).Result}
+	if diff := cmp.Diff([]string{"correct", "timelimit"}, got); diff != "" || len(w.Errors()) > 0 {
+		t.Errorf("errors %v, -want +got\n%s", w.Errors(), diff)
+	}
+	w.clean()
+}
+
+// TestRefused: wrong credentials are an error, which does not say them.
+func TestRefused(t *testing.T) {
+	w := newWorld(t)
+	const wrong = "another-Secret"
+	var log bytes.Buffer
+	c := w.client(wrong)
+	c.server.Log = slog.New(slog.NewTextHandler(&log, nil))
+	_, err := Await(t.Context(), c)
+	if !IsRefused(err) {
+		t.Errorf("error %v", err)
+	}
+	if text := fmt.Sprint(err) + log.String(); strings.Contains(text, wrong) {
+		t.Error(text)
+	}
+}
+
+// TestCredentialsAreNotLogged: whatever fails, the log has neither the password nor the header that has it.
+func TestCredentialsAreNotLogged(t *testing.T) {
+	var log safeBuffer
+	for _, fault := range []domserver.Fault{{Status: 500, Body: "x"}, {CutBefore: true}, {Truncate: 1}, {Status: 401},
+		{Status: 302}, {Wait: time.Hour}} {
+		w := newWorld(t)
+		n := 0
+		w.Fault = func(string, string) *domserver.Fault {
+			if n++; n > 3 && n < 20 {
+				return &fault
+			}
+			return nil
+		}
+		c := w.client(domserver.Password)
+		c.server.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		config, err := Await(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(t.Context(), Options{Client: c, Config: config, Engine: newFakeEngine(1), Name: "host",
+			Folder: t.TempDir(), Cache: 1 << 20, Work: Work{Bytes: 1 << 20, Files: 10}, Log: c.server.Log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := w.submit(w.problem("1"), "")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.Run(ctx, t.Context())
+		}()
+		w.await(id)
+		cancel()
+		<-ended
+	}
+	text := log.String()
+	if !strings.Contains(text, "trying again") {
+		t.Error("the log is empty")
+	}
+	for _, secret := range []string{domserver.Password, "Basic ", "Authorization"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the log has %q", secret)
+		}
+	}
+}
+
+type safeBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// TestDisabledHost: a host that is not enabled gets nothing, and works once it is.
+func TestDisabledHost(t *testing.T) {
+	w := newWorld(t)
+	w.EnableHosts = false
+	id := w.submit(w.problem("1"), "")
+	w.start(newFakeEngine(2))
+	testkit.WaitFor(t, 10*time.Second, "requests", func() bool { return w.Requests("judgehosts/fetch-work") > 10 })
+	if r := w.Judging(id).Result; r != "" {
+		t.Errorf("result %q", r)
+	}
+	if diff := cmp.Diff(map[string]bool{"host-0": false, "host-1": false}, w.Hosts()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	w.Enable("host-1", true)
+	if got := w.await(id).Tasks[0].Results[0].Host; got != "host-1" {
+		t.Errorf("judged by %s", got)
+	}
+	w.clean()
+}
+
+// TestTryAgain: the server may ask a host to ask again.
+func TestTryAgain(t *testing.T) {
+	w := newWorld(t)
+	id := w.submit(w.problem("1"), "")
+	w.TryAgain(3)
+	w.start(newFakeEngine(1))
+	w.await(id)
+	if n := w.Requests("judgehosts/fetch-work"); n < 4 {
+		t.Errorf("asked %d times", n)
+	}
+	w.clean()
+}
+
+// TestPrefetch: what is prefetched is not fetched again.
+func TestPrefetch(t *testing.T) {
+	w := newWorld(t)
+	p := w.problem("1", "2")
+	w.start(newFakeEngine(1))
+	testkit.WaitFor(t, 10*time.Second, "registration", func() bool { return len(w.Hosts()) == 1 })
+	w.Prefetch("host-0", domserver.Submission{Language: w.language, Problem: p})
+	const scriptsAndTests = 5
+	testkit.WaitFor(t, 10*time.Second, "files", func() bool { return w.Requests("judgehosts/get_files") == scriptsAndTests })
+	id := w.submit(p, "")
+	w.await(id)
+	if n := w.Requests("judgehosts/get_files"); n != scriptsAndTests+1 { // the source
+		t.Errorf("fetched %d", n)
+	}
+	w.clean()
+}
+
+// TestVersions: versions are reported before the compilation, and a host with others than the server wants gives back.
+func TestVersions(t *testing.T) {
+	for _, wanted := range []string{"version 1.2", "version 2"} {
+		t.Run(wanted, func(t *testing.T) {
+			w := newWorld(t)
+			l := w.language
+			l.CompilerVersion, l.RunnerVersion, l.WantedVersion = "gcc --version", "run --version", wanted
+			p := w.problem("1")
+			id := w.Submit(domserver.Submission{Language: l, Problem: p, Files: []domserver.File{{Name: "a.txt"}}})
+			stop := w.start(newFakeEngine(1))
+			testkit.WaitFor(t, 10*time.Second, "versions", func() bool { return w.Versions(id) != nil })
+			if wanted == "version 1.2" {
+				w.await(id)
+			} else {
+				testkit.WaitFor(t, 10*time.Second, "a disabled host", func() bool { return !w.Hosts()["host-0"] })
+			}
+			stop()
+			want := map[string]string{"hostname": "host-0", "compiler": "version 1.2", "runner": "version 1.2"}
+			if diff := cmp.Diff(want, w.Versions(id)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if len(w.Unfinished()) > 0 {
+				t.Error(w.Unfinished())
+			}
+			w.clean()
+		})
+	}
+}
+
+// TestDrain: the test that runs is reported, and the rest is given back.
+func TestDrain(t *testing.T) {
+	w := newWorld(t)
+	id := w.submit(w.problem("1", "2", "3"), "")
+	e := newFakeEngine(1)
+	begun, release := make(chan struct{}), make(chan struct{})
+	e.before = func(_ context.Context, input string) {
+		if input == "2" {
+			close(begun)
+			<-release
+		}
+	}
+	stop := w.start(e)
+	<-begun
+	w.drain()
+	close(release)
+	stop()
+	j := w.Judging(id)
+	if r := results(j); r[0] != "correct" || r[1] != "correct" || r[2] != "" || len(w.Unfinished()) > 0 {
+		t.Errorf("results %q, unfinished %v", r, w.Unfinished())
+	}
+	w.clean()
+}
+
+// TestSharedJudging: several hosts share a judging, compile it once here, and each test has one result.
+func TestSharedJudging(t *testing.T) {
+	w := newWorld(t)
+	w.Batch = 2
+	var inputs []string
+	for i := range 40 {
+		inputs = append(inputs, fmt.Sprint(i+1))
+	}
+	id := w.submit(w.problem(inputs...), "")
+	e := newFakeEngine(4)
+	stop := w.start(e)
+	j := w.await(id)
+	stop()
+	by := map[string]int{}
+	for _, x := range j.Tasks {
+		if len(x.Results) != 1 || x.Given != 1 {
+			t.Errorf("task %d: %d results, given %d times", x.ID, len(x.Results), x.Given)
+		}
+		by[x.Results[0].Host]++
+	}
+	if len(by) < 2 || e.compiled != 1 || len(e.judged) != len(inputs) {
+		t.Errorf("by host %v, compiled %d times, judged %d", by, e.compiled, len(e.judged))
+	}
+	w.clean()
+}

@@ -1,0 +1,156 @@
+package judgehost
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOvershoot(t *testing.T) {
+	for setting, want := range map[string]time.Duration{
+		"1s": time.Second, "10%": 200 * time.Millisecond, "1s|10%": time.Second, "1s&10%": 200 * time.Millisecond,
+		"1s+10%": 1200 * time.Millisecond, "10%+10%": 400 * time.Millisecond, "0s": 0,
+		"": -1, "s": -1, "1": -1, "-1s": -1, "1s|": -1, "|1s": -1, "1s|1s|1s": -1, "1.5s": -1, "1m": -1, "9999999s": -1,
+	} {
+		got, err := overshoot(2*time.Second, setting)
+		if (err != nil) != (want < 0) || err == nil && got != want {
+			t.Errorf("%q: %v, %v, want %v", setting, got, err, want)
+		}
+	}
+}
+
+func TestOnlyRedirects(t *testing.T) {
+	for script, want := range map[string]bool{
+		redirectScript: true,
+		"#!/bin/sh\nTESTIN=\"$1\";  shift\nPROGOUT=\"$1\"; shift\n\n\"$@\" < \"$TESTIN\" > \"$PROGOUT\"\n": true,
+		"A=\"$1\"; shift\nB=\"$1\"; shift\nexec \"$@\" < \"$B\" > \"$A\"\n":                                false,
+		"A=\"$1\"; shift\nB=\"$1\"; shift\nexec timeout 1 \"$@\" < \"$A\" > \"$B\"\n":                      false,
+		"A=\"$1\"; shift\nB=\"$1\"; shift\nexec \"$@\" < \"$A\" > \"$B\"\nrm x\n":                          false,
+		"A=\"$1\"; shift\nexec \"$@\" < \"$A\"\n":                                                          false,
+		"": false,
+	} {
+		if got := onlyRedirects([]byte(script)); got != want {
+			t.Errorf("%q: %t", script, got)
+		}
+	}
+}
+
+func TestExecutableHash(t *testing.T) {
+	files := map[string]written{"run": {file{"run", true}, "aa"}, "build": {file{"build", false}, "bb"}}
+	// md5 of "bbbuildaarun1"
+	if got, want := executableHash(files), "cdc3fa21e04ac735e820cd395c0c8ebe"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// all collects the files of an answer.
+func all(text string) (map[string]string, error) {
+	got := map[string]string{}
+	var content *buffer
+	err := readFiles(strings.NewReader(text), func(int) (io.WriteCloser, error) {
+		content = &buffer{}
+		return content, nil
+	}, func(_ int, f file) error {
+		name := f.Name
+		if f.Exec {
+			name += "*"
+		}
+		got[name] = content.String()
+		return nil
+	})
+	return got, err
+}
+
+type buffer struct{ bytes.Buffer }
+
+func (*buffer) Close() error { return nil }
+
+func TestReadFiles(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       map[string]string // nil is an error
+	}{
+		{"none", "[]", map[string]string{}},
+		{"one", `[{"filename":"a","content":"aGk=","is_executable":true}]`, map[string]string{"a*": "hi"}},
+		{"white space", " [ {\n\"filename\" : \"a\" , \"content\" : \"aGk=\" , \"is_executable\" : null } ] \n",
+			map[string]string{"a": "hi"}},
+		{"another order", `[{"is_executable":false,"content":"aGk=","filename":"a"},{"content":"","filename":"b"}]`,
+			map[string]string{"a": "hi", "b": ""}},
+		{"escaped slashes", `[{"filename":"a\/b\u00e9","content":"Pz8\/Pz8\/","new":12}]`, map[string]string{"a/bé": "??????"}},
+		{"no name", `[{"content":"aGk="}]`, nil},
+		{"no content", `[{"filename":"a"}]`, nil},
+		{"empty object", `[{}]`, nil},
+		{"two contents", `[{"filename":"a","content":"","content":""}]`, nil},
+		{"not base64", `[{"filename":"a","content":"aG!="}]`, nil},
+		{"half of base64", `[{"filename":"a","content":"aGk"}]`, nil},
+		{"another escape", `[{"filename":"a","content":"a\nGk="}]`, nil},
+		{"cut in the content", `[{"filename":"a","content":"aGk`, nil},
+		{"cut after the content", `[{"filename":"a","content":"aGk="`, nil},
+		{"cut before the end", `[{"filename":"a","content":"aGk="}`, nil},
+		{"more", `[] []`, nil},
+		{"no array", `{"code":500}`, nil},
+		{"nested value", `[{"filename":"a","content":"","x":{"y":1}}]`, nil},
+		{"long name", `[{"content":"","filename":"` + strings.Repeat("a", 1<<13) + `"}]`, nil},
+		{"nothing", "", nil},
+	} {
+		got, err := all(tt.text)
+		if (err != nil) != (tt.want == nil) {
+			t.Errorf("%s: error %v", tt.name, err)
+		}
+		if diff := cmp.Diff(tt.want, got); err == nil && diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.name, diff)
+		}
+	}
+}
+
+// FuzzReadFiles: what is read is what the JSON and base64 packages read.
+func FuzzReadFiles(f *testing.F) {
+	f.Add(`[{"filename":"a","content":"aGk=","is_executable":true},{"filename":"b","content":"Pz8\/","x":null}]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := all(text)
+		if err != nil {
+			return
+		}
+		var known []struct {
+			Filename, Content string
+			Exec              any `json:"is_executable"`
+		}
+		if json.Unmarshal([]byte(text), &known) != nil {
+			return // values that are not looked at may be wrong
+		}
+		want := map[string]string{}
+		for _, k := range known {
+			b, err := base64.StdEncoding.DecodeString(k.Content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := k.Filename
+			if k.Exec == true || k.Exec == float64(1) || k.Exec == "true" || k.Exec == "1" {
+				name += "*"
+			}
+			want[name] = string(b)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+// FuzzTask: a task from a server, however wrong, is decoded or refused.
+func FuzzTask(f *testing.F) {
+	f.Add(`{"judgetaskid":1,"type":"judging_run","jobid":"2","run_config":"{\"time_limit\":\"1.5\",\"entry_point\":null}"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var x task
+		if json.Unmarshal([]byte(text), &x) == nil && x.decode() == nil && x.checkRun() == nil {
+			if _, err := limitsOf(x, "1s|10%"); err != nil || x.Submission == ".." {
+				t.Errorf("%+v: %v", x, err)
+			}
+		}
+	})
+}
