@@ -52,7 +52,8 @@
 //	  service/judgehost                                [0]  judges for a DOMjudge server
 //	  service/httpapi                                  [1]  routes, and the page for people
 //	  service/dispatch service/slothealth              [1]  the job loop; which slots are fit to judge on
-//	  service/daemon                                   [2]  configuration -> parts -> tasks; readiness, drain
+//	  service/judge0                                   [2]  the interface of Judge0, over jobs
+//	  service/daemon                                   [3]  configuration -> parts -> tasks; readiness, drain
 //
 // The commands in cmd/ are above all of them. cmd/judged-init, the first process
 // of a sandbox, imports sandbox/initproc only. The packages

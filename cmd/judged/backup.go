@@ -17,7 +17,8 @@ func (a *app) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup [flags] FILE",
 		Short: "Save all jobs and reports to a file",
-		Long: `Save all jobs and reports, and the files of jobs that are not done, to a file.
+		Long: `Save all jobs and reports, with what reports keep of the output of programs, and
+the files of jobs that are not done, to a file.
 The file must not exist. The daemon may run meanwhile: the backup is one moment
 of its database. It fits SQLite and PostgreSQL, so it also moves jobs from one
 to the other. The configuration and the files of jobs that are done are not in it.

@@ -290,6 +290,16 @@ func flagOf(field string) string {
 		return "--processes"
 	case "head_bytes":
 		return "--head in bytes"
+	case "keep.stdout":
+		return "--keep-stdout"
+	case "keep.stderr":
+		return "--keep-stderr"
+	case "keep.bytes":
+		return "--keep-bytes in bytes"
+	case "keep":
+		return "--keep-stdout, --keep-stderr, --collect"
+	case "collect":
+		return "--collect"
 	case "language":
 		return "--language"
 	case "problem":

@@ -32,6 +32,7 @@ work.`,
 			if err != nil {
 				return err
 			}
+			v.repeatAlways = true
 			p, err := v.propose(cmd.Context())
 			if err == nil {
 				err = v.judgeTooSlow(cmd.Context(), &p)

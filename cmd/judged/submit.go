@@ -20,8 +20,24 @@ import (
 type submission struct {
 	id, priority string
 	labels       []string
+	keep         keepFlags
 	detach       bool
 	asJSON       bool
+}
+
+// keepFlags are the flags for what the daemon keeps of each test.
+type keepFlags struct {
+	api.Keep
+	collect []string
+}
+
+func (f *keepFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar((*string)(&f.Stdout), "keep-stdout", "", "keep stdout of `TESTS` as blobs: never, failed or always")
+	fl.StringVar((*string)(&f.Stderr), "keep-stderr", "", "keep stderr of `TESTS` as blobs: never, failed or always")
+	sizeFlag(cmd, &f.Bytes, "keep-bytes", "how much to keep of each, a `SIZE` such as 64KiB, the default")
+	fl.StringArrayVar(&f.collect, "collect", nil, "keep the file `NAME` of the working directory after each test; "+
+		"repeatable")
 }
 
 func (a *app) submitCommand() *cobra.Command {
@@ -54,6 +70,7 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 				return err
 			}
 			l.quote = !cmd.Flags().Changed("head")
+			l.job.Keep, l.job.Collect = s.keep.Keep, s.keep.collect
 			return errors.Join(a.submit(cmd.Context(), cl, l, s), l.Close())
 		},
 	}
@@ -67,6 +84,7 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 	cmd.Flags().StringVar(&s.priority, "priority", "practice",
 		"`CLASS` of urgency: contest, practice, rejudge or background")
 	cmd.Flags().StringArrayVar(&s.labels, "label", nil, "a label of the job, `KEY=VALUE`; repeatable")
+	s.keep.add(cmd)
 	cmd.Flags().BoolVar(&s.detach, "detach", false, "print the job's ID and do not wait")
 	r.addFlags(cmd)
 	jsonFlag(cmd, &s.asJSON)
@@ -141,7 +159,7 @@ func unbounded() config.Config {
 	c.Slots.Width, c.Sandbox.WorkInodes = math.MaxInt, math.MaxInt
 	c.Limits.Max = config.MaxLimits{
 		CPUTime: math.MaxInt64, WallTime: math.MaxInt64, Memory: math.MaxInt64, Output: math.MaxInt64,
-		Head:      math.MaxInt64,
+		Head: math.MaxInt64, Keep: math.MaxInt64, KeepJob: math.MaxInt64, Collect: math.MaxInt,
 		Processes: math.MaxInt, Tests: math.MaxInt, Files: math.MaxInt, Repeats: math.MaxInt,
 	}
 	return c

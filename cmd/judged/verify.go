@@ -25,15 +25,17 @@ import (
 
 // verifier judges the programs of a problem package.
 type verifier struct {
-	a        *app
-	c        config.Config
-	pkg      *problem.Package
-	eng      *engine.Engine
-	repeats  api.Repeats // of the slowest tests, which bound the time limit
-	strict   bool        // findings are failures
-	stop     api.Stop    // when a submission has no further tests
-	progress *verifyProgress
-	results  *results
+	a       *app
+	c       config.Config
+	pkg     *problem.Package
+	eng     *engine.Engine
+	repeats api.Repeats // of the slowest tests, which bound the time limit
+	// repeatAlways also repeats tests that bound no time limit, as they are far from it.
+	repeatAlways bool
+	strict       bool     // findings are failures
+	stop         api.Stop // when a submission has no further tests
+	progress     *verifyProgress
+	results      *results
 	// cacheLock, where not nil, keeps other verifications away from the compiled programs.
 	cacheLock *os.File
 	host      hostKey
@@ -50,7 +52,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short: "Judge a problem package's own submissions",
 		Long: `Judge a problem package's own submissions. It needs root.
 
-PACKAGE is a folder or an archive in a format of ICPC, Kattis, Polygon or CMS.
+PACKAGE is a folder or an archive in a format of ICPC, Kattis, Polygon, CMS or DMOJ.
 Each submission is judged until its verdict is known, as in a contest: the first
 test that fails decides, unless groups of tests give points. Its verdicts have
 to be those that its folder, its tags, submissions.yaml or problem.xml expect.
@@ -116,7 +118,8 @@ func verifyFlags(cmd *cobra.Command, a *app, o *verifyOptions) {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().IntVar(&o.jobs, "jobs", 1, "`NUMBER` of submissions that are judged at once, each on its own slot")
 	cmd.Flags().IntVar(&o.repeats, "repeats", 3,
-		"`NUMBER` of runs of the slowest tests of accepted submissions, which bound the time limit")
+		"`NUMBER` of runs of the slowest tests of accepted submissions, which bound the time limit; unless given, verify "+
+			"repeats none of those that are far from it")
 	cmd.Flags().BoolVar(&o.fresh, "fresh", false,
 		"judge everything, also what has not changed since an earlier verification on this host")
 	a.configFlag(cmd)
@@ -149,7 +152,7 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 		return nil, err
 	}
 	v := &verifier{a: a, c: c, repeats: api.Repeats{Min: o.repeats, Max: o.repeats}, stop: api.StopFirstFailure,
-		progress: newVerifyProgress(a.err)}
+		progress: newVerifyProgress(a.err), repeatAlways: cmd.Flags().Changed("repeats")}
 	if o.allTests {
 		v.stop = api.StopNever
 	}

@@ -24,9 +24,9 @@ type solution struct {
 	Language    string        `json:"language,omitempty"`
 	Verdict     api.Verdict   `json:"verdict,omitempty"`
 	Score       *float64      `json:"score,omitempty"`
-	CPUTime     time.Duration `json:"cpu_time_ns"`     // of the slowest test
-	Spread      time.Duration `json:"spread_ns"`       // between the runs of that test
-	Low         time.Duration `json:"cpu_time_min_ns"` // of that test
+	CPUTime     time.Duration `json:"cpu_time_ns"`        // of the slowest test
+	Spread      time.Duration `json:"spread_ns,omitzero"` // between the runs of that test, if it ran more than once
+	Low         time.Duration `json:"cpu_time_min_ns"`    // of that test
 	High        time.Duration `json:"cpu_time_max_ns"`
 	Differences []string      `json:"differences,omitempty"` // from what the package expects
 	NotJudged   string        `json:"not_judged,omitempty"`  // why, where that is no difference
@@ -251,9 +251,13 @@ func (r *verification) print(w io.Writer) error {
 		if s.NotJudged != "" {
 			continue // a finding
 		}
+		spread := "-"
+		if s.runs() > 1 {
+			spread = units.Duration(s.Spread)
+		}
 		t.Rows = append(t.Rows, text.Row{Notes: s.Differences, Cells: []string{s.Name, s.Language, string(s.Verdict),
 			render.Score(s.Score), units.Duration(s.CPUTime),
-			fmt.Sprintf("%.2f", float64(s.CPUTime)/float64(r.TimeLimit)), units.Duration(s.Spread)}})
+			fmt.Sprintf("%.2f", float64(s.CPUTime)/float64(r.TimeLimit)), spread}})
 	}
 	fmt.Fprintf(&b, "%s\ntime limit %s", t.Format(text.ScreenOf(w)), units.Duration(r.TimeLimit))
 	if r.Inferred {

@@ -9,6 +9,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/api/scoring"
+	"judged/internal/engine/problem"
 )
 
 // timedReport makes a report from "TEST:VERDICT:MS ..." and the verdict of all; tests without a time have not run.
@@ -106,5 +107,30 @@ func TestSolutionTimes(t *testing.T) {
 	}
 	if x.runs() != 3 {
 		t.Errorf("%d runs of the slowest test, want 3", x.runs())
+	}
+}
+
+// TestSettled: only a submission whose time may bound the limit is measured again.
+func TestSettled(t *testing.T) {
+	const ms = time.Millisecond
+	rule := problem.TimeRule{Accepted: 2, Rejected: 1.5, Resolution: time.Second}
+	for _, tt := range []struct {
+		name           string
+		always         bool
+		given          time.Duration // limit of the package
+		slowest, limit time.Duration
+		want           bool
+	}{
+		{"far from the limit", false, time.Second, 250 * ms, time.Second, true},
+		{"over it, if it takes twice as long", false, time.Second, 251 * ms, time.Second, false},
+		{"far, but asked for", true, time.Second, ms, time.Second, false},
+		{"the same limit", false, 0, 250 * ms, 60 * time.Second, true},
+		{"another limit", false, 0, 260 * ms, 60 * time.Second, false},
+	} {
+		pkg := &problem.Package{Limits: problem.Limits{Time: tt.given}, TimeRule: rule}
+		v := &verifier{repeatAlways: tt.always, pkg: pkg}
+		if got := v.settled(tt.slowest, tt.limit); got != tt.want {
+			t.Errorf("%s: %t, want %t", tt.name, got, tt.want)
+		}
 	}
 }

@@ -62,6 +62,7 @@ func (j Job) CheckReport(r Report) error {
 	}
 	c.groups(r.Groups)
 	c.tests(r.Tests)
+	c.outputs(r)
 	c.completes(r)
 	if r.Host != nil {
 		c.host(*r.Host)

@@ -207,6 +207,13 @@ type EmitRequest struct {
 	Test TestReport `json:"test"`
 }
 
+// KeepRequest sends an output that the report of an attempt will name.
+type KeepRequest struct {
+	Hold
+	SHA256  string `json:"sha256"`
+	Content []byte `json:"content"`
+}
+
 // FinishRequest sends a report.
 type FinishRequest struct {
 	Hold

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"encoding/json"
 	"time"
 
 	"judged/internal/base/units"
@@ -42,9 +43,14 @@ type Job struct {
 	Repeats    Repeats           `json:"repeats,omitzero"`
 	Stop       Stop              `json:"stop,omitempty"`
 	Head       units.Bytes       `json:"head_bytes,omitempty"` // how much of stdout and stderr the report quotes
+	Keep       Keep              `json:"keep,omitzero"`
+	Collect    []string          `json:"collect,omitempty"` // files of the working directory, kept after each test
 	Priority   Priority          `json:"priority,omitempty"`
 	Pool       string            `json:"pool,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
+	// Origin is the request of another interface that judged serves, in the form of that interface, which shows it again.
+	// Callers cannot send it.
+	Origin json.RawMessage `json:"origin,omitempty" from:"judged"`
 }
 
 // File names the source of a file's content: exactly one member is set. An accepted job has only blobs.

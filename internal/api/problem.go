@@ -5,8 +5,9 @@ import "maps"
 // Problem is what a package adds to jobs that name it. Its files are blobs.
 type Problem struct {
 	ID         string        `json:"id"`
-	Version    string        `json:"version"`         // digest of the package's files: SHA-256 in hex
-	Owner      string        `json:"owner,omitempty"` // token that first stored it, "" if no token was needed
+	Version    string        `json:"version"`          // digest of the package's files: SHA-256 in hex
+	Owner      string        `json:"owner,omitempty"`  // token that first stored it, "" if no token was needed
+	Tenant     string        `json:"tenant,omitempty"` // to which it belongs; "" means that all may use it
 	Name       string        `json:"name"`
 	Format     ProblemFormat `json:"format"`
 	Archive    string        `json:"archive"` // blob: the package as submitted
@@ -65,6 +66,7 @@ type ProblemSummary struct {
 	Name    string        `json:"name"`
 	Format  ProblemFormat `json:"format"`
 	Owner   string        `json:"owner,omitempty"`
+	Tenant  string        `json:"tenant,omitempty"`
 }
 
 // EachBlob calls f for each file that jobs with the problem need.

@@ -23,6 +23,7 @@ const (
 // it is applied.
 type Rejudging struct {
 	ID        string           `json:"id"`
+	Tenant    string           `json:"tenant,omitempty"` // to which its jobs belong
 	State     RejudgingState   `json:"state"`
 	Reason    string           `json:"reason,omitempty"`
 	CreatedAt time.Time        `json:"created_at"`

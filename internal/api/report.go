@@ -25,6 +25,7 @@ func (s State) Final() bool { return s == Done || s == CancelledState }
 // Report is what judged reports about a job, from its acceptance on.
 type Report struct {
 	ID            string   `json:"id,omitempty"`
+	Tenant        string   `json:"tenant,omitempty"` // to which the job belongs
 	State         State    `json:"state"`
 	Verdict       Verdict  `json:"verdict,omitempty"`
 	JudgementType string   `json:"judgement_type,omitempty"`
@@ -40,6 +41,7 @@ type Report struct {
 	MemoryPeak  *units.Bytes      `json:"memory_peak_bytes,omitempty"`
 	Groups      []GroupReport     `json:"groups,omitempty"` // of a problem with groups, in the order in which they run
 	Tests       []TestReport      `json:"tests,omitempty"`
+	Outputs     []Output          `json:"outputs,omitempty"` // what Keep and Collect of the job ask for
 	Host        *HostReport       `json:"host,omitempty"`
 	Screening   *Screening        `json:"screening,omitempty"`   // of a job for a pool for which another pool decides
 	CrossCheck  *CrossCheck       `json:"cross_check,omitempty"` // of a contest or rejudging job near the limit
@@ -146,6 +148,8 @@ type TestReport struct {
 	// that failed, otherwise the slowest one. MemoryPeak is the largest of all passes.
 	Pass   int          `json:"pass,omitempty"`
 	Passes []PassReport `json:"passes,omitempty"`
+	// Kept is what the job keeps of the deciding run, until it is stored and in the Outputs of the report.
+	Kept []KeptOutput `json:"-"`
 	// Agree means that the runs agreed on everything except time. The report has it for the whole job, as
 	// deterministic.
 	Agree bool `json:"-"`

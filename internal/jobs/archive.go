@@ -26,7 +26,7 @@ import (
 //
 //	judged-backup.json       header
 //	database/TABLE/N.json    up to batchRows rows of a table
-//	blobs/SHA256             a file that an unfinished job names
+//	blobs/SHA256             a file that an unfinished job, a problem or a report names
 //	sha256                   checksum of the names and contents of all entries above
 //
 // A value of a row is null, a number, a string, or for bytes an array with one
@@ -81,8 +81,15 @@ func (a *Archive) count(table string, b batch) error {
 		return nil
 	}
 	state, body := slices.Index(b.Columns, "state"), slices.Index(b.Columns, "job")
+	outputs := slices.Index(b.Columns, "outputs") // not in earlier versions
 	for _, row := range b.Rows {
 		a.Jobs++
+		if outputs >= 0 {
+			packed, _ := row[outputs].([]byte)
+			if err := eachOutput(packed, func(digest string) { a.named[digest] = false }); err != nil {
+				return fmt.Errorf("decode the outputs of job %v: %w", row[slices.Index(b.Columns, "id")], err)
+			}
+		}
 		if n, ok := row[state].(int64); !ok || n >= done {
 			continue
 		}

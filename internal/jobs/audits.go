@@ -33,6 +33,7 @@ type Audit struct {
 	Node     string    // node that judged it
 	LogRatio float64   // logarithm of the ratio of its time to the original's
 	Finished time.Time // time of the comparison
+	Tenant   string    // of the original; only PutAudit uses it
 }
 
 // States of an audit in the database.
@@ -48,12 +49,13 @@ const (
 // toward the limits of the queue.
 func (s *Store) PutAudit(ctx context.Context, a Audit, j api.Job) (created bool, err error) {
 	j.Priority, j.Pool, j.Labels = api.Audit, a.Pool, map[string]string{AuditLabel: a.Original}
-	_, args, err := s.newRow(Submission{ID: a.ID, BodyDigest: auditBodyDigest, Job: j})
+	n := Submission{ID: a.ID, BodyDigest: auditBodyDigest, Job: j, Tenant: a.Tenant}
+	_, args, err := s.newRow(n)
 	if err != nil {
 		return false, err
 	}
 	k := slotClassOf(j)
-	created, err = s.insertLabelled(ctx, j.Labels, args, func(ctx context.Context, tx *sql.Tx) error {
+	created, err = s.insertLabelled(ctx, n, args, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, s.driver.sql(
 			`INSERT INTO audits (id, original, stage, pool, origin, target, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`),
 			a.ID, a.Original, int(a.Stage), k.pool, a.Origin, a.Target, args[createdArg])

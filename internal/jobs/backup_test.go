@@ -62,7 +62,13 @@ func stocked(t *testing.T, b backend) (s *bench, folder string) {
 				Labels:   map[string]string{"team": "ü \x00", "id": id}}
 		})
 	}
-	s.finish(s.take().Lease, api.WrongAnswer)
+	rep := sampleReport(api.WrongAnswer)
+	rep.Outputs = []api.Output{{Test: "1", Stream: api.StdoutStream, Blob: addBlob(t, folder, "output").Blob, Bytes: 6},
+		{Test: "1", Stream: api.FileStream, Name: "out", Missing: true}}
+	s.must(s.Finish(s.ctx(), s.take().Lease, rep))
+	if diff := cmp.Diff(rep.Outputs, s.get("done").Report.Outputs); diff != "" {
+		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
 	_, err := s.Cancel(s.ctx(), "cancelled")
 	s.must(err)
 	running := s.take()
@@ -98,7 +104,7 @@ func testMove(t *testing.T, from, to backend) {
 	if _, err := Backup(s.ctx(), s.o, blobs.Attach(folder), file); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a backup replaced another: %v", err)
 	}
-	want := Archive{Created: written.Created, Jobs: 4, Unfinished: 2, Blobs: 4}
+	want := Archive{Created: written.Created, Jobs: 4, Unfinished: 2, Blobs: 5}
 	o, restored := to.fresh(t), filepath.Join(t.TempDir(), "blobs")
 	o.Now = s.clock.now
 	empty := reopen(t, o, s.clock) // as a daemon before its first job
@@ -136,6 +142,9 @@ func testMove(t *testing.T, from, to backend) {
 		if _, err := files.Stat(r.get(id).Job.Program.Blob); (err == nil) != want {
 			t.Errorf("program of job %s: %v", id, err)
 		}
+	}
+	if _, err := files.Stat(r.get("done").Report.Outputs[0].Blob); err != nil {
+		t.Errorf("output of a done job: %v", err)
 	}
 	s.clock.advance(time.Hour)
 	for _, id := range []string{"running", "queued"} {
@@ -417,7 +426,7 @@ func TestBackupWithoutFiles(t *testing.T) {
 	read, err := Restore(s.ctx(), sqliteBackend().fresh(t), within(t.TempDir()), file, unlocked)
 	s.must(err)
 	for _, a := range []Archive{written, read} {
-		if diff := cmp.Diff(want, a.Missing); diff != "" || a.Blobs != 1 {
+		if diff := cmp.Diff(want, a.Missing); diff != "" || a.Blobs != 2 {
 			t.Errorf("%d files, missing (-want +got):\n%s", a.Blobs, diff)
 		}
 	}

@@ -164,6 +164,7 @@ func pages(finished int) map[string]Filter {
 		"rare verdict": {Verdict: api.SecurityViolation},
 		"common label": {Label: map[string]string{"problem": "p3"}},
 		"rare label":   {Label: map[string]string{"team": "t73"}},
+		"tenant":       {Tenant: "a", State: api.Done},
 		"two labels":   {Label: map[string]string{"problem": "p3", "team": "t73"}},
 		"time":         {From: middle, To: middle.Add(time.Hour)},
 		"time, done":   {From: middle, To: middle.Add(time.Hour), State: api.Done},

@@ -36,7 +36,7 @@ func childOptions(database string) Options {
 }
 
 // phases are the changes of a job. The test kills a process in the middle of each.
-var phases = []string{"put", "take", "extend", "emit", "return", "recheck", "finish", "cancel"}
+var phases = []string{"put", "put_all", "take", "extend", "emit", "return", "recheck", "finish", "cancel"}
 
 // child puts jobs, takes, extends, returns, finishes and cancels them. It prints each change before it makes it, and
 // after it what the store has acknowledged.
@@ -69,6 +69,9 @@ func child(value string) int {
 			fmt.Println("error", err)
 		}
 		fmt.Println("stored", id)
+		if i%4 == 0 {
+			putSome(ctx, s, id)
+		}
 		if i%8 != 0 {
 			continue
 		}
@@ -79,6 +82,29 @@ func child(value string) int {
 		case !errors.Is(err, api.ErrFinal):
 			fmt.Println("error", err)
 		}
+	}
+}
+
+// some is the number of jobs of putSome.
+const some = 3
+
+// putSome puts jobs in one transaction.
+func putSome(ctx context.Context, s *Store, id string) {
+	var list []Packed
+	for n := range some {
+		p, err := pack(Submission{ID: fmt.Sprintf("%s.%d", id, n), Job: sampleJob()})
+		if err != nil {
+			fmt.Println("error", err)
+		}
+		list = append(list, p)
+	}
+	fmt.Println("together", id)
+	fmt.Println("begin put_all")
+	if _, err := s.PutAll(ctx, list); err != nil {
+		fmt.Println("error", err)
+	}
+	for _, p := range list {
+		fmt.Println("stored", p.ID)
 	}
 }
 
@@ -166,8 +192,9 @@ func testKill(t *testing.T, b backend) {
 // promises is what processes have acknowledged: job ID to the message of its report, "" before the report, wasCancelled
 // if there will be none.
 type promises struct {
-	mu      sync.Mutex // guards message
-	message map[string]string
+	mu       sync.Mutex // guards the rest
+	message  map[string]string
+	together []string // IDs of calls of putSome
 }
 
 const wasCancelled = "cancelled"
@@ -183,6 +210,8 @@ func (p *promises) note(t *testing.T, line string) bool {
 	defer p.mu.Unlock()
 	switch f := strings.Fields(line); f[0] {
 	case "open", "begin":
+	case "together":
+		p.together = append(p.together, f[1])
 	case "stored":
 		if _, finished := p.message[f[1]]; !finished { // another process may have been faster
 			p.message[f[1]] = ""
@@ -259,7 +288,25 @@ func (p *promises) check(t *testing.T, o Options) {
 			t.Errorf("job %s is %s with %q; promised was %q", id, rec.Report.State, rec.Report.Message, message)
 		}
 	}
+	p.checkTogether(t, s)
 	t.Logf("%d jobs, %d of them judged after the last kill, %d reports of other hosts", len(p.message), left, rechecked)
+}
+
+// checkTogether checks that of jobs that were put in one transaction all are stored, or none.
+func (p *promises) checkTogether(t *testing.T, s *Store) {
+	for _, id := range p.together {
+		stored := 0
+		for n := range some {
+			if _, err := s.Head(t.Context(), fmt.Sprintf("%s.%d", id, n)); err == nil {
+				stored++
+			} else if !errors.Is(err, api.ErrNotFound) {
+				t.Error(err)
+			}
+		}
+		if stored != 0 && stored != some {
+			t.Errorf("%d of the %d jobs of %s are stored", stored, some, id)
+		}
+	}
 }
 
 // checkRecheck checks that the report of each host that a cross-check names exists, and returns their number.

@@ -19,9 +19,10 @@ WHERE id = ?2 AND attempt = ?3 AND +state = 1`
 	returnJob = `UPDATE jobs SET state = 0, due = ?1, parked = ?5, excused = excused + ?2, started = 0, host = '', cpus = '',
 	head = COALESCE(?6, head)
 WHERE id = ?3 AND attempt = ?4 AND +state = 1 RETURNING pool, width, priority, seq`
-	finishJob = `UPDATE jobs SET state = 2, parked = 0, verdict = ?1, finished = ?2, head = ?3, tests = ?4
+	finishJob = `UPDATE jobs SET state = 2, parked = 0, verdict = ?1, finished = ?2, head = ?3, tests = ?4, outputs = ?7
 WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING seq`
 	cancelJob = `UPDATE jobs SET state = 3, parked = 0, verdict = ?1, finished = ?2 WHERE id = ?3 AND +state < 2
+	AND (?4 = '' OR tenant = ?4)
 RETURNING ` + rowColumns
 )
 
@@ -102,9 +103,13 @@ func (s *Store) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
 	}
+	outputs, err := packOutputs(rep)
+	if err != nil {
+		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
+	}
 	seq := int64(0)
 	err = s.rows(ctx, s.write, query{"finish job", finishJob, []any{
-		string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt}},
+		string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt, outputs}},
 		func(rows *sql.Rows) error { return rows.Scan(&seq) })
 	if err != nil {
 		return err
@@ -150,7 +155,8 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestR
 	update := s.driver.sql(cancelJob)
 	keep := s.driver.sql(`UPDATE jobs SET tests = ?1 WHERE seq = ?2`)
 	err = s.tx(ctx, "cancel job", func(ctx context.Context, tx *sql.Tx) error {
-		found, err := tx.QueryContext(ctx, update, string(api.Cancelled), s.now().UnixNano(), id)
+		found, err := tx.QueryContext(ctx, update, string(api.Cancelled), s.now().UnixNano(), id,
+			TenantOf(ctx))
 		if err != nil {
 			return err
 		}

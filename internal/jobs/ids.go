@@ -43,6 +43,8 @@ const (
 	RecheckLabel   = own + oldRecheck   // of a stored report of a host: ID of its job, if another host judged it too
 	RejudgeLabel   = own + oldRejudge   // of a job that judges another one again: ID of the original
 	RejudgingLabel = own + "rejudging"  // of the same: ID of the set
+	OriginLabel    = own + "origin"     // of a job that came by another interface: its name
+	TenantLabel    = own + "tenant"     // of any job of a tenant: its name; reports have it in Tenant instead
 )
 
 // The labels without the prefix, as earlier versions wrote them.
@@ -59,6 +61,12 @@ func OwnID(kind, reason string) string {
 	sum := sha256.Sum256([]byte(reason))
 	return own + kind + "-" + hex.EncodeToString(sum[:16])
 }
+
+// NamedID returns the ID of a job that judged creates under a name, which consists of characters that ValidID allows.
+func NamedID(kind, name string) string { return own + kind + "-" + name }
+
+// NameOf is the inverse of NamedID.
+func NameOf(kind, id string) string { return strings.TrimPrefix(id, NamedID(kind, "")) }
 
 // ValidStoredID reports whether a stored job can have the ID: one that ValidID allows, or one that judged creates.
 func ValidStoredID(id string) bool { return ValidID(strings.TrimPrefix(id, own)) }

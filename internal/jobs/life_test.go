@@ -516,11 +516,11 @@ func testBlobs(t *testing.T, b backend) {
 	for i := range 5 {
 		s.put(fmt.Sprint("job", i), func(j *api.Job) { j.Program = *file(100 + i) })
 	}
-	s.finish(s.take().Lease, api.Accepted)
+	s.must(s.Finish(s.ctx(), s.take().Lease, keptReport(api.Accepted)))
 	_, err := s.Cancel(s.ctx(), "job1")
 	s.must(err)
 	s.take()
-	want := map[string]bool{}
+	want := map[string]bool{"output of AC": true}
 	for _, n := range []int{2, 3, 4, 5, 102, 103, 104} {
 		want[file(n).Blob] = true
 	}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/base64"
@@ -19,6 +20,7 @@ type Filter struct {
 	Verdict  api.Verdict
 	Priority api.Priority
 	Pool     string
+	Tenant   string            // the tenant of the context restricts, too
 	Label    map[string]string // all of them must match
 	From     time.Time         // created then or later
 	To       time.Time         // created before
@@ -40,7 +42,7 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next str
 		limit = defaultPage
 	}
 	limit = min(limit, maxPage)
-	labels, err := s.rarestFirst(ctx, f.Label)
+	labels, err := s.rarestFirst(ctx, f.labels(TenantOf(ctx)))
 	if err != nil {
 		return nil, "", err
 	}
@@ -74,12 +76,27 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next str
 // rareLabel limits how many jobs of a label are counted.
 const rareLabel = 2000
 
+// labels returns the hashes of the labels that all jobs must have, without duplicates. A tenant is one of them.
+func (f Filter) labels(caller string) (hashes [][]byte) {
+	for key, value := range f.Label {
+		hashes = append(hashes, labelHash(key, value))
+	}
+	for _, name := range []string{f.Tenant, caller} {
+		if hash := labelHash(TenantLabel, name); name != "" && !slices.ContainsFunc(hashes, func(h []byte) bool {
+			return bytes.Equal(h, hash)
+		}) {
+			hashes = append(hashes, hash)
+		}
+	}
+	return hashes
+}
+
 // rarestFirst returns the hashes of labels, that of the fewest jobs first.
-func (s *Store) rarestFirst(ctx context.Context, labels map[string]string) ([][]byte, error) {
+func (s *Store) rarestFirst(ctx context.Context, labels [][]byte) ([][]byte, error) {
 	var hashes [][]byte
 	best := rareLabel
-	for key, value := range labels {
-		hash, n := labelHash(key, value), 0
+	for _, hash := range labels {
+		n := 0
 		hashes = append(hashes, hash)
 		if len(labels) == 1 {
 			break

@@ -26,8 +26,8 @@ func testMigrations(t *testing.T, b backend) {
 	s.finish(s.take().Lease, api.Accepted)
 	before := s.get("a")
 	next := later(
-		`ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'none'; CREATE INDEX jobs_tenant ON jobs (tenant);`,
-		`CREATE TABLE tenants (name TEXT PRIMARY KEY, weight {blob});`)
+		`ALTER TABLE jobs ADD COLUMN later TEXT NOT NULL DEFAULT 'none'; CREATE INDEX jobs_later ON jobs (later);`,
+		`CREATE TABLE later (name TEXT PRIMARY KEY, weight {blob});`)
 
 	// If a step fails, the steps before it are rolled back too.
 	_, err := open(t.Context(), s.o, later(next[len(next)-2], `CREATE TABLE broken (`))
@@ -57,10 +57,10 @@ func testMigrations(t *testing.T, b backend) {
 		})
 	}
 	work.Wait()
-	var tenant string
-	s.must(s.read.QueryRow(`SELECT tenant FROM jobs`).Scan(&tenant))
-	if version := s.version(); version != len(next) || tenant != "none" {
-		t.Errorf("version %d, tenant %q", version, tenant)
+	var later string
+	s.must(s.read.QueryRow(`SELECT later FROM jobs`).Scan(&later))
+	if version := s.version(); version != len(next) || later != "none" {
+		t.Errorf("version %d, column %q", version, later)
 	}
 
 	_, err = Open(t.Context(), s.o)

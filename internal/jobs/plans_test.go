@@ -304,8 +304,12 @@ func (b *bench) exercise(prefix string) {
 	}
 	bare := sampleJob()
 	bare.Labels = nil
-	_, _, err := b.Put(ctx, Submission{ID: prefix + "bare", Job: bare})
-	b.must(err)
+	for _, tenant := range []string{"", "a"} {
+		_, _, err := b.Put(WithTenant(ctx, tenant), Submission{ID: prefix + "bare" + tenant, Job: bare})
+		b.must(err)
+	}
+	bare.Priority = api.Contest
+	must(b.PutAll(ctx, packAll(b.t, Submission{ID: id(0), Job: bare}, Submission{ID: prefix + "all", Job: bare})))
 	take := func(w api.Want) api.Work {
 		w.Host = prefix
 		work, err := b.Take(ctx, w)
@@ -426,7 +430,8 @@ func (b *bench) exerciseRejudging(prefix, original string) {
 		}
 		_, _, page := b.RejudgedPage(ctx, id, true, "", 10)
 		_, _, list := b.Rejudgings(ctx, "", 2)
-		b.must(errors.Join(page, list, end(ctx, id)))
+		_, _, of := b.Rejudgings(WithTenant(ctx, "a"), "", 2)
+		b.must(errors.Join(page, list, of, end(ctx, id)))
 	}
 }
 

@@ -19,9 +19,10 @@ type Editor struct {
 	Any  bool   // may change the problems of others
 }
 
-// Check returns ErrNotOwner if the editor may not replace or delete a problem.
-func (e Editor) Check(p api.Problem) error {
-	if e.Any || e.Name == p.Owner {
+// Check returns ErrNotOwner if the editor may not replace or delete a problem. No one of a tenant may change a problem
+// of others.
+func (e Editor) Check(ctx context.Context, p api.Problem) error {
+	if (e.Any || e.Name == p.Owner) && !hidden(ctx, p.Tenant) {
 		return nil
 	}
 	return fmt.Errorf("change problem %q: %w", p.ID, ErrNotOwner)
@@ -36,12 +37,12 @@ func (s *Store) PutProblem(ctx context.Context, p api.Problem, by Editor) (store
 		if err != nil {
 			return api.Problem{}, false, err
 		}
-		p.Owner, created = by.Name, true
+		p.Owner, p.Tenant, created = by.Name, TenantOf(ctx), true
 		if value != nil {
-			if err := by.Check(old); err != nil {
+			if err := by.Check(ctx, old); err != nil {
 				return api.Problem{}, false, err
 			}
-			p.Owner, created = old.Owner, old.Version != p.Version
+			p.Owner, p.Tenant, created = old.Owner, old.Tenant, old.Version != p.Version
 		}
 		if changed, err = s.swapValue(ctx, value, p, problemValues, p.ID); err != nil {
 			return api.Problem{}, false, err
@@ -58,10 +59,10 @@ func (s *Store) DeleteProblem(ctx context.Context, id string, by Editor) error {
 		switch {
 		case err != nil:
 			return err
-		case value == nil:
+		case value == nil || invisible(ctx, old.Tenant):
 			return fmt.Errorf("delete problem %q: %w", id, ErrNoProblem)
 		}
-		if err := by.Check(old); err != nil {
+		if err := by.Check(ctx, old); err != nil {
 			return err
 		}
 		if deleted, err = s.deleteValue(ctx, value, problemValues, id); err != nil {
@@ -75,14 +76,17 @@ func (s *Store) DeleteProblem(ctx context.Context, id string, by Editor) error {
 func (s *Store) Problem(ctx context.Context, id string) (api.Problem, error) {
 	var p api.Problem
 	found, err := s.Value(ctx, &p, problemValues, id)
-	if err == nil && !found {
-		err = fmt.Errorf("read problem %q: %w", id, ErrNoProblem)
+	if err == nil && (!found || invisible(ctx, p.Tenant)) {
+		return api.Problem{}, fmt.Errorf("read problem %q: %w", id, ErrNoProblem)
 	}
 	return p, err
 }
 
+// invisible reports whether a caller may not see a problem. Those without a tenant are for everybody.
+func invisible(ctx context.Context, owner string) bool { return owner != "" && hidden(ctx, owner) }
+
 // Problems returns a page of up to limit problems in the order of their IDs, and the cursor of the next page, or ""
-// after the last one.
+// after the last one. A page lacks the problems that the caller may not see, so it may be short.
 func (s *Store) Problems(ctx context.Context, after string, limit int) (page []api.ProblemSummary, next string,
 	err error) {
 	start, end := valueRange(problemValues)
@@ -93,6 +97,7 @@ func (s *Store) Problems(ctx context.Context, after string, limit int) (page []a
 		start = valueName([]string{problemValues, after})
 	}
 	page = []api.ProblemSummary{}
+	read := 0
 	err = s.rows(ctx, s.read, query{"list problems", `SELECT value FROM key_value WHERE name {bytes} > ?1
 AND name {bytes} < ?2 ORDER BY name {bytes} LIMIT ?3`, []any{start, end, limit + 1}}, func(rows *sql.Rows) error {
 		var value []byte
@@ -103,15 +108,20 @@ AND name {bytes} < ?2 ORDER BY name {bytes} LIMIT ?3`, []any{start, end, limit +
 		if err := unpackJSON(value, &p); err != nil {
 			return fmt.Errorf("decode problem: %w", err)
 		}
-		page = append(page, p)
+		if read++; read > limit {
+			return nil
+		}
+		next = p.ID
+		if !invisible(ctx, p.Tenant) {
+			page = append(page, p)
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	if len(page) > limit {
-		page = page[:limit]
-		next = page[limit-1].ID
+	if read <= limit {
+		next = ""
 	}
 	return page, next, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -19,15 +18,17 @@ type Submission struct {
 	BodyDigest string  // digest of the request, to recognize a repeated one
 	Job        api.Job // its files are blobs
 	Pool       string  // pool that judges it; "" means that of the job
+	Tenant     string  // to which it belongs; Put sets that of its caller
 }
 
 // Put stores a queued job. When it returns, the job is durable. created is false if the same submission was stored
-// before; then Put changes nothing and returns the stored record. Put returns ErrConflict if the ID has another body,
-// and ErrFull if too many jobs are queued.
+// before; then Put changes nothing and returns the stored record. Put returns ErrConflict if the ID has another body or
+// is a job of another tenant, and ErrFull if too many jobs are queued.
 func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool, err error) {
 	if !ValidStoredID(n.ID) {
 		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrBadID)
 	}
+	n.Tenant = TenantOf(ctx)
 	reserved, err := s.reserve(ctx)
 	if err != nil {
 		return Record{}, false, err
@@ -43,10 +44,12 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 			return rec, true, nil
 		}
 	}
-	rec, err = s.Get(ctx, n.ID)
+	rec, err = s.Get(WithTenant(ctx, ""), n.ID)
 	switch {
 	case errors.Is(err, api.ErrNotFound) && !reserved:
 		return Record{}, false, fmt.Errorf("store job %q: %d jobs wait: %w", n.ID, s.maxWaiting.Load(), ErrFull)
+	case err == nil && hidden(ctx, rec.Report.Tenant):
+		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrConflict)
 	case err == nil && rec.BodyDigest != n.BodyDigest:
 		err = fmt.Errorf("store job %q: %w", n.ID, ErrConflict)
 	}
@@ -64,8 +67,14 @@ func slotClassOf(j api.Job) slotClass {
 
 const defaultPool = "default"
 
-const insertJob = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job)
-VALUES (?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING RETURNING seq`
+// The statement that inserts a job.
+const (
+	insertInto = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job, tenant)
+VALUES `
+	insertRow  = `(?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9)`
+	insertOnce = ` ON CONFLICT (id) DO NOTHING RETURNING seq`
+	insertJob  = insertInto + insertRow + insertOnce
+)
 
 // createdArg is the index of the creation time among the arguments of insertJob.
 const createdArg = 5
@@ -76,42 +85,35 @@ func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created b
 	if err != nil {
 		return Record{}, false, err
 	}
-	if len(n.Job.Labels) == 0 {
+	if len(n.Job.Labels) == 0 && n.Tenant == "" {
 		err = s.rows(ctx, s.write, query{"put job", insertJob, args},
 			func(*sql.Rows) error { created = true; return nil })
 	} else {
-		created, err = s.insertLabelled(ctx, n.Job.Labels, args, nil)
+		created, err = s.insertLabelled(ctx, n, args, nil)
 	}
 	return rec, created && err == nil, err
 }
 
 // newRow returns the record of a new job and the arguments of insertJob.
 func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
-	body, err := packJSON(n.Job)
+	p, err := pack(n)
 	if err != nil {
-		return Record{}, nil, fmt.Errorf("encode job %q: %w", n.ID, err)
+		return Record{}, nil, err
 	}
-	r := row{id: n.ID, state: queued, priority: priorityNumber(n.Job.Priority), created: s.now().UnixNano()}
-	if len(n.Job.Labels) > 0 {
-		labels, err := json.Marshal(n.Job.Labels)
-		if err != nil {
-			return Record{}, nil, fmt.Errorf("encode job %q: %w", n.ID, err)
-		}
-		r.labels = string(labels)
-	}
+	r := row{id: n.ID, state: queued, priority: p.priority, created: s.now().UnixNano(), labels: p.encoded}
 	if rec.Report, err = r.report(); err != nil {
 		return Record{}, nil, err
 	}
 	rec.ID, rec.BodyDigest, rec.Job, rec.Lease.ID = n.ID, n.BodyDigest, n.Job, n.ID
-	k := n.slotClass()
-	rec.Pool = k.pool
-	return rec, []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}, nil
+	rec.Pool = p.class.pool
+	return rec, p.args(r.created), nil
 }
 
 // insertLabelled inserts a job, its labels and what more inserts in one transaction.
 func (s *Store) insertLabelled(
-	ctx context.Context, labels map[string]string, args []any, more func(context.Context, *sql.Tx) error,
+	ctx context.Context, n Submission, args []any, more func(context.Context, *sql.Tx) error,
 ) (created bool, err error) {
+	labels := storedLabels(n.Job.Labels, n.Tenant)
 	// Prepared before the transaction, which holds SQLite's only connection that writes.
 	main, err := s.statement(ctx, s.write, insertJob)
 	if err != nil {
@@ -131,11 +133,8 @@ func (s *Store) insertLabelled(
 			!created {
 			return err
 		}
-		values := []any{args[createdArg], seq}
-		for key, value := range labels {
-			values = append(values, labelHash(key, value))
-		}
-		if _, err = tx.StmtContext(ctx, side).ExecContext(ctx, values...); err != nil || more == nil {
+		_, err = tx.StmtContext(ctx, side).ExecContext(ctx, labelArgs(labels, args[createdArg], seq)...)
+		if err != nil || more == nil {
 			return err
 		}
 		return more(ctx, tx)
@@ -143,10 +142,12 @@ func (s *Store) insertLabelled(
 	return created, err
 }
 
+const insertLabelsInto = `INSERT INTO labels (created, job, label) VALUES `
+
 // insertLabels inserts n labels of one job.
 func insertLabels(n int) string {
 	var text strings.Builder
-	text.WriteString(`INSERT INTO labels (created, job, label) VALUES `)
+	text.WriteString(insertLabelsInto)
 	for i := range n {
 		if i > 0 {
 			text.WriteString(", ")
@@ -154,6 +155,15 @@ func insertLabels(n int) string {
 		text.WriteString("(?1, ?2, ?" + strconv.Itoa(i+3) + ")")
 	}
 	return text.String()
+}
+
+// labelArgs returns the arguments of insertLabels.
+func labelArgs(labels map[string]string, created, seq any) []any {
+	args := []any{created, seq}
+	for key, value := range labels {
+		args = append(args, labelHash(key, value))
+	}
+	return args
 }
 
 // labelHash returns what the index stores for a label: a fixed length without the bytes that a text column of

@@ -16,7 +16,8 @@ func testRecheck(t *testing.T, be backend) {
 	b.put("1", func(j *api.Job) { j.Priority = api.Contest })
 	first, err := b.Take(b.ctx(), api.Want{Host: "node/one", Node: "one", CPUs: "1"})
 	b.must(err)
-	rep := api.Report{Verdict: api.TimeLimit, Tests: []api.TestReport{{Name: "1", Verdict: api.TimeLimit}}}
+	rep := api.Report{Verdict: api.TimeLimit, Tests: []api.TestReport{{Name: "1", Verdict: api.TimeLimit}},
+		Outputs: keptReport(api.TimeLimit).Outputs}
 	check := api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "one", Verdict: api.TimeLimit,
 		Job: RecheckID(first.Lease)}}}
 	until := b.clock.now().Add(time.Minute)
@@ -32,7 +33,7 @@ func testRecheck(t *testing.T, be backend) {
 	b = b.again() // as after a restart
 	kept := b.get(check.Hosts[0].Job)
 	if r := kept.Report; r.State != api.Done || r.Verdict != api.TimeLimit || r.Priority != api.Audit ||
-		r.Labels[RecheckLabel] != "1" || len(r.Tests) != 1 {
+		r.Labels[RecheckLabel] != "1" || len(r.Tests) != 1 || len(r.Outputs) != 2 {
 		t.Errorf("kept report: %+v", kept)
 	}
 	page, _, err := b.List(b.ctx(), Filter{})

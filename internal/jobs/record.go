@@ -84,6 +84,11 @@ func (r *row) report() (api.Report, error) {
 		if err := json.Unmarshal([]byte(r.labels), &rep.Labels); err != nil {
 			return api.Report{}, fmt.Errorf("decode the labels of job %q: %w", r.id, err)
 		}
+		rep.Tenant = rep.Labels[TenantLabel]
+		delete(rep.Labels, TenantLabel)
+		if len(rep.Labels) == 0 {
+			rep.Labels = nil
+		}
 	}
 	rep.ID, rep.State, rep.Priority, rep.Attempt = r.id, states[r.state], api.AllPriorities()[r.priority],
 		r.attempt-r.excused
@@ -95,14 +100,15 @@ func (r *row) report() (api.Report, error) {
 
 // headOf is the inverse of report.
 func headOf(rep api.Report) ([]byte, error) {
-	rep.ID, rep.State, rep.Priority, rep.Attempt, rep.Labels, rep.Tests = "", "", "", 0, nil, nil
+	rep.ID, rep.Tenant, rep.State, rep.Priority, rep.Attempt, rep.Labels = "", "", "", "", 0, nil
+	rep.Tests, rep.Outputs = nil, nil
 	rep.Verdict, rep.JudgementType = "", ""
 	rep.CreatedAt, rep.StartedAt, rep.FinishedAt = time.Time{}, time.Time{}, time.Time{}
 	return packJSON(rep)
 }
 
 // record decodes a whole row.
-func (r *row) record(digest string, body, tests []byte) (Record, error) {
+func (r *row) record(digest string, body, tests, outputs []byte) (Record, error) {
 	rep, err := r.report()
 	if err != nil {
 		return Record{}, err
@@ -117,12 +123,17 @@ func (r *row) record(digest string, body, tests []byte) (Record, error) {
 			return Record{}, fmt.Errorf("decode the tests of job %q: %w", r.id, err)
 		}
 	}
+	if outputs != nil {
+		if err := unpackJSON(outputs, &rec.Report.Outputs); err != nil {
+			return Record{}, fmt.Errorf("decode the outputs of job %q: %w", r.id, err)
+		}
+	}
 	return rec, nil
 }
 
 // Get returns a job. The report of a running job has the tests judged so far.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
-	r, rec, err := s.get(ctx, id, "tests")
+	r, rec, err := s.get(ctx, id, "tests, outputs")
 	if err == nil && r.state == running {
 		rec.Report.Tests, err = s.testsSoFar(ctx, r)
 	}
@@ -134,30 +145,30 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 
 // GetShort returns a job whose report has no tests: tests are most of the data.
 func (s *Store) GetShort(ctx context.Context, id string) (Record, error) {
-	_, rec, err := s.get(ctx, id, "NULL")
+	_, rec, err := s.get(ctx, id, "NULL, NULL")
 	return rec, err
 }
 
-// get reads a job. tests is the column or value that has its tests.
-func (s *Store) get(ctx context.Context, id, tests string) (r row, rec Record, err error) {
+// get reads a job. large are the columns or values that have its tests and outputs.
+func (s *Store) get(ctx context.Context, id, large string) (r row, rec Record, err error) {
 	if !ValidStoredID(id) { // PostgreSQL refuses some strings
 		return r, Record{}, fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
 	found := false
 	err = s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns +
-		`, pool, digest, job, ` + tests + ` FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) (err error) {
+		`, pool, digest, job, ` + large + ` FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) (err error) {
 		var pool, digest string
-		var body, tests []byte
-		if err := rows.Scan(append(r.fields(), &pool, &digest, &body, &tests)...); err != nil {
+		var body, tests, outputs []byte
+		if err := rows.Scan(append(r.fields(), &pool, &digest, &body, &tests, &outputs)...); err != nil {
 			return err
 		}
 		found = true
-		rec, err = r.record(digest, body, tests)
+		rec, err = r.record(digest, body, tests, outputs)
 		rec.Pool = pool
 		return err
 	})
-	if err == nil && !found {
-		err = fmt.Errorf("job %q: %w", id, api.ErrNotFound)
+	if err == nil && (!found || hidden(ctx, rec.Report.Tenant)) {
+		return row{}, Record{}, fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
 	return r, rec, err
 }
@@ -177,6 +188,12 @@ func (s *Store) readRowTo(ctx context.Context, operation, id string) (row, error
 		func(rows *sql.Rows) error {
 			return rows.Scan(r.fields()...)
 		})
+	if err == nil && r.id != "" && TenantOf(ctx) != "" {
+		var rep api.Report
+		if rep, err = r.report(); err == nil && hidden(ctx, rep.Tenant) {
+			r = row{}
+		}
+	}
 	if err == nil && r.id == "" {
 		err = fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
@@ -205,6 +222,33 @@ func packJSON(v any) ([]byte, error) {
 		return packed[:1+len(s2.Encode(packed[1:], data))], nil
 	}
 	return append([]byte{packedPlain}, data...), nil
+}
+
+// packOutputs returns the column outputs of a report, nil without outputs.
+func packOutputs(rep api.Report) ([]byte, error) {
+	if len(rep.Outputs) == 0 {
+		return nil, nil
+	}
+	return packJSON(rep.Outputs)
+}
+
+// eachOutput calls f with the blobs of a column outputs.
+func eachOutput(packed []byte, f func(digest string)) error {
+	var outputs []struct {
+		Blob string `json:"blob"`
+	}
+	if packed == nil {
+		return nil
+	}
+	if err := unpackJSON(packed, &outputs); err != nil {
+		return err
+	}
+	for _, o := range outputs {
+		if o.Blob != "" {
+			f(o.Blob)
+		}
+	}
+	return nil
 }
 
 func unpack(data []byte) ([]byte, error) {

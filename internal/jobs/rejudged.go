@@ -43,6 +43,9 @@ func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 // CancelRejudging ends a rejudging without changing reports, and cancels its unfinished jobs. Cancelling again changes
 // nothing. CancelRejudging returns ErrFinal if the rejudging was applied or failed.
 func (s *Store) CancelRejudging(ctx context.Context, id string) error {
+	if _, err := s.rejudging(ctx, id); err != nil {
+		return err
+	}
 	if err := s.endRejudging(ctx, "cancel", id, rejudgingCancelled, rejudgingFilling); err != nil {
 		return err
 	}
@@ -149,7 +152,7 @@ func (s *Store) unapplied(ctx context.Context, tx *sql.Tx, id string) (pairs []a
 // judgedJob is a job with the columns that a rejudging exchanges.
 type judgedJob struct {
 	row
-	tests []byte
+	tests, outputs []byte
 }
 
 // replaceReport exchanges the reports of an original and of the job that judged it again, once.
@@ -164,13 +167,13 @@ func (s *Store) replaceReport(ctx context.Context, tx *sql.Tx, id string, p api.
 	}
 	pair := map[string]judgedJob{}
 	found, err := tx.QueryContext(ctx, s.driver.sql(
-		`SELECT `+rowColumns+`, tests FROM jobs WHERE id IN (?1, ?2) ORDER BY id {hold}`), p.Job, p.Again)
+		`SELECT `+rowColumns+`, tests, outputs FROM jobs WHERE id IN (?1, ?2) ORDER BY id {hold}`), p.Job, p.Again)
 	if err != nil {
 		return err
 	}
 	err = each(found, func(rows *sql.Rows) error {
 		var j judgedJob
-		err := rows.Scan(append(j.fields(), &j.tests)...)
+		err := rows.Scan(append(j.fields(), &j.tests, &j.outputs)...)
 		pair[j.id] = j
 		return err
 	})
@@ -201,11 +204,13 @@ func (s *Store) exchange(ctx context.Context, tx *sql.Tx, id string, original, a
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", original.id, err)
 	}
-	update := s.driver.sql(`UPDATE jobs SET verdict = ?1, started = ?2, finished = ?3, head = ?4, tests = ?5 WHERE seq = ?6`)
-	_, err = tx.ExecContext(ctx, update, again.verdict, again.started, again.finished, head, again.tests, original.seq)
+	update := s.driver.sql(`UPDATE jobs SET verdict = ?1, started = ?2, finished = ?3, head = ?4, tests = ?5, outputs = ?6
+WHERE seq = ?7`)
+	_, err = tx.ExecContext(ctx, update, again.verdict, again.started, again.finished, head, again.tests, again.outputs,
+		original.seq)
 	if err == nil {
 		_, err = tx.ExecContext(ctx, update, original.verdict, original.started, original.finished, original.head,
-			original.tests, again.seq)
+			original.tests, original.outputs, again.seq)
 	}
 	return err
 }

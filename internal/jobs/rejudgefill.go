@@ -19,6 +19,7 @@ type UnfinishedRejudging struct {
 	ID        string
 	State     api.RejudgingState // RejudgingFilling, RejudgingApplying or RejudgingCancelled
 	CreatedAt time.Time
+	Tenant    string               // to which it belongs; it has only jobs of this tenant
 	Request   api.RejudgingRequest // set while it is filled
 	Progress  RejudgingProgress
 	Broken    error // reason why it cannot be filled
@@ -51,7 +52,7 @@ WHERE progress <> '' ORDER BY created, id LIMIT ?1`, []any{limit}}, func(rows *s
 			return err
 		}
 		u := UnfinishedRejudging{ID: r.id, State: stateOf(r.state, false, true), CreatedAt: timeOf(r.created),
-			stored: r.progress}
+			Tenant: r.tenant, stored: r.progress}
 		if u.State == api.RejudgingFilling {
 			kept, err := r.kept()
 			if err == nil && kept.Request == nil {
@@ -171,7 +172,7 @@ func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n
 	if err != nil {
 		return err
 	}
-	created, err := s.insertLabelled(ctx, n.Job.Labels, args, func(ctx context.Context, tx *sql.Tx) error {
+	created, err := s.insertLabelled(ctx, n, args, func(ctx context.Context, tx *sql.Tx) error {
 		return s.claimSelected(ctx, tx, id, old)
 	})
 	switch {

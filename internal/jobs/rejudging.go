@@ -37,7 +37,8 @@ func RejudgeID(rejudging, original string) string {
 }
 
 // PutRejudging stores a rejudging that is to be filled: see UnfinishedRejudgings. digest identifies a repeated request.
-// created is false if the same one was stored before. PutRejudging returns ErrConflict if the ID has another digest.
+// created is false if the same one was stored before. PutRejudging returns ErrConflict if the ID has another digest, or is
+// one of another tenant.
 func (s *Store) PutRejudging(ctx context.Context, q api.RejudgingRequest, digest string) (created bool, err error) {
 	if !ValidID(q.ID) {
 		return false, fmt.Errorf("store rejudging %q: %w", q.ID, ErrBadID)
@@ -46,9 +47,9 @@ func (s *Store) PutRejudging(ctx context.Context, q api.RejudgingRequest, digest
 	if err != nil {
 		return false, fmt.Errorf("encode rejudging %q: %w", q.ID, err)
 	}
-	n, err := s.exec(ctx, "put rejudging", `INSERT INTO rejudgings (id, digest, state, created, request, progress)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING`, q.ID, digest, rejudgingFilling, s.now().UnixNano(), request,
-		workLeft)
+	n, err := s.exec(ctx, "put rejudging", `INSERT INTO rejudgings (id, digest, state, created, request, progress, tenant)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING`, q.ID, digest, rejudgingFilling, s.now().UnixNano(), request,
+		workLeft, TenantOf(ctx))
 	if err != nil {
 		return false, err
 	}
@@ -56,8 +57,8 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING`, q.ID, digest, reju
 		wakeUp(s.rejudgings)
 		return true, nil
 	}
-	row, err := s.rejudging(ctx, q.ID)
-	if err == nil && row.digest != digest {
+	row, err := s.rejudging(WithTenant(ctx, ""), q.ID)
+	if err == nil && (row.digest != digest || hidden(ctx, row.tenant)) {
 		err = fmt.Errorf("store rejudging %q: %w", q.ID, ErrConflict)
 	}
 	return false, err
@@ -70,12 +71,13 @@ type rejudgingRow struct {
 	created, ended int64
 	progress       string
 	request        []byte
+	tenant         string
 }
 
-const rejudgingColumns = `id, digest, state, created, ended, progress, request`
+const rejudgingColumns = `id, digest, state, created, ended, progress, request, tenant`
 
 func (r *rejudgingRow) fields() []any {
-	return []any{&r.id, &r.digest, &r.state, &r.created, &r.ended, &r.progress, &r.request}
+	return []any{&r.id, &r.digest, &r.state, &r.created, &r.ended, &r.progress, &r.request, &r.tenant}
 }
 
 func (r *rejudgingRow) kept() (k keptRequest, err error) {
@@ -91,8 +93,8 @@ func (s *Store) rejudging(ctx context.Context, id string) (r rejudgingRow, err e
 	}
 	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT ` + rejudgingColumns + ` FROM rejudgings WHERE id = ?1`,
 		[]any{id}}, func(rows *sql.Rows) error { return rows.Scan(r.fields()...) })
-	if err == nil && r.id == "" {
-		err = fmt.Errorf("rejudging %q: %w", id, ErrNoRejudging)
+	if err == nil && (r.id == "" || hidden(ctx, r.tenant)) {
+		return rejudgingRow{}, fmt.Errorf("rejudging %q: %w", id, ErrNoRejudging)
 	}
 	return r, err
 }
@@ -119,8 +121,9 @@ func (s *Store) count(ctx context.Context, row rejudgingRow) (api.Rejudging, err
 	if err != nil {
 		return api.Rejudging{}, err
 	}
-	v := api.Rejudging{ID: row.id, Reason: request.Reason, Error: request.Error, CreatedAt: timeOf(row.created),
-		EndedAt: timeOf(row.ended), Verdicts: []api.RejudgedCount{}, SkippedN: len(request.Skipped)}
+	v := api.Rejudging{ID: row.id, Tenant: row.tenant, Reason: request.Reason, Error: request.Error,
+		CreatedAt: timeOf(row.created), EndedAt: timeOf(row.ended),
+		Verdicts: []api.RejudgedCount{}, SkippedN: len(request.Skipped)}
 	v.Skipped = append([]api.SkippedJob{}, request.Skipped[:min(len(request.Skipped), listedSkipped)]...)
 	judging, unapplied := false, false
 	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT r.old_verdict, ` + newVerdict + ` AS found, r.state,

@@ -167,7 +167,7 @@ func (b *bench) judgeAll(verdicts map[string]api.Verdict) {
 		if original == "" {
 			original = w.ID
 		}
-		b.finish(w.Lease, verdicts[original])
+		b.must(b.Finish(b.ctx(), w.Lease, keptReport(verdicts[original])))
 	}
 }
 

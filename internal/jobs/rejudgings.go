@@ -51,9 +51,11 @@ func (s *Store) Rejudgings(ctx context.Context, after string, limit int) (page [
 		}
 	}
 	var found []rejudgingRow
-	err = s.rows(ctx, s.read, query{"list rejudgings", `SELECT ` + rejudgingColumns + ` FROM rejudgings
-WHERE created < ?1 OR created = ?1 AND id {bytes} > ?2 ORDER BY created DESC, id {bytes} LIMIT ?3`,
-		[]any{before, id, limit + 1}}, func(rows *sql.Rows) error {
+	text, args := listRejudgings, []any{before, id, limit + 1}
+	if name := TenantOf(ctx); name != "" {
+		text, args = listRejudgingsOf, append(args, name)
+	}
+	err = s.rows(ctx, s.read, query{"list rejudgings", text, args}, func(rows *sql.Rows) error {
 		var r rejudgingRow
 		err := rows.Scan(r.fields()...)
 		found = append(found, r)
@@ -77,6 +79,13 @@ WHERE created < ?1 OR created = ?1 AND id {bytes} > ?2 ORDER BY created DESC, id
 	}
 	return page, next, nil
 }
+
+const (
+	listRejudgings = `SELECT ` + rejudgingColumns + ` FROM rejudgings
+WHERE created < ?1 OR created = ?1 AND id {bytes} > ?2 ORDER BY created DESC, id {bytes} LIMIT ?3`
+	listRejudgingsOf = `SELECT ` + rejudgingColumns + ` FROM rejudgings
+WHERE tenant = ?4 AND (created < ?1 OR created = ?1 AND id {bytes} > ?2) ORDER BY created DESC, id {bytes} LIMIT ?3`
+)
 
 func parseRejudgingCursor(c string) (created int64, id string, err error) {
 	number, id, ok := strings.Cut(c, "-")

@@ -136,7 +136,7 @@ func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
 			if err := rows.Scan(append(r.fields(), &digest, &body)...); err != nil {
 				return err
 			}
-			rec, err := r.record(digest, body, nil)
+			rec, err := r.record(digest, body, nil, nil)
 			if err == nil && !yield(rec, nil) {
 				err = errStopped
 			}
@@ -148,7 +148,7 @@ func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// Blobs returns the digests of all files that unfinished jobs and problems name. It fails if one of them cannot be
+// Blobs returns the digests of all files that unfinished jobs, problems and reports name. It fails if one of them cannot be
 // read, because then any blob may be in use.
 func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 	named := map[string]bool{}
@@ -168,6 +168,17 @@ func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 	}, problemValues)
 	if err != nil {
 		return nil, fmt.Errorf("find the blobs of problems: %w", err)
+	}
+	q := query{"read outputs", `SELECT outputs FROM jobs WHERE outputs IS NOT NULL`, nil}
+	err = s.adhoc(ctx, 0, q, func(rows *sql.Rows) error {
+		var packed []byte
+		if err := rows.Scan(&packed); err != nil {
+			return err
+		}
+		return eachOutput(packed, func(digest string) { named[digest] = true })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the blobs of reports: %w", err)
 	}
 	return named, nil
 }

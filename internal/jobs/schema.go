@@ -122,7 +122,14 @@ CREATE INDEX audits_open ON audits (created) WHERE finished = 0;
 CREATE INDEX audits_created ON audits (created);
 {postgres}`, `
 ALTER TABLE memory RENAME TO key_value;
-{postgres9}`}
+{postgres9}`, `
+ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+ALTER TABLE rejudgings ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+CREATE INDEX rejudgings_tenant ON rejudgings (tenant, created) WHERE tenant <> '';
+`, `
+ALTER TABLE jobs ADD COLUMN outputs {blob};
+CREATE INDEX jobs_outputs ON jobs (seq) WHERE outputs IS NOT NULL;
+`}
 
 // renamed is the first version of the schema in which the table of values is called key_value.
 const renamed = 9

@@ -46,7 +46,7 @@ func (s *Store) requeue(ctx context.Context, rec Record, rep api.Report, q reque
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
 	}
-	kept, label, err := s.keptReport(rec, rep, q)
+	kept, labels, err := s.keptReport(rec, rep, q)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, atOnce, h
 		if err != nil || !found {
 			return err
 		}
-		return s.insertKept(ctx, tx, kept, label)
+		return s.insertKept(ctx, tx, kept, labels)
 	})
 	if err != nil {
 		return err
@@ -80,14 +80,14 @@ WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, atOnce, h
 }
 
 const insertKept = `INSERT INTO jobs (id, digest, state, priority, pool, width, attempt, due, host, cpus, created, started,
-	finished, verdict, labels, head, job, tests)
-VALUES (?1, ?2, 2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?6, ?11, ?12, ?13, ?14, ?15) RETURNING seq`
+	finished, verdict, labels, head, job, tests, tenant, outputs)
+VALUES (?1, ?2, 2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?6, ?11, ?12, ?13, ?14, ?15, ?16, ?17) RETURNING seq`
 
 // keptCreatedArg is the index of the creation time among the arguments of insertKept.
 const keptCreatedArg = 8
 
-// keptReport returns the arguments of insertKept.
-func (s *Store) keptReport(rec Record, rep api.Report, q requeued) (args []any, label []byte, err error) {
+// keptReport returns the arguments of insertKept, and the labels.
+func (s *Store) keptReport(rec Record, rep api.Report, q requeued) (args []any, labels map[string]string, err error) {
 	head, err := headOf(rep)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
@@ -96,21 +96,27 @@ func (s *Store) keptReport(rec Record, rep api.Report, q requeued) (args []any, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
 	}
+	outputs, err := packOutputs(rep)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
+	}
 	body, err := packJSON(rec.Job)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode job %q: %w", rec.ID, err)
 	}
-	labels, err := json.Marshal(map[string]string{q.label: rec.ID})
+	labels = storedLabels(map[string]string{q.label: rec.ID}, rec.Report.Tenant)
+	encoded, err := json.Marshal(labels)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode job %q: %w", rec.ID, err)
 	}
 	now := s.now().UnixNano()
 	return []any{q.id, auditBodyDigest, auditPriority, rec.Pool, slotClassOf(rec.Job).width, now, rec.Host, rec.CPUs, now,
-			rec.Report.StartedAt.UnixNano(), string(rep.Verdict), string(labels), head, body, tests},
-		labelHash(q.label, rec.ID), nil
+			rec.Report.StartedAt.UnixNano(), string(rep.Verdict), string(encoded), head, body, tests,
+			rec.Report.Tenant, outputs},
+		labels, nil
 }
 
-func (s *Store) insertKept(ctx context.Context, tx *sql.Tx, args []any, label []byte) error {
+func (s *Store) insertKept(ctx context.Context, tx *sql.Tx, args []any, labels map[string]string) error {
 	rows, err := tx.QueryContext(ctx, s.driver.sql(insertKept), args...)
 	if err != nil {
 		return err
@@ -119,7 +125,7 @@ func (s *Store) insertKept(ctx context.Context, tx *sql.Tx, args []any, label []
 	if err := each(rows, func(rows *sql.Rows) error { return rows.Scan(&seq) }); err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, s.driver.sql(insertLabels(1)), args[keptCreatedArg], seq, label)
+	_, err = tx.ExecContext(ctx, s.driver.sql(insertLabels(len(labels))), labelArgs(labels, args[keptCreatedArg], seq)...)
 	return err
 }
 

@@ -170,6 +170,14 @@ func sampleReport(v api.Verdict) api.Report {
 		}}
 }
 
+// keptReport is sampleReport of a job that keeps outputs.
+func keptReport(v api.Verdict) api.Report {
+	r := sampleReport(v)
+	r.Outputs = []api.Output{{Test: "2", Stream: api.StdoutStream, Blob: "output of " + string(v), Bytes: 3},
+		{Test: "2", Stream: api.StderrStream, Bytes: 3, Truncated: true}}
+	return r
+}
+
 // suite is the set of tests that every database must pass.
 var suite = map[string]func(*testing.T, backend){
 	"audits":            testAudits,
@@ -189,6 +197,9 @@ var suite = map[string]func(*testing.T, backend){
 	"life":              testLife,
 	"idempotent":        testIdempotent,
 	"refused":           testRefused,
+	"put all":           testPutAll,
+	"put all refused":   testPutAllRefused,
+	"put all, tenants":  testPutAllOfTenants,
 	"order":             testOrder,
 	"kinds of slots":    testKinds,
 	"contests only":     testContestsOnly,
@@ -229,6 +240,10 @@ var suite = map[string]func(*testing.T, backend){
 	"restore refused":   testRestoreRefused,
 	"restore killed":    testRestoreKilled,
 	"archived tables":   testArchivedTables,
+	"tenants":           testTenants,
+	"tenants' copies":   testCopiesOfTenants,
+	"tenants' sets":     testSetsOfTenants,
+	"tenants' problems": testProblemsOfTenants,
 }
 
 func TestSQLite(t *testing.T) {

@@ -128,7 +128,7 @@ func (s *Store) lease(ctx context.Context, text string, until time.Time, args []
 	}
 	s.capacity.jobLeft()
 	s.notifyJob(r.id)
-	rec, err := r.record("", body, nil)
+	rec, err := r.record("", body, nil, nil)
 	if err != nil {
 		return api.Work{}, row{}, err
 	}

@@ -32,6 +32,7 @@ type Config struct {
 	Audit     Audit     `toml:"audit"`
 	Pools     []Pool    `toml:"pools"`
 	Tune      Tune      `toml:"tune"`
+	Judge0    Judge0    `toml:"judge0"`
 	Log       Log       `toml:"log"`
 }
 
@@ -44,6 +45,12 @@ type HTTP struct {
 	MaxBody       units.Bytes   `toml:"max_body"`
 	MaxBlob       units.Bytes   `toml:"max_blob"`
 	ShutdownGrace time.Duration `toml:"shutdown_grace"`
+}
+
+// Judge0 configures the interface of Judge0.
+type Judge0 struct {
+	Enabled bool   `toml:"enabled"`
+	Listen  string `toml:"listen"` // its own address, in addition to /judge0/ at that of HTTP; "" for none
 }
 
 // Database says where jobs and reports are stored. If URL is empty, they are stored in a SQLite database in the
@@ -127,9 +134,12 @@ type MaxLimits struct {
 	Memory    units.Bytes   `toml:"memory"`
 	Output    units.Bytes   `toml:"output"`
 	Head      units.Bytes   `toml:"head"`
+	Keep      units.Bytes   `toml:"keep"`     // of a stream or a file of a test
+	KeepJob   units.Bytes   `toml:"keep_job"` // of all tests of a job
 	Processes int           `toml:"processes"`
 	Tests     int           `toml:"tests"`
 	Files     int           `toml:"files"`
+	Collect   int           `toml:"collect"` // files
 	Repeats   int           `toml:"repeats"`
 }
 
@@ -295,9 +305,12 @@ func Default() Config {
 				Memory:    4 << 30,
 				Output:    256 << 20,
 				Head:      64 << 10,
+				Keep:      1 << 20,
+				KeepJob:   64 << 20,
 				Processes: 1024,
 				Tests:     1000,
 				Files:     100,
+				Collect:   16,
 				Repeats:   100,
 			},
 			Jury: JuryLimits{
@@ -320,8 +333,13 @@ func Default() Config {
 
 // Loopback reports whether Listen can be reached only from this machine. The only name that it accepts is
 // localhost.
-func (h HTTP) Loopback() bool {
-	host, _, err := net.SplitHostPort(h.Listen)
+func (h HTTP) Loopback() bool { return loopback(h.Listen) }
+
+// Loopback is like that of HTTP. Others cannot reach it without an address.
+func (j Judge0) Loopback() bool { return j.Listen == "" || loopback(j.Listen) }
+
+func loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		return false
 	}

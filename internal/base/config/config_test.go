@@ -149,11 +149,16 @@ func TestLoadAbsentFile(t *testing.T) {
 
 func TestValidateNamesTheKey(t *testing.T) {
 	tests := map[string]func(*Config){
-		"data_dir":                func(c *Config) { c.DataDir = "" },
-		"http.listen":             func(c *Config) { c.HTTP.Listen = "8080" },
-		"http.max_body":           func(c *Config) { c.HTTP.MaxBody = 0 },
-		"http.max_blob":           func(c *Config) { c.HTTP.MaxBlob = -1 },
-		"http.shutdown_grace":     func(c *Config) { c.HTTP.ShutdownGrace = -1 },
+		"data_dir":            func(c *Config) { c.DataDir = "" },
+		"http.listen":         func(c *Config) { c.HTTP.Listen = "8080" },
+		"http.max_body":       func(c *Config) { c.HTTP.MaxBody = 0 },
+		"http.max_blob":       func(c *Config) { c.HTTP.MaxBlob = -1 },
+		"http.shutdown_grace": func(c *Config) { c.HTTP.ShutdownGrace = -1 },
+		"judge0.enabled": func(c *Config) {
+			c.Judge0.Enabled, c.Fleet.Role, c.Fleet.Front = true, RoleJudge, "http://127.0.0.1"
+		},
+		"judge0.listen":           func(c *Config) { c.Judge0 = Judge0{Enabled: true, Listen: "2358"} },
+		"judge0.listen:":          func(c *Config) { c.Judge0.Listen = "127.0.0.1:2358" },
 		"database.url":            func(c *Config) { c.Database.URL = "http://x" },
 		"blobs.url":               func(c *Config) { c.Blobs.URL = "s3://key:secret@b" },
 		"blobs.url:":              func(c *Config) { c.Blobs.URL = "/mnt" },

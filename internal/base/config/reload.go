@@ -33,6 +33,9 @@ func (c Config) Unprotected(next Config) []string {
 	if !c.HTTP.Loopback() && next.HTTP.Loopback() {
 		keys = append(keys, "http.listen")
 	}
+	if !c.Judge0.Loopback() && next.Judge0.Loopback() {
+		keys = append(keys, "judge0.listen")
+	}
 	return keys
 }
 

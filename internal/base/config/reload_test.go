@@ -36,7 +36,8 @@ func TestReloaded(t *testing.T) {
 		"limits.default.output",
 		"limits.default.stack", "limits.default.processes", "limits.max.cpu_time", "limits.max.wall_time",
 		"limits.max.memory", "limits.max.output",
-		"limits.max.head", "limits.max.processes", "limits.max.tests", "limits.max.files", "limits.max.repeats",
+		"limits.max.head", "limits.max.keep", "limits.max.keep_job", "limits.max.processes", "limits.max.tests",
+		"limits.max.files", "limits.max.collect", "limits.max.repeats",
 		"repeats.policy",
 		"queue.max_waiting", "log.level"}
 	if diff := cmp.Diff(want, Differences(now, then)); diff != "" {

@@ -23,6 +23,9 @@ var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // ValidPool reports whether name is a valid pool name.
 func ValidPool(name string) bool { return poolName.MatchString(name) }
 
+// ValidTenant reports whether name is a valid name of a tenant.
+func ValidTenant(name string) bool { return poolName.MatchString(name) }
+
 // nodeName is also the syntax of token names.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -40,6 +43,7 @@ func (c Config) Validate() error {
 	v := &validator{}
 	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
 	v.http(c.HTTP)
+	v.judge0(c)
 	v.database(c.Database)
 	v.blobs(c.Blobs)
 	v.fleet(c)
@@ -47,6 +51,8 @@ func (c Config) Validate() error {
 	v.sandbox(c.Sandbox)
 	between(v, "languages.cache_size", c.Languages.CacheSize, 1<<20, 1<<46)
 	v.limits(c.Limits)
+	v.check(c.Limits.Max.Keep <= c.HTTP.MaxBlob, "limits.max.keep", "%s does not fit into a blob; use at most the value "+
+		"of http.max_blob, %s", c.Limits.Max.Keep, c.HTTP.MaxBlob)
 	oneOf(v, "repeats.policy", c.Repeats.Policy, api.Policies()...)
 	between(v, "queue.max_waiting", c.Queue.MaxWaiting, 1, 10_000_000)
 	between(v, "queue.max_deliver", c.Queue.MaxDeliver, 1, 100)
@@ -66,17 +72,30 @@ func (c Config) Validate() error {
 }
 
 func (v *validator) http(h HTTP) {
-	_, port, err := net.SplitHostPort(h.Listen)
-	v.check(err == nil, "http.listen", `%q is not HOST:PORT; write an address such as "127.0.0.1:8080"`, h.Listen)
-	if err == nil {
-		_, err := strconv.ParseUint(port, 10, 16)
-		v.check(err == nil, "http.listen", "port %q is not a number from 0 to 65535; 0 picks a free one", port)
-	}
+	v.listen("http.listen", h.Listen)
 	v.check((h.CertFile == "") == (h.KeyFile == ""), "http.cert_file",
 		"a certificate needs its key; set both http.cert_file and http.key_file, or none")
 	between(v, "http.max_body", h.MaxBody, 1<<10, 1<<30)
 	between(v, "http.max_blob", h.MaxBlob, 1<<10, 1<<40)
 	between(v, "http.shutdown_grace", h.ShutdownGrace, 0, time.Hour)
+}
+
+func (v *validator) listen(key, address string) {
+	_, port, err := net.SplitHostPort(address)
+	v.check(err == nil, key, `%q is not HOST:PORT; write an address such as "127.0.0.1:8080"`, address)
+	if err == nil {
+		_, err := strconv.ParseUint(port, 10, 16)
+		v.check(err == nil, key, "port %q is not a number from 0 to 65535; 0 picks a free one", port)
+	}
+}
+
+func (v *validator) judge0(c Config) {
+	v.check(!c.Judge0.Enabled || c.Fleet.Role != RoleJudge, "judge0.enabled",
+		"a judge has no jobs; enable it on the front")
+	if c.Judge0.Listen != "" {
+		v.listen("judge0.listen", c.Judge0.Listen)
+		v.check(c.Judge0.Enabled, "judge0.listen", "given without judge0.enabled; set that, too")
+	}
 }
 
 func (v *validator) database(d Database) {
@@ -177,6 +196,9 @@ func (v *validator) limits(l Limits) {
 	between(v, "limits.max.memory", m.Memory, 1<<20, 1<<46)
 	between(v, "limits.max.output", m.Output, 1, 1<<40)
 	between(v, "limits.max.head", m.Head, 0, 1<<20)
+	between(v, "limits.max.keep", m.Keep, 1<<10, 64<<20)
+	between(v, "limits.max.keep_job", m.KeepJob, m.Keep, 1<<30)
+	between(v, "limits.max.collect", m.Collect, 0, 100)
 	between(v, "limits.max.processes", m.Processes, 1, 1<<20)
 	between(v, "limits.max.tests", m.Tests, 1, 100_000)
 	between(v, "limits.max.files", m.Files, 0, 10_000)

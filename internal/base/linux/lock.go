@@ -29,3 +29,12 @@ func SyncDir(path string) error {
 	}
 	return errors.Join(dir.Sync(), dir.Close())
 }
+
+// SyncFileSystem makes all changes to the file system of f durable, in one step. Since Linux 5.8 it reports writes that
+// failed since f was opened.
+func SyncFileSystem(f *os.File) error {
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return &os.PathError{Op: "syncfs", Path: f.Name(), Err: err}
+	}
+	return nil
+}

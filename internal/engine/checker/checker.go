@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ func Kinds() []Kind {
 		{Name: "exact", Example: "exact", parse: always(compareExact)},
 		{Name: "lines", Example: "lines", parse: always(compareLines)},
 		{Name: "kattis", Example: "kattis", HasFlags: true, parse: parseKattis},
+		{Name: "dmoj", Example: "dmoj", parse: always(tokens{same: bytes.Equal, prefix: prefix, lines: true}.compare)},
 		{Name: "float", Argument: "EPS", Example: "float:1e-6", parse: parseFloat},
 	}
 }
@@ -50,7 +52,7 @@ func Kinds() []Kind {
 // DefaultKind is the kind used for a job that names none.
 const DefaultKind = "tokens"
 
-// Usage returns the kinds for people: "tokens, exact, lines, kattis or float:EPS such as float:1e-6".
+// Usage returns the kinds for people: "tokens, exact, lines, kattis, dmoj or float:EPS such as float:1e-6".
 func Usage() string {
 	var forms []string
 	for _, k := range Kinds() {

@@ -21,6 +21,8 @@
 //     case_sensitive; space_change_sensitive (white space must be equal byte for byte); float_tolerance EPS,
 //     float_absolute_tolerance EPS and float_relative_tolerance EPS (numbers as in float:EPS, within one bound or
 //     either of two).
+//   - dmoj: the standard checker of DMOJ. As tokens, but letters must have the same case, and two tokens must be in one
+//     line, or in two, on both sides. Empty lines never matter.
 //
 // White space is space, \t, \n, \v, \f and \r. A NUL is an ordinary byte.
 package checker

@@ -24,6 +24,22 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
+func FuzzDMOJ(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, output, answer []byte) {
+		lines := func(text []byte) (all []string) {
+			for line := range bytes.Lines(text) {
+				if words := fields(line); len(words) > 0 {
+					all = append(all, strings.Join(words, " "))
+				}
+			}
+			return all
+		}
+		hold(t, tokens{same: bytes.Equal, prefix: prefix, lines: true}.compare, output, answer,
+			equal(lines(output), lines(answer)))
+	})
+}
+
 func FuzzExact(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, output, answer []byte) {

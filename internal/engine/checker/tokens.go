@@ -7,6 +7,7 @@ type tokens struct {
 	same   func(output, answer []byte) bool // compares two tokens that fit into the buffer
 	prefix func(a, b []byte) int            // returns the length of the common prefix of longer tokens
 	spaces bool                             // white space must be equal too
+	lines  bool                             // a line break between two tokens must be one on both sides
 }
 
 // ignoreCase compares text, ignoring the case of ASCII letters.
@@ -16,11 +17,11 @@ var ignoreCase = tokens{same: sameText, prefix: prefixFold}
 // them.
 func (t tokens) compare(out, ans *source) *difference {
 	for number := int64(1); ; number++ {
-		number += skipEqual(out, ans)
+		number += t.skipEqual(out, ans)
 		if t.spaces && !sameSpace(out, ans) {
 			return &difference{unit: "white space before token", number: number, bounds: &nothing}
 		}
-		outMore, ansMore := out.skip(&space), ans.skip(&space)
+		outMore, ansMore, sameBreak := t.skip(out, ans)
 		switch {
 		case !outMore && !ansMore:
 			return nil
@@ -28,18 +29,33 @@ func (t tokens) compare(out, ans *source) *difference {
 			return &difference{unit: "token", number: number, ended: out, bounds: &space}
 		case !ansMore:
 			return &difference{unit: "token", number: number, ended: ans, bounds: &space}
+		case !sameBreak && number > 1:
+			return &difference{unit: "line break before token", number: number, bounds: &nothing}
 		case !t.token(out, ans):
 			return &difference{unit: "token", number: number, bounds: &space}
 		}
 	}
 }
 
+// skip consumes white space. It reports whether tokens follow, and whether the white space has a line break on both sides
+// or on none.
+func (t tokens) skip(out, ans *source) (outMore, ansMore, sameBreak bool) {
+	if !t.lines {
+		return out.skip(&space), ans.skip(&space), true
+	}
+	outLines, ansLines := countSkip(out), countSkip(ans)
+	return !out.ended(), !ans.ended(), (outLines > 0) == (ansLines > 0)
+}
+
 // skipEqual consumes whole tokens that are equal on both sides, with the white space
-// after them, and returns how many.
-func skipEqual(out, ans *source) (tokens int64) {
+// after them, and returns how many. Where line breaks count, it leaves the white space after the last one.
+func (t tokens) skipEqual(out, ans *source) (tokens int64) {
 	n := common(out, ans)
 	text := out.unread()[:n]
 	for n > 0 && !space[text[n-1]] {
+		n--
+	}
+	for t.lines && n > 0 && space[text[n-1]] {
 		n--
 	}
 	inside := false
@@ -48,6 +64,9 @@ func skipEqual(out, ans *source) (tokens int64) {
 			tokens++
 		}
 		inside = !space[c]
+	}
+	if inside { // its white space is left
+		tokens++
 	}
 	out.advance(n)
 	ans.advance(n)

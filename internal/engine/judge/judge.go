@@ -48,6 +48,9 @@ type Task struct {
 	// Scheme, where not nil, says in which order the tests run, which of them are needed, and what they score.
 	Scheme *scoring.Scheme
 	Head   units.Bytes
+	// Keep and Collect say what is kept of each test.
+	Keep    api.Keep
+	Collect []string
 	// Place and Ready are passed on to measure.Request.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
@@ -84,6 +87,7 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 	var reports []api.TestReport
 	var before *pending
 	tests, progress := t.plan()
+	room := t.Keep.Total
 	decide := func() error {
 		if before == nil {
 			return nil
@@ -99,6 +103,7 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 			return fmt.Errorf("judge test %q: %w", name, r.Err)
 		}
 		progress.Record(r.Report)
+		r.Report.Kept = t.bound(r.Report, &room)
 		reports = append(reports, r.Report)
 		decided(r.Report)
 		return nil
@@ -209,7 +214,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	task = task.of(t.Test, limits)
 	q := measure.Request{Name: t.Name, Args: task.Args, Env: task.Env, Files: task.Files, InputFile: task.InputFile,
 		OutputFile: task.OutputFile, Limits: limits, Repeats: task.Repeats,
-		Head: task.Head, Place: task.Place, Ready: task.Ready, More: more}
+		Head: task.Head, Keep: task.Keep, Collect: task.Collect, Place: task.Place, Ready: task.Ready, More: more}
 	if task.Ran != nil {
 		q.Ran = func() { task.Ran(t.Name) }
 	}

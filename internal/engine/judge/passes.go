@@ -46,6 +46,7 @@ func runPasses(ctx context.Context, worker *measure.Worker, task Task, t problem
 			return result
 		}
 		passes = append(passes, r.Report)
+		dropKept(passes)
 	}
 	result <- measure.Result{Report: joinPasses(passes)}
 	return result
@@ -89,12 +90,7 @@ func (t Task) judgedBy() string {
 // joinPasses makes the report of a test from those of its passes. All but the last were accepted.
 func joinPasses(passes []api.TestReport) api.TestReport {
 	last := passes[len(passes)-1]
-	decisive := len(passes) - 1
-	for i, p := range passes {
-		if !last.Verdict.Failed() && p.CPUTime != nil && *p.CPUTime > cpuTime(passes[decisive]) {
-			decisive = i
-		}
-	}
+	decisive := decisivePass(passes)
 	r := passes[decisive]
 	r.Pass = decisive + 1
 	r.Verdict, r.Checker, r.Score, r.Ratio = last.Verdict, last.Checker, last.Score, last.Ratio
@@ -106,6 +102,28 @@ func joinPasses(passes []api.TestReport) api.TestReport {
 			MemoryPeak: p.MemoryPeak, Output: p.Output, Timing: p.Timing, Runs: p.Runs})
 	}
 	return r
+}
+
+// decisivePass is the pass that failed, otherwise the slowest one.
+func decisivePass(passes []api.TestReport) int {
+	decisive := len(passes) - 1
+	last := passes[decisive]
+	for i, p := range passes {
+		if !last.Verdict.Failed() && p.CPUTime != nil && *p.CPUTime > cpuTime(passes[decisive]) {
+			decisive = i
+		}
+	}
+	return decisive
+}
+
+// dropKept drops what is kept of passes that no longer can be the decisive one.
+func dropKept(passes []api.TestReport) {
+	decisive := decisivePass(passes)
+	for i := range passes {
+		if i != decisive {
+			passes[i].Kept = nil
+		}
+	}
 }
 
 func cpuTime(r api.TestReport) time.Duration {

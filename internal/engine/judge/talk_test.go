@@ -321,7 +321,13 @@ func openTalkEngine(t testing.TB, jury sandbox.Limits) *engine.Engine {
 // judgeTalk judges a job on the only slot of an engine.
 func judgeTalk(t testing.TB, eng *engine.Engine, j api.Job) api.Report {
 	t.Helper()
-	j, err := jobspec.Complete(config.Default(), j)
+	return judgeWith(t, eng, config.Default(), j)
+}
+
+// judgeWith is like judgeTalk with a configuration.
+func judgeWith(t testing.TB, eng *engine.Engine, c config.Config, j api.Job) api.Report {
+	t.Helper()
+	j, err := jobspec.Complete(c, j)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,9 @@ func (e *InvalidError) Fault() api.Fault { return api.ProblemFault }
 // NewTask resolves the files of a complete job with path, which returns where the content of a file is stored. name is
 // the program's file name inside the sandbox. An error that is not one of path is an InvalidError.
 func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task, error) {
-	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head, Passes: j.Passes,
-		InputFile: j.InputFile, OutputFile: j.OutputFile, Scheme: (*scoring.Scheme)(j.Scheme)}
+	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head,
+		Keep: j.Keep, Collect: j.Collect, Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile,
+		Scheme: (*scoring.Scheme)(j.Scheme)}
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}

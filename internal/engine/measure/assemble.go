@@ -18,7 +18,7 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) api.T
 	r := api.TestReport{
 		Name: q.Name, Verdict: chosen.verdict, Exit: exitOf(chosen.result), Checker: chosen.check,
 		Transcript: chosen.transcript, StdoutHead: chosen.stdout, StderrHead: chosen.stderr,
-		Output: &chosen.result.OutputBytes, Instances: chosen.run.Instances, Agree: agree(all),
+		Kept: chosen.kept, Output: &chosen.result.OutputBytes, Instances: chosen.run.Instances, Agree: agree(all),
 	}
 	for _, o := range all {
 		r.Runs = append(r.Runs, o.run)

@@ -222,7 +222,7 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 	if said.Verdict == api.OutputLimit && o.verdict == api.IdlenessLimit {
 		o.verdict = said.Verdict // it waited for a manager that keeps reading from another one
 	}
-	return o, o.quote(r.q, r.boxes[max(r.failed, 0)])
+	return o, o.copyOutput(r.q, r.boxes[max(r.failed, 0)])
 }
 
 // joined returns one result for all instances: the sum of their CPU times, the largest of their memory and output, and

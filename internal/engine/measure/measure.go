@@ -30,6 +30,9 @@ type Request struct {
 	Limits                api.Limits // no member is zero
 	Repeats               api.Repeats
 	Head                  units.Bytes
+	// Keep and Collect say what is kept of the run that decides.
+	Keep    api.Keep
+	Collect []string
 	// Place returns a worker for a run that confirms another; nil means this worker.
 	Place func(ctx context.Context, p stats.Placement) (Place, error)
 	// Ready, if not nil, is called after a program is loaded and before it starts. An error ends the test.
@@ -78,6 +81,7 @@ type outcome struct {
 	digest   uint64        // hash of stdout, to compare the runs of a test
 	stdout   *string
 	stderr   *string
+	kept     []api.KeptOutput
 	// transcript of the conversation, if requested
 	transcript *api.Transcript
 }
@@ -210,7 +214,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 	if o.digest, err = digest(box.Answer(), t.seed); err != nil {
 		return outcome{}, err
 	}
-	if err := o.quote(t.Request, box); err != nil {
+	if err := o.copyOutput(t.Request, box); err != nil {
 		return outcome{}, err
 	}
 	if talk != nil {
@@ -271,6 +275,11 @@ func (w *Worker) facts(cpu, wall time.Duration, user, system *time.Duration) evi
 		f.UserTime, f.SystemTime = *user, *system
 	}
 	return f
+}
+
+// copyOutput copies what the report quotes of the output of a run, and what the job keeps.
+func (o *outcome) copyOutput(q Request, box *sandbox.Sandbox) error {
+	return errors.Join(o.quote(q, box), o.capture(q, box))
 }
 
 // quote copies the start of stdout and stderr.

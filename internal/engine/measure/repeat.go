@@ -83,6 +83,7 @@ func (t test) makeRuns(run func(nextRun) (outcome, error)) (runs, error) {
 			return runs{}, err
 		}
 		all, seen = append(all, o), append(seen, o.statsRun(t.Limits))
+		hold(all)
 		weighed = t.rule.Weigh(seen)
 		for i, kept := range weighed.Kept {
 			all[i].run.Kept = kept

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/base/units"
 )
 
 var cmsPack = pack{"task.yaml": "name: sum\ntitle: A sum\ntime_limit: 0.5\nmemory_limit: 64\ntoken_mode: disabled\n",
@@ -56,10 +57,25 @@ func TestCMS(t *testing.T) {
 	if diff := cmp.Diff(recipes, got); diff != "" {
 		t.Errorf("recipes (-want +got)\n%s", diff)
 	}
+	if want := units.Bytes(64 << 20); p.Limits.Memory != want {
+		t.Errorf("memory limit %s, want %s", p.Limits.Memory, want)
+	}
 	last := p.Scheme.Root.Members[1].Group.Members[0]
 	points := 40.5
 	if diff := cmp.Diff(api.Member{Test: "001", Accept: 40.5, MaxScore: &points}, last); diff != "" {
 		t.Errorf("test of a subtask (-want +got)\n%s", diff)
+	}
+}
+
+// TestCMSAnswer: the official solution makes an output for an input that is there, without a generator.
+func TestCMSAnswer(t *testing.T) {
+	p, err := Open(t.Context(), pack{"task.yaml": "n_input: 1", "input/input0.txt": "", "sol/solution.py": ""}.folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if len(p.Recipes) != 1 || !p.Recipes[0].Ready || p.Recipes[0].Command != "sol/solution.py" {
+		t.Errorf("recipes %+v, want one that is ready, of sol/solution.py", p.Recipes)
 	}
 }
 

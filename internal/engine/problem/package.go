@@ -22,6 +22,7 @@ const (
 	Kattis  api.ProblemFormat = "2025-09"
 	Polygon api.ProblemFormat = "polygon"
 	CMS     api.ProblemFormat = "cms"
+	DMOJ    api.ProblemFormat = "dmoj"
 )
 
 // Package is a problem as its setters hand it over.
@@ -170,6 +171,8 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 		err = p.readKattis(t)
 	case t.has(cmsFile):
 		err = p.readCMS(t)
+	case t.has(dmojFile):
+		err = p.readDMOJ(t)
 	default:
 		return fmt.Errorf("no %s; name the folder of a problem package", mainFileNames())
 	}

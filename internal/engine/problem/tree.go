@@ -67,7 +67,7 @@ func readTree(ctx context.Context, dir, to string) (*tree, error) {
 }
 
 // mainFiles are the files by which the formats are recognized.
-var mainFiles = []string{"problem.yaml", "problem.xml", domjudgeFile, cmsFile}
+var mainFiles = []string{"problem.yaml", "problem.xml", domjudgeFile, cmsFile, dmojFile}
 
 // mainFileNames are mainFiles for people: "problem.yaml or problem.xml".
 func mainFileNames() string {

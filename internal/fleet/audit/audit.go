@@ -249,7 +249,7 @@ func (a *Auditor) sample(ctx context.Context, e jobs.Ended, salt string, pools m
 // put queues an audit. Its ID is derived from the job, so repeating the step after a crash does not queue it twice.
 func (a *Auditor) put(ctx context.Context, rec jobs.Record, audit jobs.Audit, derivedFrom ...string) error {
 	audit.ID = jobs.OwnID("audit", fmt.Sprintf("%q", append(derivedFrom, rec.ID, audit.Target)))
-	audit.Original, audit.Origin = rec.ID, rec.Report.Host.Node
+	audit.Original, audit.Origin, audit.Tenant = rec.ID, rec.Report.Host.Node, rec.Report.Tenant
 	_, err := a.o.Store.PutAudit(ctx, audit, rec.Job)
 	return err
 }

@@ -86,6 +86,9 @@ func (s *Source) handInOne(ctx context.Context, q api.FinishRequest) error {
 
 // send sends a report in the largest form that a front accepts. All forms name the attempt, so only one is stored.
 func (s *Source) send(ctx context.Context, q api.FinishRequest) error {
+	if err := s.sendOutputs(ctx, &q); err != nil {
+		return err
+	}
 	whole := q.Report
 	var refused error
 	for _, form := range forms {

@@ -21,6 +21,8 @@ type Options struct {
 	// Unnamed means that Node is only a default, see api.Caller.
 	Unnamed bool
 	Spool   string // folder of the reports that no front has received yet
+	// Outputs finds the copy of an output that this node has kept. It returns blobs.ErrNotFound if the copy is gone.
+	Outputs func(digest string) (path string, err error)
 	Log     *slog.Logger
 	// Protocols are the versions that the node supports; the zero value means api.FleetProtocols().
 	Protocols api.Protocols

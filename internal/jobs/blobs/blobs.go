@@ -37,6 +37,8 @@ type Store struct {
 	dir string
 	max units.Bytes
 	now func() time.Time // the clock of the file system; tests have their own
+	// syncAll makes all files of the file system durable. It is nil if other hosts may have the folder open.
+	syncAll func(*os.File) error
 	// origin holds the blobs that this folder has copies of; nil if the folder itself is the origin.
 	origin origin
 
@@ -64,7 +66,12 @@ func Open(dir string, max units.Bytes) (*Store, error) {
 	if err := os.RemoveAll(filepath.Join(dir, uploads)); err != nil {
 		return nil, (&Store{dir: dir}).explain("clear uploads", err)
 	}
-	return OpenShared(dir, max)
+	s, err := OpenShared(dir, max)
+	if err != nil {
+		return nil, err
+	}
+	s.syncAll = linux.SyncFileSystem
+	return s, nil
 }
 
 // OpenShared prepares a folder that several processes may use, including one on a network file system.
@@ -238,26 +245,36 @@ func (s *Store) keep(f *os.File, sum string) error {
 		return err
 	}
 	path := s.path(sum)
-	fan := filepath.Dir(path)
+	created, err := makeFan(path)
+	if err == nil && created {
+		err = linux.SyncDir(s.dir)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.name(f.Name(), path); err != nil {
+		return err
+	}
+	return linux.SyncDir(filepath.Dir(path))
+}
+
+// makeFan creates the folder of a blob.
+func makeFan(blob string) (created bool, err error) {
+	fan := filepath.Dir(blob)
 	switch err := os.Mkdir(fan, 0o700); {
 	case err == nil:
-		if err := errors.Join(os.Chmod(fan, fanMode), linux.SyncDir(s.dir)); err != nil {
-			return err
-		}
+		return true, os.Chmod(fan, fanMode)
 	case !errors.Is(err, fs.ErrExist):
-		return err
+		return false, err
 	}
-	if err := s.name(f, path); err != nil {
-		return err
-	}
-	return linux.SyncDir(fan)
+	return false, nil
 }
 
 // name renames an upload to the name of a blob, which may exist already.
-func (s *Store) name(f *os.File, path string) error {
+func (s *Store) name(upload, path string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return os.Rename(f.Name(), path)
+	return os.Rename(upload, path)
 }
 
 // Path returns the file of a blob, for reading only, or ErrNotFound if it does not exist. Like Stat, Path counts as a

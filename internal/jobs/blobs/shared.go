@@ -66,6 +66,11 @@ func (b *Bucket) Put(ctx context.Context, digest string, r io.Reader) (sum strin
 	return b.copies.Store.Put(ctx, digest, r)
 }
 
+// PutAll is like Store.PutAll.
+func (b *Bucket) PutAll(ctx context.Context, contents map[string][]byte) error {
+	return b.copies.Store.PutAll(ctx, contents)
+}
+
 // Verify is like Store.Verify, for the copy of this process, or for the object in the bucket if there is no copy.
 func (b *Bucket) Verify(ctx context.Context, digest string) error {
 	_, err := b.copies.Path(digest) // fetching verifies it

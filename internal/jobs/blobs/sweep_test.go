@@ -212,7 +212,7 @@ func TestSweepDuringUse(t *testing.T) {
 	tests := map[string]func(*Store, *os.File) error{
 		"stat": func(s *Store, _ *os.File) error { _, err := s.Stat(digest("hello")); return err },
 		// Put does this when it cannot mark the existing blob.
-		"name": func(s *Store, upload *os.File) error { return s.name(upload, s.path(digest("hello"))) },
+		"name": func(s *Store, upload *os.File) error { return s.name(upload.Name(), s.path(digest("hello"))) },
 	}
 	for name, use := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -97,6 +97,7 @@ func Check(c config.Config, j api.Job) error {
 	e.repeats(j.Repeats, c.Limits.Max)
 	oneOf(&e, "stop", j.Stop, api.StopFirstFailure, api.StopNever)
 	e.head(j, c.Limits.Max.Head)
+	e.keep(j, c.Limits.Max)
 	oneOf(&e, "priority", j.Priority, api.Priorities()...)
 	e.check(j.Pool == "" || config.ValidPool(j.Pool), "pool", "%s is not the name of a pool; send one of GET /v1/pools, "+
 		"or leave it out", text.Quoted(j.Pool))
@@ -463,6 +464,7 @@ func Fill(c config.Config, j api.Job) api.Job {
 	if j.Repeats.Max > 0 {
 		setDefault(&j.Repeats.Min, 1)
 	}
+	j.Keep = fillKeep(c.Limits.Max, j)
 	setDefault(&j.Stop, api.StopFirstFailure)
 	setDefault(&j.Priority, api.Practice)
 	setDefault(&j.Pool, c.Slots.Pool)

@@ -349,6 +349,16 @@ func TestCompleteErrors(t *testing.T) {
 			[]api.FieldError{{Field: "head_bytes", Detail: "to 65536, the bound of limits.max.head"}}},
 		{"heads of many tests", func(j *api.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) },
 			[]api.FieldError{{Field: "head_bytes", Detail: "1000 tests do not fit into a report; send at most 6291"}}},
+		{"keep", func(j *api.Job) { j.Keep = api.Keep{Stdout: "maybe", Stderr: "Always", Bytes: 1<<20 + 1} },
+			[]api.FieldError{{Field: "keep.stdout", Detail: `"maybe" is unknown; send one of never, failed, always`},
+				{Field: "keep.stderr", Detail: `"Always" is unknown`},
+				{Field: "keep.bytes", Detail: "send 1 to 1048576, the bound of limits.max.keep"}}},
+		{"collect", func(j *api.Job) { j.Collect = []string{"out", "../x", "", "program", "out", ".."} },
+			[]api.FieldError{{Field: "collect[1]", Detail: "without directories"}, {Field: "collect[2]", Detail: "empty"},
+				{Field: "collect[3]", Detail: "where the program goes"}, {Field: "collect[4]", Detail: "listed already"},
+				{Field: "collect[5]", Detail: "without directories"}}},
+		{"collect too much", func(j *api.Job) { j.Collect = strings.Split("abcdefghijklmnopq", "") },
+			[]api.FieldError{{Field: "collect", Detail: "17 files; send at most 16"}}},
 		{"stack", func(j *api.Job) { j.Limits.Stack = 128<<10 - 1 },
 			[]api.FieldError{{Field: "limits.stack_bytes", Detail: "131071 is out of range; send 131072 to"}}},
 		{"labels", func(j *api.Job) {
@@ -419,6 +429,41 @@ func manyTests(n int) []api.Test {
 		tests[i].Name = fmt.Sprint(i)
 	}
 	return tests
+}
+
+// TestKeep checks the defaults of a job that keeps outputs, and the bound for all its tests.
+func TestKeep(t *testing.T) {
+	c := defaults()
+	for name, tt := range map[string]struct {
+		keep    api.Keep
+		collect []string
+		want    api.Keep
+	}{
+		"nothing": {api.Keep{}, nil, api.Keep{}},
+		"never":   {api.Keep{Stdout: api.KeepNever, Bytes: 5}, nil, api.Keep{}},
+		"a stream": {api.Keep{Stderr: api.KeepFailed}, nil,
+			api.Keep{Stderr: api.KeepFailed, Bytes: 64 << 10, Total: 64 << 20}},
+		"its bytes": {api.Keep{Stdout: api.KeepAlways, Bytes: 5}, nil,
+			api.Keep{Stdout: api.KeepAlways, Bytes: 5, Total: 64 << 20}},
+		"a file": {api.Keep{}, []string{"out"}, api.Keep{Bytes: 64 << 10, Total: 64 << 20}},
+	} {
+		j := minimal()
+		j.Keep, j.Collect = tt.keep, tt.collect
+		got, err := Complete(c, j)
+		if diff := cmp.Diff(tt.want, got.Keep); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	c.Limits.Max.Keep, c.Limits.Max.Tests = 1<<10, 100_000
+	j := minimal()
+	j.Keep.Stdout, j.Keep.Stderr, j.Tests = api.KeepFailed, api.KeepNever, manyTests(20_000)
+	if got, err := Complete(c, j); err != nil || got.Keep.Bytes != 1<<10 {
+		t.Errorf("%d bytes are kept, want the bound of 1024; %v", got.Keep.Bytes, err)
+	}
+	j.Keep.Stderr = api.KeepAlways
+	if _, err := Complete(c, j); err == nil || !strings.Contains(err.Error(), "at most 20000") {
+		t.Errorf("40000 outputs: %v", err)
+	}
 }
 
 func TestMapFiles(t *testing.T) {

@@ -28,6 +28,8 @@ var errEnough = errors.New("enough errors")
 // Decode reads a job, or another request body. Unlike encoding/json alone, it refuses unknown keys, keys in another
 // case, duplicate keys, null, invalid UTF-8, unpaired surrogates and trailing data.
 //
+// A json.RawMessage keeps any JSON value for a later call, which also checks its text.
+//
 // Values that do not fit their member are returned as unfit, with the body without them. The error is the read error of
 // body, or Errors if the rest of the body no longer matters. The rest is then not read: skipping 62 MiB in an unknown
 // member took 9 s of CPU time.
@@ -40,6 +42,7 @@ func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
 		return none, nil, r.body.err
 	case err != nil && !errors.Is(err, errEnough):
 		r.errs.add("", "%v", err)
+	case err == nil && r.isRaw:
 	case err == nil && !utf8.Valid(r.body.data.Bytes()):
 		r.errs.add("", "not valid UTF-8; send bytes that are not text as base64, blobs or parts")
 		err = errEnough
@@ -104,6 +107,7 @@ type reader struct {
 	dec   *json.Decoder
 	edits []edit
 	errs  Errors
+	isRaw bool // parts of the document are left to a later call
 }
 
 func newReader(body io.Reader) *reader {
@@ -148,6 +152,11 @@ func (r *reader) document(t reflect.Type) error {
 func (r *reader) value(t reflect.Type, path string) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		r.isRaw = true
+		var raw json.RawMessage
+		return r.dec.Decode(&raw)
 	}
 	token, err := r.dec.Token()
 	if err != nil {
@@ -302,7 +311,7 @@ func mismatch(token json.Token, t reflect.Type) string {
 }
 
 // limit matches the path of a limit of a job or of a test.
-var limit = regexp.MustCompile(`^(tests\[[0-9]+\]\.)?limits\.`)
+var limit = regexp.MustCompile(`^((tests\[[0-9]+\]\.)?limits\.|keep\.bytes$)`)
 
 // isZero reports whether a limit is 0, which Complete could not distinguish from an absent one.
 func isZero(token json.Token) bool {

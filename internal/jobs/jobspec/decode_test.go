@@ -2,6 +2,7 @@ package jobspec
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,40 @@ func TestDecodeIntegers(t *testing.T) {
 		Head: 1<<63 - 1, Repeats: api.Repeats{Max: 5}, Stop: api.StopNever}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestDecodeRaw checks that a raw member keeps any value as it is, next to members that are checked.
+func TestDecodeRaw(t *testing.T) {
+	type document struct {
+		List []struct {
+			ID  string          `json:"id"`
+			Raw json.RawMessage `json:"raw"`
+		} `json:"list"`
+	}
+	const raw = `{"a": [1.50, null, "\ud800", "` + "\xff" + `"], "a": {}}`
+	got, unfit, err := Decode[document](strings.NewReader(`{"list": [{"id": "x", "raw": ` + raw + `}, {"raw": 7}]}`))
+	var want document
+	want.List = append(want.List, struct {
+		ID  string          `json:"id"`
+		Raw json.RawMessage `json:"raw"`
+	}{"x", json.RawMessage(raw)}, struct {
+		ID  string          `json:"id"`
+		Raw json.RawMessage `json:"raw"`
+	}{"", json.RawMessage("7")})
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || unfit != nil {
+		t.Errorf("%v %v (-want +got):\n%s", err, unfit, diff)
+	}
+	for body, field := range map[string]string{
+		`{"list": [{"raw": {}, "rw": {}}]}`:         "list[0].rw",
+		`{"list": [{"raw": {}}, {"raw": {"a": }}]}`: "",
+		`{"list": [{"raw": {`:                       "",
+	} {
+		_, _, err := Decode[document](strings.NewReader(body))
+		var found Errors
+		if !errors.As(err, &found) || found[0].Field != field {
+			t.Errorf("%s: got %v, want an error at %q", body, err, field)
+		}
 	}
 }
 

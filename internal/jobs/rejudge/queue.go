@@ -25,7 +25,7 @@ func (f *Filler) queuePage(ctx context.Context, u jobs.UnfinishedRejudging) (bus
 	if err != nil || room == 0 {
 		return false, err
 	}
-	found := lookups{map[string]*api.Problem{}, map[string]bool{}}
+	found := lookups{map[tenantProblem]*api.Problem{}, map[string]bool{}}
 	for _, id := range originals[:min(room, len(originals))] {
 		err := f.queue(ctx, u, id, found)
 		if errors.Is(err, jobs.ErrFull) {
@@ -69,7 +69,7 @@ func (f *Filler) queue(ctx context.Context, u jobs.UnfinishedRejudging, id strin
 	if one.Skipped != "" {
 		return f.o.Store.SkipRejudged(ctx, u.ID, api.SkippedJob{Job: id, Reason: one.Skipped})
 	}
-	return f.o.Store.QueueRejudged(ctx, u.ID, one, jobs.Submission{Job: again})
+	return f.o.Store.QueueRejudged(ctx, u.ID, one, jobs.Submission{Job: again, Tenant: rec.Report.Tenant})
 }
 
 // again returns the job that judges rec again, with the current version of its problem unless the request says
@@ -80,7 +80,7 @@ func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs
 	j = rec.Job
 	j.Priority, j.Labels = api.Rejudge, nil
 	if j.Problem != "" && !q.SameProblem {
-		p, err := f.problemNow(ctx, j.Problem, found)
+		p, err := f.problemNow(jobs.WithTenant(ctx, rec.Report.Tenant), j.Problem, found)
 		if passing(ctx, err) {
 			return j, "", err
 		}
@@ -116,25 +116,29 @@ func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs
 
 // lookups caches lookups that the jobs of a page share.
 type lookups struct {
-	problems map[string]*api.Problem // nil means deleted
-	stored   map[string]bool         // blobs
+	problems map[tenantProblem]*api.Problem // nil means deleted
+	stored   map[string]bool                // blobs
 }
+
+// tenantProblem is a problem as a tenant sees it.
+type tenantProblem struct{ tenant, id string }
 
 // problemNow returns the current problem, or nil if it was deleted.
 func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*api.Problem, error) {
-	if p, known := found.problems[id]; known {
+	key := tenantProblem{jobs.TenantOf(ctx), id}
+	if p, known := found.problems[key]; known {
 		return p, nil
 	}
 	p, err := f.o.Store.Problem(ctx, id)
 	switch {
 	case err == nil:
-		found.problems[id] = &p
+		found.problems[key] = &p
 	case errors.Is(err, jobs.ErrNoProblem):
-		found.problems[id] = nil
+		found.problems[key] = nil
 	default:
 		return nil, err
 	}
-	return found.problems[id], nil
+	return found.problems[key], nil
 }
 
 // missingFile returns the reason why a file of a job is no longer stored, or "".

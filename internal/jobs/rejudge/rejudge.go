@@ -111,6 +111,7 @@ func (f *Filler) Step(ctx context.Context) (busy bool, err error) {
 
 // part does a part of the work for one rejudging.
 func (f *Filler) part(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
+	ctx = jobs.WithTenant(ctx, u.Tenant)
 	switch {
 	case u.State != api.RejudgingFilling:
 		return true, f.o.Store.CompleteRejudging(ctx, u.ID)

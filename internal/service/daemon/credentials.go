@@ -41,7 +41,7 @@ type credentials struct {
 func readCredentials(c config.Config) (credentials, error) {
 	var read credentials
 	var errs [4]error
-	read.tokens, errs[0] = readTokens(c.HTTP)
+	read.tokens, errs[0] = readTokens(c)
 	read.certificate, errs[1] = readCertificate(c.HTTP)
 	if c.Fleet.Role == config.RoleJudge {
 		read.nodeToken, errs[2] = readNodeToken(c.Fleet)
@@ -50,15 +50,19 @@ func readCredentials(c config.Config) (credentials, error) {
 	return read, errors.Join(errs[:]...)
 }
 
-func readTokens(h config.HTTP) (*httpapi.Tokens, error) {
-	if h.TokenFile == "" {
-		if !h.Loopback() {
-			return nil, unusable("http.listen", "listen on %s: without tokens judged listens on this machine only; set "+
-				"http.token_file or --token-file, or listen on 127.0.0.1", h.Listen)
-		}
+func readTokens(c config.Config) (*httpapi.Tokens, error) {
+	const open = "listen on %s: without tokens judged listens on this machine only; set http.token_file or " +
+		"--token-file, or listen on 127.0.0.1"
+	switch {
+	case c.HTTP.TokenFile != "":
+	case !c.HTTP.Loopback():
+		return nil, unusable("http.listen", open, c.HTTP.Listen)
+	case !c.Judge0.Loopback():
+		return nil, unusable("judge0.listen", open, c.Judge0.Listen)
+	default:
 		return nil, nil
 	}
-	tokens, err := httpapi.LoadTokens(h.TokenFile)
+	tokens, err := httpapi.LoadTokens(c.HTTP.TokenFile)
 	if err != nil {
 		return nil, &SettingError{"http.token_file", err}
 	}

@@ -29,6 +29,7 @@ import (
 	"judged/internal/jobs/blobs"
 	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
+	"judged/internal/service/judge0"
 	"judged/internal/service/metrics"
 	"judged/internal/service/slothealth"
 	"judged/internal/timing/canary"
@@ -60,6 +61,7 @@ const (
 type daemon struct {
 	o          Options
 	listener   net.Listener
+	judge0     net.Listener // nil unless judge0.listen is set
 	space      space
 	blobs      blobStore
 	blobState  blobState
@@ -141,22 +143,32 @@ func (d *daemon) readFiles(context.Context) (err error) {
 	return err
 }
 
-func (d *daemon) openListener(context.Context) error {
-	l, err := net.Listen("tcp", d.o.Config.HTTP.Listen)
+func (d *daemon) openListener(context.Context) (err error) {
+	if d.listener, err = d.openPort("http.listen", d.o.Config.HTTP.Listen); err != nil {
+		return err
+	}
+	if address := d.o.Config.Judge0.Listen; address != "" {
+		d.judge0, err = d.openPort("judge0.listen", address)
+	}
+	return err
+}
+
+// openPort listens on the address of a setting.
+func (d *daemon) openPort(key, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE): // temporary
-		return fmt.Errorf("%w; free the port, or set http.listen to another (127.0.0.1:0 picks one)", err)
+		return nil, fmt.Errorf("%w; free the port, or set %s to another (127.0.0.1:0 picks one)", err, key)
 	case err != nil:
-		return unusable("http.listen", "%w; set an address of this machine, such as 127.0.0.1:8080", err)
+		return nil, unusable(key, "%w; set an address of this machine, such as 127.0.0.1:8080", err)
 	}
-	d.listener = l
 	d.closing(func() error {
 		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			return err
 		}
 		return nil
 	})
-	return nil
+	return l, nil
 }
 
 func (d *daemon) openData(ctx context.Context) (err error) {
@@ -190,6 +202,7 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 			return err
 		}
 		d.blobs, err = openBlobs(life, c)
+		d.store.blobs = d.blobs
 	} else {
 		d.copies, err = blobs.Open(blobFolder(c), 0) // accepts whatever the front has accepted
 	}
@@ -294,6 +307,7 @@ func (d *daemon) openJudging(ctx context.Context) error {
 	}
 	d.dispatcher = dispatch.New(dispatch.Options{
 		Engine: d.eng, Health: d.monitor, Pool: d.pool, Queue: d.queue(), BlobPath: d.blobPath(),
+		Keep:   d.keepOutput,
 		Want:   api.Want{Pool: d.o.Config.Slots.Pool, Width: d.o.Config.Slots.Width, Host: d.owner()},
 		Doctor: d.health.report, Observer: observer{measured}, Heartbeat: heartbeat, Log: d.o.Log,
 	})
@@ -316,7 +330,7 @@ func (d *daemon) openAPI(context.Context) error {
 		o.Slots, o.Languages, o.Doctor = d.monitor, d.eng, d.health.doctor
 	}
 	if d.hasJobs() {
-		o.Jobs, o.Blobs = d.store, &files{d.blobs, space{blobFolder(d.o.Config)}, d.storeFailed}
+		o.Jobs, o.Blobs = d.store, d.filesOf(d.blobs)
 	}
 	if d.registry != nil {
 		o.Work, o.Nodes, o.Protocols = d.store, nodes{d.registry, d.store}, d.o.Protocols
@@ -327,23 +341,27 @@ func (d *daemon) openAPI(context.Context) error {
 	case d.hasJobs():
 		o.Languages = &ownLanguages{d.eng, d.o.Config.Slots.Pool, d.registry}
 	}
+	if d.o.Config.Judge0.Enabled {
+		o.Doors = append(o.Doors, judge0.Door(d.o.Version))
+	}
 	d.api.Store(httpapi.New(o))
 	return nil
 }
 
 // serve runs the tasks until the drain has finished.
 func (d *daemon) serve(drain, abort context.Context) error {
-	server := d.api.Load().HTTPServer()
-	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.api.Load().ServeHTTP(w, r) })
 	group, ctx := errgroup.WithContext(context.WithoutCancel(drain))
-	group.Go(func() error {
-		// net.Listen("tcp") always returns this type.
-		limited := httpapi.Limit(server, d.listener.(*net.TCPListener), httpapi.Connections)
-		if err := d.listen(server, limited); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve HTTP: %w", err)
-		}
-		return nil
-	})
+	servers := d.servers()
+	for l, server := range servers {
+		group.Go(func() error {
+			// net.Listen("tcp") always returns this type.
+			limited := httpapi.Limit(server, l.(*net.TCPListener), httpapi.Connections/len(servers))
+			if err := d.listen(server, limited); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve HTTP: %w", err)
+			}
+			return nil
+		})
+	}
 	watching, stopWatching := context.WithCancel(ctx)
 	if d.judges() {
 		group.Go(func() error { d.health.watch(watching); return nil })
@@ -365,7 +383,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 		d.judge(dispatching, abort)
 		d.draining.Store(true)
 		stopWatching()
-		return d.shutdown(server)
+		return d.shutdown(servers)
 	})
 	group.Go(func() error {
 		<-dispatching.Done()
@@ -377,9 +395,29 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	d.o.Log.Info("serving", "version", d.o.Version, "revision", d.o.Revision, "role", d.o.Config.Fleet.Role,
 		"cpus", d.slotList(), "pool", d.o.Config.Slots.Pool, "data_dir", d.o.Config.DataDir,
 		"address", d.listener.Addr().String())
+	if d.judge0 != nil {
+		d.o.Log.Info("serving the interface of Judge0", "address", d.judge0.Addr().String())
+	}
 	fmt.Fprintf(d.o.Out, "%s://%s\n", d.scheme(), d.listener.Addr())
 	d.notify(systemd.SdNotifyReady)
 	return group.Wait()
+}
+
+// servers returns the HTTP servers by their listener.
+func (d *daemon) servers() map[net.Listener]*http.Server {
+	all := map[net.Listener]*http.Server{}
+	serve := func(l net.Listener, change func(*http.Request) *http.Request) {
+		server := d.api.Load().HTTPServer()
+		server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			d.api.Load().ServeHTTP(w, change(r))
+		})
+		all[l] = server
+	}
+	serve(d.listener, func(r *http.Request) *http.Request { return r })
+	if d.judge0 != nil {
+		serve(d.judge0, judge0.Below)
+	}
+	return all
 }
 
 // slotList returns the CPUs of each slot.
@@ -402,15 +440,21 @@ func merge(a, b context.Context) (context.Context, context.CancelFunc) {
 }
 
 // shutdown waits for open requests.
-func (d *daemon) shutdown(server *http.Server) error {
+func (d *daemon) shutdown(servers map[net.Listener]*http.Server) error {
 	d.api.Load().EndStreams()
 	ctx, cancel := context.WithTimeout(context.Background(), d.o.Config.HTTP.ShutdownGrace)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		d.o.Log.Warn("closed requests that did not end within http.shutdown_grace", "error", err)
-		return server.Close()
+	var group errgroup.Group
+	for _, server := range servers {
+		group.Go(func() error {
+			if err := server.Shutdown(ctx); err != nil {
+				d.o.Log.Warn("closed requests that did not end within http.shutdown_grace", "error", err)
+				return server.Close()
+			}
+			return nil
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // notify sends a state to systemd, if it started judged.

@@ -109,7 +109,8 @@ func TestFleet(t *testing.T) {
 		}
 	})
 	// The front validates reports against their jobs; it must accept those of every kind.
-	for name, run := range map[string]func(*testing.T, *instance){"hostile text": hostileText, "verdicts": verdicts,
+	for name, run := range map[string]func(*testing.T, *instance){"hostile text": hostileText, "kept outputs": keptOutputs,
+		"verdicts":             verdicts,
 		"programs of the jury": juryPrograms, "interactors": interactors, "passes": multiPass, "points": pointsProblem,
 		"limits of tests": limitsOfTests} {
 		t.Run(name, func(t *testing.T) { run(t, front.in(t)) })

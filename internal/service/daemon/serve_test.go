@@ -30,6 +30,7 @@ func TestServe(t *testing.T) {
 		{"priorities", priorities},
 		{"report", completeReport},
 		{"hostile text", hostileText},
+		{"kept outputs", keptOutputs},
 		{"verdicts", verdicts},
 		{"programs of the jury", juryPrograms},
 		{"interactors", interactors},

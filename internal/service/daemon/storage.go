@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"judged/internal/api"
@@ -20,6 +21,7 @@ type storage struct {
 	*jobs.Store
 	finish    func(context.Context, api.Lease, api.Report) error
 	screen    *screen.Screen // nil until the fleet is open, and on a judge node
+	blobs     blobStore
 	space     space
 	failed    func(operation string)
 	cancelled func(*api.Report)
@@ -31,6 +33,14 @@ func (s *storage) Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, 
 		return rec, false, err
 	}
 	return s.Store.Put(ctx, n)
+}
+
+// Pack encodes a job for PutAll.
+func (s *storage) Pack(ctx context.Context, n jobs.Submission) (jobs.Packed, error) {
+	if err := s.route(ctx, &n); err != nil {
+		return jobs.Packed{}, err
+	}
+	return s.Store.Pack(ctx, n)
 }
 
 // QueueRejudged is like Put for a job of a rejudging.
@@ -53,7 +63,26 @@ func (s *storage) route(ctx context.Context, n *jobs.Submission) (err error) {
 // Finish stores a report, unless another pool decides because the times of this pool do not, or another host judges
 // because the time is near the limit.
 func (s *storage) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
+	if err := s.useOutputs(rep); err != nil {
+		return fmt.Errorf("finish job %q: %w", l.ID, err)
+	}
 	return s.finish(ctx, l, rep)
+}
+
+// useOutputs marks the blobs that a report names as used now, so that they are kept for longer than the report. The
+// sender of a report stores its outputs again before it repeats a failed Finish.
+func (s *storage) useOutputs(rep api.Report) error {
+	used := map[string]bool{"": true}
+	for _, o := range rep.Outputs {
+		if used[o.Blob] {
+			continue
+		}
+		used[o.Blob] = true
+		if _, err := s.blobs.Stat(o.Blob); err != nil {
+			return fmt.Errorf("use an output of test %q: %w: %v", o.Test, api.ErrUnavailable, err)
+		}
+	}
+	return nil
 }
 
 // Take takes a job, unless its report might not fit on the disk.
@@ -100,6 +129,21 @@ type files struct {
 // blobOperation is the label of failed uploads in judged_store_errors_total.
 const blobOperation = "blob"
 
+func (d *daemon) filesOf(b blobStore) *files {
+	return &files{b, space{blobFolder(d.o.Config)}, d.storeFailed}
+}
+
+// keepOutput stores an output of a job. On a judge node it stores a copy, which the node sends to its front before the
+// report that names it.
+func (d *daemon) keepOutput(ctx context.Context, content string) (digest string, err error) {
+	to := d.blobs
+	if d.copies != nil {
+		to = d.copies
+	}
+	digest, _, _, err = d.filesOf(to).Put(ctx, "", strings.NewReader(content))
+	return digest, err
+}
+
 // Put stores a blob. It stops an upload before it fills the disk.
 func (f *files) Put(
 	ctx context.Context,
@@ -114,6 +158,22 @@ func (f *files) Put(
 		f.failed(blobOperation)
 	}
 	return sum, n, created, err
+}
+
+// PutAll stores contents, unless they would fill the disk.
+func (f *files) PutAll(ctx context.Context, contents map[string][]byte) error {
+	size := reserveBytes
+	for _, content := range contents {
+		size += units.Bytes(len(content))
+	}
+	err := f.space.check(size)
+	if err == nil {
+		err = f.blobStore.PutAll(ctx, contents)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		f.failed(blobOperation)
+	}
+	return err
 }
 
 // upload is a body whose Read fails when the disk is nearly full.

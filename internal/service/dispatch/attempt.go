@@ -167,10 +167,16 @@ func (a *attempt) finish(report api.Report, outcome Outcome) Outcome {
 	if j := a.work.Job; j.Problem != "" {
 		report.Problem = &api.ProblemVersion{ID: j.Problem, Version: j.ProblemVersion}
 	}
-	a.unwatch()      // Finish notices a cancellation
-	a.slot.Release() // the next job need not wait until this report is stored
-	err := a.persist("cannot store a report",
-		func(ctx context.Context) error { return a.o.Queue.Finish(ctx, a.work.Lease, report) })
+	a.unwatch() // Finish notices a cancellation
+	kept := takeKept(&report)
+	err := a.persist("cannot store a report", func(ctx context.Context) (err error) {
+		// Until the outputs are stored, the slot takes no further job, whose outputs would have to wait in memory too.
+		if report.Outputs, err = a.keep(ctx, kept); err != nil {
+			return err
+		}
+		a.slot.Release() // the next job need not wait until this report is stored
+		return a.o.Queue.Finish(ctx, a.work.Lease, report)
+	})
 	switch {
 	case errors.Is(err, api.ErrStale):
 		return Stale

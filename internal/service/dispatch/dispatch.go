@@ -66,12 +66,14 @@ const (
 
 // Options configure a Dispatcher. All are required.
 type Options struct {
-	Engine    Engine
-	Health    Health
-	Pool      *slots.Pool
-	Queue     Queue
-	Want      api.Want // for every Take; its CPUs are those of the slot
-	BlobPath  func(digest string) (string, error)
+	Engine   Engine
+	Health   Health
+	Pool     *slots.Pool
+	Queue    Queue
+	Want     api.Want // for every Take; its CPUs are those of the slot
+	BlobPath func(digest string) (string, error)
+	// Keep stores an output durably and returns its digest.
+	Keep      func(ctx context.Context, content string) (digest string, err error)
 	Doctor    func() api.DoctorReport // returns its last report
 	Observer  Observer
 	Heartbeat time.Duration // how often a lease is extended

@@ -71,7 +71,11 @@ func bubble(t *testing.T, planned []slots.Slot, f func(w *world)) {
 			return a
 		}})
 		w.d = New(Options{Engine: w, Health: w, Pool: w.pool, Queue: w, Want: api.Want{Pool: "pool"}, Observer: w,
-			BlobPath:  func(digest string) (string, error) { return "/blobs/" + digest, w.fail("blob") },
+			BlobPath: func(digest string) (string, error) { return "/blobs/" + digest, w.fail("blob") },
+			Keep: func(_ context.Context, content string) (string, error) {
+				w.note("keep %s", content)
+				return "digest of " + content, w.fail("keep")
+			},
 			Doctor:    func() api.DoctorReport { return api.DoctorReport{Ready: true} },
 			Heartbeat: heartbeat, Log: slog.New(text)})
 		f(w)
@@ -254,6 +258,9 @@ func (w *world) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	w.note("finish %s %s on %s %v", l.ID, rep.Verdict, rep.Host.Name, rep.Host.Doctor.Ready)
 	if p := rep.Problem; p != nil {
 		w.note("with problem %s %s", p.ID, p.Version)
+	}
+	for _, o := range rep.Outputs {
+		w.note("with output %s %s %q", o.Test, o.Stream, o.Blob)
 	}
 	if w.finish != nil {
 		return errors.Join(ctx.Err(), w.finish(l.ID))

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"judged/internal/base/config"
+	"judged/internal/jobs"
 )
 
 // Scope is a permission of a token.
@@ -42,6 +43,7 @@ type Tokens struct {
 // entry holds the hash of a token, so that the file does not reveal the token.
 type entry struct {
 	name   string
+	tenant string // "" sees and changes everything that its scopes permit
 	grants []grant
 	hash   [sha256.Size]byte
 }
@@ -72,9 +74,9 @@ func LoadTokens(path string) (*Tokens, error) {
 	return t, nil
 }
 
-// ParseTokens parses lines "NAME SCOPES SHA256HEX", with scopes separated by commas. A name may have several secrets,
-// so that an old and a new one overlap. Empty lines and lines that start with # are ignored. Errors name the line and
-// never quote a hash.
+// ParseTokens parses lines "NAME SCOPES SHA256HEX [TENANT]", with scopes separated by commas. A name may have several
+// secrets, so that an old and a new one overlap. Empty lines and lines that start with # are ignored. Errors name the
+// line and never quote a hash.
 func ParseTokens(r io.Reader) (*Tokens, error) {
 	t := &Tokens{}
 	lines := bufio.NewScanner(r)
@@ -93,8 +95,8 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 				return nil, fmt.Errorf("line %d: a line above has the same token; give each line its own", n)
 			case other.name != e.name:
 			case !sameRights(other, e):
-				return nil, fmt.Errorf("line %d: name %q has other scopes in a line above; two secrets of one name need "+
-					"the same, else choose another name", n, e.name)
+				return nil, fmt.Errorf("line %d: name %q has other scopes or another tenant in a line above; two secrets "+
+					"of one name need the same, else choose another name", n, e.name)
 			}
 		}
 		t.entries = append(t.entries, e)
@@ -103,7 +105,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		return nil, err
 	}
 	if len(t.entries) == 0 {
-		return nil, fmt.Errorf("no tokens; add a line NAME SCOPES SHA256HEX")
+		return nil, fmt.Errorf("no tokens; add a line " + tokenLine)
 	}
 	return t, nil
 }
@@ -138,16 +140,23 @@ func (t *Tokens) equal(other *Tokens) bool {
 // hashText matches a SHA-256 in hex.
 var hashText = regexp.MustCompile("(?i)[0-9a-f]{64}")
 
+const tokenLine = "NAME SCOPES SHA256HEX [TENANT]"
+
 func parseEntry(line string) (entry, error) {
 	fields := strings.Fields(line)
-	if len(fields) != 3 {
-		return entry{}, fmt.Errorf("%d fields; write NAME SCOPES SHA256HEX", len(fields))
+	if len(fields) != 3 && len(fields) != 4 {
+		return entry{}, fmt.Errorf("%d fields; write %s", len(fields), tokenLine)
 	}
-	if hashText.MatchString(fields[0]) || hashText.MatchString(fields[1]) {
-		// Errors quote only the first two fields, because they go to the log.
-		return entry{}, fmt.Errorf("a SHA-256 is not the third field; write NAME SCOPES SHA256HEX")
+	if hashText.MatchString(strings.Join(slices.Delete(slices.Clone(fields), 2, 3), " ")) {
+		// Errors quote only the other fields, because they go to the log.
+		return entry{}, fmt.Errorf("a SHA-256 is not the third field; write %s", tokenLine)
 	}
 	e := entry{name: fields[0]}
+	if len(fields) == 4 {
+		if e.tenant = fields[3]; !config.ValidTenant(e.tenant) {
+			return entry{}, fmt.Errorf("invalid tenant %.70q; use 1 to 64 letters, digits, - and _", e.tenant)
+		}
+	}
 	for name := range strings.SplitSeq(fields[1], ",") {
 		text, pool, limited := strings.Cut(name, ":")
 		scope := Scope(text)
@@ -156,6 +165,9 @@ func parseEntry(line string) (entry, error) {
 		}
 		if limited && (scope != Node || !config.ValidPool(pool)) {
 			return entry{}, fmt.Errorf("scope %q has no pool; write node:POOL", name)
+		}
+		if e.tenant != "" && (scope == Metrics || scope == Node) {
+			return entry{}, fmt.Errorf("scope %q with a tenant; it concerns all tenants, so leave one of them out", name)
 		}
 		e.grants = append(e.grants, grant{scope, pool})
 	}
@@ -197,30 +209,41 @@ func (t *Tokens) find(token string) (found entry, ok bool) {
 	return found, ok
 }
 
-// authorize returns the name of the caller, or the reason why the request is refused. A route without scopes is open to
-// all.
-func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
+// authorize returns the token of the caller, or the reason why the request is refused. A route without scopes is open
+// to all. The entry is empty if no token is needed.
+func (s *Server) authorize(r *http.Request, scopes []Scope) (entry, error) {
+	return s.admit(r, scopes, func() (string, error) {
+		if n := len(r.Header.Values("Authorization")); n > 1 {
+			return "", problem("bad-request", "send one", "%d headers Authorization", n)
+		}
+		token, ok := bearer(r.Header.Get("Authorization"))
+		if !ok {
+			return "", problem("unauthorized", "send the header Authorization: Bearer TOKEN",
+				"this needs a bearer token").with("WWW-Authenticate", `Bearer realm="judged"`)
+		}
+		return token, nil
+	})
+}
+
+// admit is authorize for a token from any place in the request.
+func (s *Server) admit(r *http.Request, scopes []Scope, read func() (token string, err error)) (entry, error) {
 	if s.refused != "" && len(scopes) > 0 {
-		return "", problem("not-ready", "send it again when the operator has done that", "%s",
+		return entry{}, problem("not-ready", "send it again when the operator has done that", "%s",
 			s.refused).retryAfter(retryNotReady)
 	}
 	if s.tokens == nil {
-		return "", localHost(r)
+		return entry{}, localHost(r)
 	}
 	if len(scopes) == 0 {
-		return "", nil
+		return entry{}, nil
 	}
-	if n := len(r.Header.Values("Authorization")); n > 1 {
-		return "", problem("bad-request", "send one", "%d headers Authorization", n)
-	}
-	token, ok := bearer(r.Header.Get("Authorization"))
-	if !ok {
-		return "", problem("unauthorized", "send the header Authorization: Bearer TOKEN",
-			"this needs a bearer token").with("WWW-Authenticate", `Bearer realm="judged"`)
+	token, err := read()
+	if err != nil {
+		return entry{}, err
 	}
 	e, known := s.tokens.find(token)
 	if !known {
-		return "", problem(
+		return entry{}, problem(
 			"unauthorized",
 			"check it for changes, and ask the operator whether it is still in http.token_file",
 			"the token is unknown",
@@ -228,15 +251,26 @@ func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
 	}
 	for _, scope := range scopes {
 		if slices.ContainsFunc(e.grants, func(g grant) bool { return g.scope == scope }) {
-			return e.name, nil
+			return e, nil
 		}
 	}
-	return "", problem(
+	return entry{}, problem(
 		"forbidden",
 		"ask the operator for a token with that scope",
 		"the token lacks the scope %s",
 		scopes[0],
 	)
+}
+
+// operators returns a handler that refuses tokens of a tenant: what it shows or changes belongs to no tenant.
+func operators(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if name := jobs.TenantOf(r.Context()); name != "" {
+			return problem("forbidden", "ask the operator for a token without a tenant",
+				"the token belongs to the tenant %s, and this concerns all tenants", name)
+		}
+		return handle(w, r)
+	}
 }
 
 // bearer returns the token in a header. The name of the scheme may have any case (RFC 9110, 11.1), and some clients

@@ -113,6 +113,13 @@ func TestTokenFileErrors(t *testing.T) {
 		{"name twice", "a submit " + digest + "\na read " + digestText("y"), `line 2: name "a" has other scopes`},
 		{"name twice, another pool", "a node:p " + digest + "\na node:q " + digestText("y"),
 			`line 2: name "a" has other scopes`},
+		{"name twice, another tenant", "a read " + digest + " x\na read " + digestText("y") + " z",
+			`line 2: name "a" has other scopes or another tenant`},
+		{"five fields", "a submit " + digest + " x y", "line 1: 5 fields"},
+		{"tenant", "a submit " + digest + " x/y", `line 1: invalid tenant "x/y"`},
+		{"tenant before the hash", "a submit x " + digest, "line 1: a SHA-256 is not the third field"},
+		{"metrics of a tenant", "a read,metrics " + digest + " x", `line 1: scope "metrics" with a tenant`},
+		{"node of a tenant", "a node:p " + digest + " x", `line 1: scope "node:p" with a tenant`},
 		{"token twice", "a submit " + digest + "\nb read " + digest, "line 2: a line above has the same token"},
 	}
 	for _, tt := range tests {

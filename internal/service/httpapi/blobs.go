@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"strconv"
@@ -81,13 +82,62 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 
 func digestOf(r *http.Request) (string, error) {
 	digest := r.PathValue("sha256")
-	if !blobs.ValidDigest(digest) {
-		return "", problem(
-			"bad-request",
-			"send the SHA-256 of the content as 64 lower-case hex digits",
-			"invalid digest %q",
-			digest,
-		)
+	return digest, checkDigest(digest)
+}
+
+func checkDigest(digest string) error {
+	if blobs.ValidDigest(digest) {
+		return nil
 	}
-	return digest, nil
+	return problem("bad-request", "send the SHA-256 of the content as 64 lower-case hex digits", "invalid digest %q",
+		digest)
+}
+
+// maxHave limits the digests of one request: more than the files of a large problem.
+const maxHave = 10_000
+
+// haveRequest asks which blobs are stored.
+type haveRequest struct {
+	SHA256 []string `json:"sha256"`
+}
+
+// haveAnswer has each digest of a request once.
+type haveAnswer struct {
+	Stored  []blobInfo `json:"stored"`
+	Missing []string   `json:"missing"`
+}
+
+// haveBlobs responds with the blobs of a list that are stored. Like HEAD, it counts as a use of each.
+func (s *Server) haveBlobs(w http.ResponseWriter, r *http.Request) error {
+	q, err := readStrict[haveRequest](s, w, r)
+	switch n := len(q.SHA256); {
+	case err != nil:
+		return err
+	case n == 0:
+		return problem("bad-request", `send {"sha256": ["…"]}`, "the request has no digests")
+	case n > maxHave:
+		return problem("too-large", "send several requests", "%d digests; a request has at most %d", n, maxHave)
+	}
+	a, seen := haveAnswer{Stored: []blobInfo{}, Missing: []string{}}, map[string]bool{}
+	for _, digest := range q.SHA256 {
+		if seen[digest] {
+			continue
+		}
+		seen[digest] = true
+		if err := checkDigest(digest); err != nil {
+			return err
+		}
+		switch size, err := s.blobs.Stat(digest); {
+		case errors.Is(err, blobs.ErrNotFound):
+			a.Missing = append(a.Missing, digest)
+		case err != nil:
+			return err
+		default:
+			a.Stored = append(a.Stored, blobInfo{SHA256: digest, Size: int64(size)})
+		}
+		if err := r.Context().Err(); err != nil {
+			return err
+		}
+	}
+	return s.writeJSON(w, http.StatusOK, a)
 }

@@ -15,7 +15,7 @@ func TestEveryProblemHasAClass(t *testing.T) {
 		client.Refused: {"bad-request", "invalid-job", "not-found", "conflict", "stale", "final", "too-large",
 			"media-type",
 			"digest", "missing-language", "invalid-problem", "invalid-report", "missing-problem",
-			"missing-blob"},
+			"missing-blob", "invalid-batch"},
 	}
 	known := 0
 	for want, names := range classes {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"log/slog"
@@ -74,6 +75,22 @@ func (f *fakeJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, boo
 		ID: n.ID, State: api.Queued, Priority: n.Job.Priority, Labels: n.Job.Labels, CreatedAt: noon}}
 	f.records[n.ID] = r
 	return r, true, nil
+}
+
+func (f *fakeJobs) Pack(_ context.Context, n jobs.Submission) (jobs.Packed, error) {
+	return jobs.Packed{ID: n.ID, BodyDigest: n.BodyDigest}, nil
+}
+
+func (f *fakeJobs) PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error) {
+	var all []jobs.Stored
+	for _, p := range list {
+		_, created, err := f.Put(ctx, jobs.Submission{ID: p.ID, BodyDigest: p.BodyDigest})
+		if err != nil && !errors.Is(err, jobs.ErrConflict) && !errors.Is(err, jobs.ErrFull) {
+			return nil, err
+		}
+		all = append(all, jobs.Stored{Created: created, Err: err})
+	}
+	return all, nil
 }
 
 // queued returns the number of queued jobs.

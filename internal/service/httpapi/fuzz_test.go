@@ -26,6 +26,12 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add(line + "\r\nHost: x\r\n\r\n")
 	}
+	for _, path := range []string{"/v1/jobs:batch", "/v1/blobs:have"} {
+		for _, body := range []string{`{"jobs": [{"id": "a", "job": ` + small + `}, {"job": {}}]}`, `{"jobs": [{"job": 1}]}`,
+			`{"sha256": ["` + strings.Repeat("0", 64) + `"]}`} {
+			f.Add(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body))
+		}
+	}
 	for _, body := range []string{small, "{", "", strings.Repeat("[", 5000)} {
 		f.Add(
 			fmt.Sprintf(
@@ -79,7 +85,14 @@ func holdAnswer(t *testing.T, dir string, r *http.Request) {
 	if w.Code >= 500 || w.Code < 200 {
 		t.Errorf("%s %q: status %d %s, log %s", r.Method, r.URL, w.Code, w.Body, s.logged)
 	}
-	if accepted := w.Code == http.StatusAccepted; accepted != (len(s.jobs.records) == 1) {
+	accepted := w.Code == http.StatusAccepted
+	if r.URL.Path == batchPath && w.Code == http.StatusOK {
+		accepted = true
+		if all := answer[batchAnswer](t, w); all.Accepted < 1 || len(all.Results) < all.Accepted {
+			t.Errorf("%q: %s", r.URL, w.Body)
+		}
+	}
+	if accepted != (len(s.jobs.records) > 0) {
 		t.Errorf("%s %q: status %d, %d jobs stored", r.Method, r.URL, w.Code, len(s.jobs.records))
 	}
 	if kind := w.Header().Get("Content-Type"); strings.HasSuffix(kind, "json") && r.Method != "HEAD" &&

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"judged/internal/jobs"
@@ -22,6 +23,11 @@ func newID(now time.Time) string {
 
 // keyedID derives a job's ID from the caller and the Idempotency-Key, so that the keys need no table.
 func keyedID(caller, key string) string { return jobs.OwnID("key", caller+"\x00"+key) }
+
+// batchID derives the ID of a job from the Idempotency-Key of its batch.
+func batchID(caller, key string, index int) string {
+	return jobs.OwnID("batch", fmt.Sprintf("%s\x00%s\x00%d", caller, key, index))
+}
 
 // oldKeyedID returns the ID that earlier versions derived. Any caller may have given it to a job.
 func oldKeyedID(caller, key string) string {

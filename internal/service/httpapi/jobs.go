@@ -66,7 +66,7 @@ type jobList struct {
 }
 
 func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "state", "label*", "after", "limit")
+	values, err := query(r, "state", "tenant", "label*", "after", "limit")
 	if err != nil {
 		return err
 	}

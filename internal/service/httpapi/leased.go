@@ -5,12 +5,14 @@ import (
 	"sync"
 
 	"judged/internal/api"
+	"judged/internal/base/units"
 )
 
 // leasedJob is a job that a node holds, and the pool in which it was taken.
 type leasedJob struct {
 	job  api.Job
 	pool string
+	kept units.Bytes // size of the outputs that the node has sent
 }
 
 // leases caches the jobs that nodes have taken here, to validate their reports. A job never changes, nor does its pool
@@ -54,6 +56,19 @@ func (c *leases) find(l api.Lease) (j leasedJob, found bool) {
 	return j, found
 }
 
+// spend adds to the size of the outputs of a lease and returns the sum.
+func (c *leases) spend(l api.Lease, n units.Bytes) units.Bytes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j, found := c.all[l]
+	if !found {
+		return n // of a job that has ended meanwhile, or was dropped from the cache
+	}
+	j.kept += n
+	c.all[l] = j
+	return j.kept
+}
+
 func (c *leases) forget(l api.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +84,7 @@ func (s *Server) leasedJob(ctx context.Context, l api.Lease) (leasedJob, error) 
 	if err != nil {
 		return leasedJob{}, err
 	}
-	j := leasedJob{rec.Job, rec.Pool}
+	j := leasedJob{job: rec.Job, pool: rec.Pool}
 	if !rec.Report.State.Final() { // otherwise it is a repeated report
 		s.leases.note(l, j)
 	}

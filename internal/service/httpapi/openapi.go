@@ -35,6 +35,8 @@ func schemaBounds(c config.Config) map[string]int64 {
 		"limits.max.memory":    int64(most.Memory),
 		"limits.max.output":    int64(most.Output),
 		"limits.max.head":      int64(most.Head),
+		"limits.max.keep":      int64(most.Keep),
+		"limits.max.collect":   int64(most.Collect),
 		"limits.max.processes": int64(most.Processes),
 		"limits.max.tests":     int64(most.Tests),
 		"limits.max.files":     int64(most.Files),

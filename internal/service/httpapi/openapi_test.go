@@ -141,6 +141,8 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
 		{"LanguageList", languageList{}}, {"StoredProblem", api.Problem{}},
 		{"ProblemList", problemList{}}, {"ProblemSummary", api.ProblemSummary{}},
+		{"Batch", batchRequest{}}, {"BatchAnswer", batchAnswer{}},
+		{"HaveRequest", haveRequest{}}, {"HaveAnswer", haveAnswer{}},
 		{"Doctor", api.DoctorReport{}}, {"Rejudging", api.Rejudging{}}, {"RejudgingRequest", api.RejudgingRequest{}},
 	}
 	d := readDocument(t)
@@ -156,6 +158,9 @@ func matches(t *testing.T, d document, path string, s schema, goType reflect.Typ
 	t.Helper()
 	for goType.Kind() == reflect.Pointer {
 		goType = goType.Elem()
+	}
+	if goType == reflect.TypeFor[json.RawMessage]() {
+		return // decoded later
 	}
 	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
 		if s, ok = d.Components.Schemas[name]; !ok {
@@ -235,7 +240,8 @@ func jsonType(t reflect.Type) string {
 
 func TestOpenAPIRefusesUnknownMembers(t *testing.T) {
 	d := readDocument(t)
-	for _, name := range []string{"Job", "File", "Test", "Checker", "Limits", "Repeats"} {
+	for _, name := range []string{"Job", "File", "Test", "Checker", "Limits", "Repeats", "Batch",
+		"BatchItem", "HaveRequest"} {
 		if got := string(d.Components.Schemas[name].AdditionalProperties); got != "false" {
 			t.Errorf("%s: additionalProperties %q, want false", name, got)
 		}

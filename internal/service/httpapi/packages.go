@@ -28,7 +28,7 @@ func (s *Server) putProblem(w http.ResponseWriter, r *http.Request) error {
 	editor := s.editor(r)
 	old, err := s.jobs.Problem(r.Context(), id)
 	if err == nil {
-		err = editor.Check(old)
+		err = editor.Check(r.Context(), old)
 	}
 	if err != nil && !errors.Is(err, jobs.ErrNoProblem) {
 		return err

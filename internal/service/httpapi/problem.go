@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"syscall"
@@ -61,6 +60,7 @@ var kinds = map[string]struct {
 	"invalid-problem":   {http.StatusUnprocessableEntity, "The package cannot be judged"},
 	"invalid-report":    {http.StatusUnprocessableEntity, "The report cannot be one of the job"},
 	"missing-problem":   {http.StatusUnprocessableEntity, "A problem is missing"},
+	"invalid-batch":     {http.StatusUnprocessableEntity, "No job of the batch was accepted"},
 	"missing-blob":      {http.StatusUnprocessableEntity, "A blob is missing"},
 	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},
 	"internal":          {http.StatusInternalServerError, "Internal error"},
@@ -69,11 +69,14 @@ var kinds = map[string]struct {
 	"no-space":          {http.StatusServiceUnavailable, "The disk is full"},
 }
 
+// problemType is the first part of the types of problems.
+const problemType = "urn:judged:"
+
 // problem returns a Problem of one of the kinds.
 func problem(kind, next, detail string, args ...any) *Problem {
 	k := kinds[kind]
 	return &Problem{
-		Type: "urn:judged:" + kind, Title: k.title, Status: k.status,
+		Type: problemType + kind, Title: k.title, Status: k.status,
 		Detail: fmt.Sprintf(detail, args...), NextStep: next, header: http.Header{},
 	}
 }
@@ -191,14 +194,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the caller has disconnected
 	}
 	p := problemOf(err)
-	if p.cause != nil {
-		s.log.Error(
-			"request failed",
-			slog.String("method", r.Method),
-			slog.String("path", r.URL.Path),
-			slog.Any("error", p.cause),
-		)
-	}
+	s.logCause(r, p)
 	for name, values := range p.header {
 		w.Header()[name] = values
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/config"
 	"judged/internal/jobs"
 	"judged/internal/jobs/jobspec"
 )
@@ -73,7 +74,10 @@ const (
 )
 
 func filterOf(values url.Values) (jobs.Filter, error) {
-	f := jobs.Filter{State: api.State(values.Get("state")), After: values.Get("after")}
+	f := jobs.Filter{State: api.State(values.Get("state")), Tenant: values.Get("tenant"), After: values.Get("after")}
+	if f.Tenant != "" && !config.ValidTenant(f.Tenant) {
+		return f, problem("bad-request", "use 1 to 64 letters, digits, - and _", "parameter tenant: %.70q", f.Tenant)
+	}
 	states := []api.State{"", api.Queued, api.Running, api.Done, api.CancelledState}
 	if !slices.Contains(states, f.State) {
 		return f, problem(

@@ -43,7 +43,9 @@ func (s *Server) jobRoutes() []route {
 		{"PUT", "/v1/blobs/{sha256}", submit, s.putBlob},
 		{"HEAD", "/v1/blobs/{sha256}", []Scope{Read, Submit}, s.getBlob},
 		{"GET", "/v1/blobs/{sha256}", []Scope{Read, Node}, s.getBlob},
+		{"POST", "/v1/blobs:have", []Scope{Read, Submit}, s.haveBlobs},
 		{"POST", "/v1/jobs", submit, s.postJob},
+		{"POST", "/v1/jobs:batch", submit, s.postBatch},
 		{"GET", "/v1/jobs", read, s.listJobs},
 		{"PUT", "/v1/jobs/{id}", submit, s.putJob},
 		{"GET", "/v1/jobs/{id}", read, s.getJob},
@@ -67,10 +69,10 @@ func (s *Server) jobRoutes() []route {
 func (s *Server) hostRoutes() []route {
 	read, admin := []Scope{Read}, []Scope{Admin}
 	return []route{
-		{"GET", "/v1/slots", read, s.getSlots},
-		{"POST", "/v1/slots/{cpus}/drain", admin, s.bodiless(s.drainSlot)},
-		{"POST", "/v1/slots/{cpus}/undrain", admin, s.bodiless(s.undrainSlot)},
-		{"GET", "/v1/doctor", read, s.getDoctor},
+		{"GET", "/v1/slots", read, operators(s.getSlots)},
+		{"POST", "/v1/slots/{cpus}/drain", admin, operators(s.bodiless(s.drainSlot))},
+		{"POST", "/v1/slots/{cpus}/undrain", admin, operators(s.bodiless(s.undrainSlot))},
+		{"GET", "/v1/doctor", read, operators(s.getDoctor)},
 	}
 }
 
@@ -90,6 +92,9 @@ func (s *Server) mux() http.Handler {
 			byMethod["HEAD"] = get
 		}
 		mux.Handle(pattern, s.dispatch(byMethod))
+	}
+	for _, d := range s.doors {
+		mux.Handle(d.Path+"/", http.StripPrefix(d.Path, d.Open(&Desk{s})))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, problem("not-found", "see /openapi.json for all paths", "no such path"))
@@ -117,12 +122,12 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 			return
 		}
 		caller, err := s.authorize(r, route.scopes)
-		requestOf(r).note(caller, r)
+		requestOf(r).note(caller.name, r)
 		if err == nil {
 			if s.tokens == nil || len(route.scopes) > 0 {
 				keepOpen(w, r)
 			}
-			err = route.handle(w, r.WithContext(withCaller(r.Context(), caller)))
+			err = route.handle(w, r.WithContext(withCaller(r.Context(), caller.name, caller.tenant)))
 		}
 		if err != nil {
 			s.fail(w, r, err)

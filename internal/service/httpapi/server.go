@@ -24,6 +24,8 @@ import (
 // Jobs stores all jobs; *jobs.Store implements it.
 type Jobs interface {
 	Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error)
+	Pack(ctx context.Context, n jobs.Submission) (jobs.Packed, error)
+	PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error)
 	Room(ctx context.Context) error
 	Depth(ctx context.Context) (jobs.Depths, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
@@ -47,6 +49,8 @@ type Jobs interface {
 // Blobs stores files; *blobs.Store implements it.
 type Blobs interface {
 	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
+	// PutAll stores contents under their digests.
+	PutAll(ctx context.Context, contents map[string][]byte) error
 	Path(digest string) (string, error)
 	// Verify deletes a blob whose content has another digest, and returns blobs.ErrNotFound then.
 	Verify(ctx context.Context, digest string) error
@@ -78,6 +82,7 @@ type Options struct {
 	Work      Work // nil on a judge node, like Jobs and Nodes
 	Nodes     Nodes
 	Protocols api.Protocols // of nodes
+	Doors     []Door
 	Doctor    func(context.Context) (api.DoctorReport, error)
 	Accepts   func() error // returns the reason why jobs are not accepted, or nil
 	Ready     func() error // returns the reason why jobs are not accepted or cannot be judged, or nil
@@ -98,6 +103,7 @@ type Server struct {
 	work      Work
 	nodes     Nodes
 	protocols api.Protocols
+	doors     []Door
 	intake    *intake.Intake
 	doctor    func(context.Context) (api.DoctorReport, error)
 	accepts   func() error
@@ -111,6 +117,7 @@ type Server struct {
 	leases *leases             // jobs that nodes have taken here
 	// unpacking is held by the request that is unpacking a package.
 	unpacking *semaphore.Weighted
+	batching  *semaphore.Weighted // held by the batch that is being prepared and stored
 	page      page
 	document  []byte // OpenAPI
 	handler   http.Handler
@@ -122,7 +129,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
-		work: o.Work, nodes: o.Nodes, protocols: o.Protocols,
+		work: o.Work, nodes: o.Nodes, protocols: o.Protocols, doors: o.Doors,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 		intake: &intake.Intake{Config: o.Config, Jobs: o.Jobs, Blobs: o.Blobs, Languages: o.Languages, Pools: o.Nodes},
 		leases: &leases{all: map[api.Lease]leasedJob{}},
@@ -134,7 +141,7 @@ func New(o Options) *Server {
 		s.now = time.Now
 	}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
-	s.unpacking = semaphore.NewWeighted(1)
+	s.unpacking, s.batching = semaphore.NewWeighted(1), semaphore.NewWeighted(1)
 	s.page, s.document = newPage(), openAPIOf(o.Config)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.outer(s.mux())
@@ -229,11 +236,16 @@ func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
 }
 
 func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
+	return s.writeAs(w, "application/json", status, v)
+}
+
+// writeAs sends v as JSON of a media type.
+func (s *Server) writeAs(w http.ResponseWriter, kind string, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", kind)
 	s.write(w, status, append(body, '\n'))
 	return nil
 }
@@ -272,8 +284,9 @@ func (s *Server) patientBody(w http.ResponseWriter, r *http.Request) io.ReadClos
 // callerKey is the context key of the name of the token in use.
 type callerKey struct{}
 
-func withCaller(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, callerKey{}, name)
+// withCaller returns the context of a request. All that it reads and stores is what the tenant of the caller may see.
+func withCaller(ctx context.Context, name, tenant string) context.Context {
+	return context.WithValue(jobs.WithTenant(ctx, tenant), callerKey{}, name)
 }
 
 func caller(ctx context.Context) string {

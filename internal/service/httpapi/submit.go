@@ -18,8 +18,8 @@ const (
 
 func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
 	key := r.Header.Get("Idempotency-Key")
-	if len(key) > 255 {
-		return problem("bad-request", "send at most 255 bytes", "the Idempotency-Key has %d bytes", len(key))
+	if err := checkKey(key); err != nil {
+		return err
 	}
 	if key == "" {
 		return s.submit(w, r, newID(s.now()), jobs.Record{})
@@ -30,6 +30,14 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.submit(w, r, id, before)
+}
+
+// checkKey returns an error for an Idempotency-Key that is too long.
+func checkKey(key string) error {
+	if len(key) > 255 {
+		return problem("bad-request", "send at most 255 bytes", "the Idempotency-Key has %d bytes", len(key))
+	}
+	return nil
 }
 
 // jobBefore returns the job that may have a key under its ID of an earlier version, unless the key has a job now. The
@@ -50,15 +58,19 @@ func (s *Server) jobBefore(ctx context.Context, id, old string) (jobs.Record, er
 
 func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	if !jobs.ValidID(id) {
-		return problem(
-			"bad-request",
-			"use 1 to 64 letters, digits, . _ and -, a letter or digit first",
-			"invalid job id %q",
-			id,
-		)
+	if err := checkID(id); err != nil {
+		return err
 	}
 	return s.submit(w, r, id, jobs.Record{})
+}
+
+// checkID returns an error for an ID that callers cannot give to a job.
+func checkID(id string) error {
+	if !jobs.ValidID(id) {
+		return problem("bad-request", "use 1 to 64 letters, digits, . _ and -, a letter or digit first",
+			"invalid job id %q", id)
+	}
+	return nil
 }
 
 // submit stores a job, and with wait= responds with its report. If before has the same body, that is the job.
@@ -67,8 +79,8 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string, befor
 	if err != nil {
 		return err
 	}
-	if err := s.accepts(); err != nil {
-		return problem("not-ready", "try again later; GET /readyz shows when", "%s", err).retryAfter(retryNotReady)
+	if err := s.checkAccepts(); err != nil {
+		return err
 	}
 	known := cmp.Or(before.ID, id)
 	if err := s.checkRoom(r.Context(), known); err != nil {
@@ -96,6 +108,14 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string, befor
 		}
 	}
 	return s.writeJSON(w, status, report)
+}
+
+// checkAccepts returns an error if no jobs are accepted.
+func (s *Server) checkAccepts() error {
+	if err := s.accepts(); err != nil {
+		return problem("not-ready", "try again later; GET /readyz shows when", "%s", err).retryAfter(retryNotReady)
+	}
+	return nil
 }
 
 func location(id string) string { return "/v1/jobs/" + id }
@@ -129,19 +149,30 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 // stored before.
 func (s *Server) put(ctx context.Context, n jobs.Submission) (status int, report api.Report, err error) {
 	rec, created, err := s.jobs.Put(context.WithoutCancel(ctx), n)
+	if err != nil {
+		return 0, report, s.notStored(n.ID, err)
+	}
+	return storedStatus(created), rec.Report, nil
+}
+
+func storedStatus(created bool) int {
+	if created {
+		return http.StatusAccepted
+	}
+	return http.StatusOK
+}
+
+// notStored adds what the caller can do to an error of the store about a new job.
+func (s *Server) notStored(id string, err error) error {
 	switch {
 	case errors.Is(err, jobs.ErrConflict):
-		p := problem("conflict", "use another id for another job", "job %q exists with another body", n.ID)
-		p.Instance = location(n.ID)
-		return 0, report, p
+		p := problem("conflict", "use another id for another job", "job %q exists with another body", id)
+		p.Instance = location(id)
+		return p
 	case errors.Is(err, jobs.ErrFull):
-		return 0, report, s.full()
-	case err != nil:
-		return 0, report, err
-	case created:
-		return http.StatusAccepted, rec.Report, nil
+		return s.full()
 	}
-	return http.StatusOK, rec.Report, nil
+	return err
 }
 
 func (s *Server) full() *Problem {

@@ -1,16 +1,19 @@
 package httpapi
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"judged/internal/api"
 
 	"judged/internal/base/config"
+	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 )
@@ -53,18 +56,19 @@ func (s *Server) nodeRoutes() []route {
 		{"POST", "/v1/work/take", node, s.takeJob},
 		{"POST", "/v1/work/extend", node, s.extendJob},
 		{"POST", "/v1/work/emit", node, s.emitTest},
+		{"POST", "/v1/work/keep", node, s.keepOutput},
 		{"POST", "/v1/work/finish", node, s.finishJob},
 		{"POST", "/v1/work/return", node, s.returnJob},
 		{"POST", "/v1/work/verify", node, s.verifyBlob},
-		{"GET", "/v1/nodes", read, s.getNodes},
-		{"GET", "/v1/nodes/{name}/rejudge", read, s.getRejudgingSet},
+		{"GET", "/v1/nodes", read, operators(s.getNodes)},
+		{"GET", "/v1/nodes/{name}/rejudge", read, operators(s.getRejudgingSet)},
 		{"GET", "/v1/pools", read, s.getPools},
-		{"GET", "/v1/pools/{pool}/prefetch", read, s.getPrefetch},
-		{"POST", "/v1/pools/{pool}/prefetch", admin, s.requestPrefetch},
-		{"POST", "/v1/pools/{pool}/open", admin, s.bodiless(s.openScreen)},
-		{"POST", "/v1/nodes/{name}/drain", admin, s.bodiless(s.drainNode)},
-		{"POST", "/v1/nodes/{name}/undrain", admin, s.bodiless(s.undrainNode)},
-		{"POST", "/v1/nodes/{name}/admit", admin, s.bodiless(s.admitNode)},
+		{"GET", "/v1/pools/{pool}/prefetch", read, operators(s.getPrefetch)},
+		{"POST", "/v1/pools/{pool}/prefetch", admin, operators(s.requestPrefetch)},
+		{"POST", "/v1/pools/{pool}/open", admin, operators(s.bodiless(s.openScreen))},
+		{"POST", "/v1/nodes/{name}/drain", admin, operators(s.bodiless(s.drainNode))},
+		{"POST", "/v1/nodes/{name}/undrain", admin, operators(s.bodiless(s.undrainNode))},
+		{"POST", "/v1/nodes/{name}/admit", admin, operators(s.bodiless(s.admitNode))},
 	}
 }
 
@@ -249,7 +253,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	case r.Context().Err() != nil:
 		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, api.Returned{Uncounted: true})
 	}
-	s.leases.note(work.Lease, leasedJob{work.Job, cmp.Or(q.Pool, config.Default().Slots.Pool)})
+	s.leases.note(work.Lease, leasedJob{job: work.Job, pool: cmp.Or(q.Pool, config.Default().Slots.Pool)})
 	return s.writeJSON(w, http.StatusOK, api.TakeAnswer{Work: api.NodeWorkOf(work)})
 }
 
@@ -292,6 +296,36 @@ func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
 		return invalidReport(q.Hold, err)
 	}
 	if err := s.work.Emit(q.Lease(), q.N, q.Test); err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, api.Nothing{})
+}
+
+// keepOutput stores an output that the report of the attempt will name. A node repeats the request if the response was
+// lost, or if the report was not accepted.
+func (s *Server) keepOutput(w http.ResponseWriter, r *http.Request) error {
+	q, err := readWork[api.KeepRequest](s, w, r)
+	if err != nil {
+		return err
+	}
+	if err := s.held(r.Context(), q.Hold); err != nil {
+		return err
+	}
+	leased, err := s.leasedJob(r.Context(), q.Lease())
+	if err != nil {
+		return err
+	}
+	if !blobs.ValidDigest(q.SHA256) {
+		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid digest %.80q", q.SHA256)
+	}
+	if _, err := s.blobs.Stat(q.SHA256); err == nil {
+		return s.writeJSON(w, http.StatusOK, api.Nothing{})
+	}
+	size, keep := units.Bytes(len(q.Content)), leased.job.Keep
+	if size > keep.Bytes || s.leases.spend(q.Lease(), size) > keep.Total {
+		return invalidReport(q.Hold, fmt.Errorf("an output of %d bytes is more than the job keeps", size))
+	}
+	if _, _, _, err := s.blobs.Put(r.Context(), q.SHA256, bytes.NewReader(q.Content)); err != nil {
 		return err
 	}
 	return s.writeJSON(w, http.StatusOK, api.Nothing{})

@@ -28,6 +28,7 @@ type Jobs interface {
 // Blobs stores files; *blobs.Store implements it.
 type Blobs interface {
 	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
+	PutAll(ctx context.Context, contents map[string][]byte) error
 	Stat(digest string) (units.Bytes, error)
 }
 

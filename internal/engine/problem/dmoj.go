@@ -1,0 +1,526 @@
+package problem
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"judged/internal/api"
+	"judged/internal/base/units"
+)
+
+// dmojFile is the settings of a problem of the DMOJ judge. It has no limits: the site keeps them.
+const dmojFile = "init.yml"
+
+// dmojProblem is what init.yml says about judging.
+type dmojProblem struct {
+	p      *Package
+	t      *tree
+	files  map[string]string // of the archive, by name: the paths of copies
+	points float64           // of a case that says nothing
+	binary bool              // test data is used as it is
+	cases  int               // so far
+	batch  int               // so far
+}
+
+// readDMOJ reads a problem: its cases in their order, in batches or alone, with their files in an archive or next to
+// init.yml.
+func (p *Package) readDMOJ(t *tree) error {
+	s, err := t.settings(dmojFile)
+	if err != nil {
+		return err
+	}
+	p.Format, p.TimeRule = DMOJ, TimeRule{Accepted: 2, Rejected: 1, Resolution: time.Second}
+	p.Limits.Output = 24 << 20
+	d := &dmojProblem{p: p, t: t, points: 1}
+	for _, refused := range []struct{ key, instead string }{
+		{"custom_judge", "a grader in Python; judged runs a checker or an interactor"},
+		{"signature_grader", "code that the judge adds to submissions; put it into submissions"},
+		{"generator", "tests that are made while judging; make them, and name their files"},
+	} {
+		if s.has(refused.key) {
+			return fmt.Errorf("%s: %s: %s", dmojFile, refused.key, refused.instead)
+		}
+	}
+	if err := d.openArchive(s); err != nil {
+		return err
+	}
+	s.take("points", &d.points)
+	s.take("binary_data", &d.binary)
+	if n, ok := s.positive("output_limit_length"); ok {
+		p.Limits.Output = units.Bytes(n)
+	}
+	names := s.mapping("file_io")
+	names.take("input", &p.InputFile)
+	names.take("output", &p.OutputFile)
+	if err := names.close(p); err != nil {
+		return err
+	}
+	if err := d.readProgramsOfJury(s); err != nil {
+		return err
+	}
+	for _, key := range []string{"wall_time_factor", "symlinks", "validator"} {
+		if s.has(key) {
+			p.unsupported("%s", key)
+			s.drop(key)
+		}
+	}
+	// What contestants see, how output is buffered, and hints for compilers.
+	s.drop("unbuffered", "output_prefix_length", "hints", "meta", "short_circuit")
+	if err := d.readCases(s); err != nil {
+		return err
+	}
+	if err := s.close(p); err != nil {
+		return err
+	}
+	if !d.binary {
+		if err := errors.Join(p.convertLines(t.ctx), d.endLines()); err != nil {
+			return err
+		}
+	}
+	d.findUnused()
+	return nil
+}
+
+// openArchive unpacks the archive of the test data, if there is one.
+func (d *dmojProblem) openArchive(s *settings) error {
+	archive := ""
+	if !s.take("archive", &archive) {
+		return s.err
+	}
+	if !d.t.has(archive) {
+		return fmt.Errorf("%s: archive %q is missing", dmojFile, archive)
+	}
+	dir, err := os.MkdirTemp(d.p.temp, ".archive-")
+	if err != nil {
+		return err
+	}
+	if err := unpackTree(d.t.ctx, d.t.use(archive), dir); err != nil {
+		return fmt.Errorf("unpack %q: %w", archive, err)
+	}
+	d.files = map[string]string{}
+	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if !e.Type().IsRegular() {
+			return fmt.Errorf("unpack %q: %q is a link; put the file in its place", archive, e.Name())
+		}
+		rel, err := filepath.Rel(dir, name)
+		d.files[filepath.ToSlash(rel)] = name
+		return err
+	})
+}
+
+// file returns the path of a file of a test: next to init.yml, or else in the archive.
+func (d *dmojProblem) file(what, name string) (string, error) {
+	if name := path.Clean(name); d.t.has(name) {
+		return d.t.use(name), nil
+	}
+	if file, ok := d.files[name]; ok {
+		return file, nil
+	}
+	return "", fmt.Errorf("%s %q is neither next to %s nor in its archive", what, name, dmojFile)
+}
+
+// empty returns the path of an empty file: a case without in has an empty input, and a checker may need no output.
+func (d *dmojProblem) empty() (string, error) {
+	name := filepath.Join(d.p.temp, ".empty")
+	return name, os.WriteFile(name, nil, 0o600)
+}
+
+// readProgramsOfJury reads the checker, by name or as a program, and the interactor.
+func (d *dmojProblem) readProgramsOfJury(s *settings) error {
+	checker := yaml.Node{}
+	d.p.Checker = Checker{Kind: "dmoj"}
+	if s.take("checker", &checker) {
+		c, err := d.checker(checker)
+		if err != nil {
+			return fmt.Errorf("%s: checker: %w", dmojFile, err)
+		}
+		d.p.Checker = c
+	}
+	interactive := yaml.Node{}
+	if !s.take("interactive", &interactive) {
+		return s.err
+	}
+	c, err := d.bridged(interactive, "testlib")
+	if err != nil {
+		return fmt.Errorf("%s: interactive: %w", dmojFile, err)
+	}
+	d.p.Interactor, d.p.Checker = &c, Checker{}
+	return nil
+}
+
+// checker reads the name of a checker, or a mapping with its name and its arguments.
+func (d *dmojProblem) checker(n yaml.Node) (Checker, error) {
+	x := struct {
+		Name string    `yaml:"name"`
+		Args yaml.Node `yaml:"args"`
+	}{}
+	if n.Kind == yaml.ScalarNode {
+		x.Name = n.Value
+	} else if err := n.Decode(&x); err != nil {
+		return Checker{}, errors.New(oneLine(err))
+	}
+	if x.Name == "bridged" {
+		return d.bridged(x.Args, "default", "testlib") // default has two of the exit codes of testlib
+	}
+	args := struct {
+		Precision *int   `yaml:"precision"`
+		Mode      string `yaml:"error_mode"`
+	}{}
+	if x.Args.Kind != 0 {
+		if err := x.Args.Decode(&args); err != nil {
+			return Checker{}, errors.New(oneLine(err))
+		}
+	}
+	switch x.Name {
+	case "standard":
+		return Checker{Kind: "dmoj"}, nil
+	case "identical":
+		return Checker{Kind: "exact"}, nil
+	case "rstripped":
+		return Checker{Kind: "lines"}, nil
+	case "floats", "floatsabs", "floatsrel":
+		flag := map[string]string{"default": "float_tolerance", "absolute": "float_absolute_tolerance",
+			"relative": "float_relative_tolerance"}[cmp.Or(dmojFloats[x.Name], args.Mode, "default")]
+		precision := 6
+		if args.Precision != nil {
+			precision = *args.Precision
+		}
+		if flag == "" || precision < 0 || precision > 99 {
+			return Checker{}, fmt.Errorf("error_mode %q with precision %d; use default, absolute or relative, and 0 to 99",
+				args.Mode, precision)
+		}
+		return Checker{Kind: "kattis", Args: []string{"case_sensitive", flag, "1e-" + strconv.Itoa(precision)}}, nil
+	}
+	if d.t.has(x.Name) {
+		return Checker{}, fmt.Errorf("%q is a module of the judge in Python; write a program with type testlib", x.Name)
+	}
+	return Checker{}, fmt.Errorf("judged has no %q; use standard, identical, rstripped, floats, floatsabs, floatsrel or "+
+		"bridged", x.Name)
+}
+
+// dmojFloats are the checkers of numbers that say in their names how they compare.
+var dmojFloats = map[string]string{"floatsabs": "absolute", "floatsrel": "relative"}
+
+// bridged reads a checker or an interactor that is a program of one of the types.
+func (d *dmojProblem) bridged(n yaml.Node, types ...string) (Checker, error) {
+	x := struct {
+		Files     yaml.Node `yaml:"files"`
+		Type      string    `yaml:"type"`
+		Arguments string    `yaml:"args_format_string"`
+	}{Type: "default"}
+	if err := n.Decode(&x); err != nil {
+		return Checker{}, errors.New(oneLine(err))
+	}
+	if !slices.Contains(types, x.Type) || x.Arguments != "" {
+		return Checker{}, fmt.Errorf("type %q with args_format_string %q; use %s, without args_format_string", x.Type,
+			x.Arguments, strings.Join(types, " or "))
+	}
+	var names []string
+	if x.Files.Kind == yaml.ScalarNode {
+		names = []string{x.Files.Value}
+	} else if err := x.Files.Decode(&names); err != nil || len(names) == 0 {
+		return Checker{}, errors.New("files: name the source")
+	}
+	program := &Program{Name: names[0]}
+	for _, name := range names {
+		if !d.t.has(name) {
+			return Checker{}, fmt.Errorf("files: %q is missing", name)
+		}
+		program.Files = append(program.Files, File{path.Base(name), d.t.use(name)})
+	}
+	program.Language = languageByEnding[path.Ext(names[0])]
+	return Checker{Kind: string(api.Testlib), Program: program}, nil
+}
+
+// dmojCase is a case, or a batch of them.
+type dmojCase struct {
+	In           string     `yaml:"in"`
+	Out          string     `yaml:"out"`
+	Points       *float64   `yaml:"points"`
+	Batched      []dmojCase `yaml:"batched"`
+	Dependencies []int      `yaml:"dependencies"`
+	// Others are keys that change a case, and are refused.
+	Others map[string]yaml.Node `yaml:",inline"`
+}
+
+// ofCase are keys of a case that say nothing about how to judge.
+var ofCase = []string{"output_prefix_length", "short_circuit", "binary_data", "meta"}
+
+// readCases reads the cases, and makes the scheme: the cases and batches add their points, a batch gives its points for
+// the worst of its cases, and the first case or batch of 0 points that fails ends the rest.
+func (d *dmojProblem) readCases(s *settings) error {
+	var pretests, cases []dmojCase
+	s.take("pretest_test_cases", &pretests)
+	list := yaml.Node{}
+	given := s.take("test_cases", &list)
+	if s.err != nil {
+		return s.err
+	}
+	for i := range pretests {
+		pretests[i].Points = new(float64)
+	}
+	if given && list.Kind == yaml.SequenceNode {
+		if err := list.Decode(&cases); err != nil {
+			return fmt.Errorf("%s: test_cases: %s", dmojFile, oneLine(err))
+		}
+	} else {
+		var err error
+		if cases, err = d.match(list); err != nil {
+			return fmt.Errorf("%s: test_cases: %w", dmojFile, err)
+		}
+	}
+	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}
+	d.p.Scheme.Root, d.p.Scheme.Scoring = root, true
+	into := root
+	for i, c := range append(pretests, cases...) {
+		g, points, err := d.group(c)
+		if err != nil {
+			return fmt.Errorf("%s: case %d: %w", dmojFile, i+1, err)
+		}
+		into.Members = append(into.Members, api.Member{Group: g})
+		if points == 0 && i+1 < len(pretests)+len(cases) {
+			rest := &api.Group{Name: "after " + g.Name, Aggregation: api.Sum, Verdict: api.ByScore, Continue: true,
+				RequirePass: []string{g.Name}}
+			into.Members = append(into.Members, api.Member{Group: rest})
+			into = rest
+		}
+	}
+	return nil
+}
+
+// group makes the group of a batch, or of a case that is alone.
+func (d *dmojProblem) group(c dmojCase) (*api.Group, float64, error) {
+	points := d.points
+	if c.Points != nil {
+		points = *c.Points
+	}
+	if !(points >= 0 && api.ValidPoints(points)) {
+		return nil, 0, fmt.Errorf("points %v are not a number of at least 0", points)
+	}
+	g := &api.Group{Aggregation: api.Min, Verdict: api.ByScore, MaxScore: &points}
+	if len(c.Batched) == 0 {
+		d.cases++
+		g.Name = "case" + strconv.Itoa(d.cases)
+		return g, points, d.add(g, strconv.Itoa(d.cases), c, points)
+	}
+	d.batch++
+	g.Name = "batch" + strconv.Itoa(d.batch)
+	if c.In != "" || c.Out != "" || len(c.Others) > 0 {
+		return nil, 0, errors.New("a batch has the keys batched, points and dependencies; its cases have the files")
+	}
+	for _, n := range c.Dependencies {
+		if n < 1 || n >= d.batch {
+			return nil, 0, fmt.Errorf("dependencies: %d is not the number of an earlier batch", n)
+		}
+		g.RequirePass = append(g.RequirePass, "batch"+strconv.Itoa(n))
+	}
+	for i, one := range c.Batched {
+		if len(one.Batched) > 0 {
+			return nil, 0, errors.New("a batch in a batch")
+		}
+		if err := d.add(g, fmt.Sprintf("%s.%d", g.Name, i+1), one, points); err != nil {
+			return nil, 0, fmt.Errorf("batched: case %d: %w", i+1, err)
+		}
+	}
+	return g, points, nil
+}
+
+// add adds a test to a group.
+func (d *dmojProblem) add(g *api.Group, name string, c dmojCase, points float64) error {
+	for _, key := range slices.Sorted(maps.Keys(c.Others)) {
+		if !slices.Contains(ofCase, key) {
+			return fmt.Errorf("the key %q of a case is not supported", key)
+		}
+	}
+	if len(d.p.Tests) == maxEntries {
+		return fmt.Errorf("more than %d cases; no problem needs that", maxEntries)
+	}
+	t := Test{Name: name}
+	var err error
+	if t.Input, err = d.file("input", c.In); c.In == "" {
+		t.Input, err = d.empty()
+	}
+	if err == nil && (c.Out != "" || d.p.Interactor == nil) {
+		if t.Answer, err = d.file("output", c.Out); c.Out == "" && d.p.Checker.Program != nil {
+			t.Answer, err = d.empty()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	d.p.Tests = append(d.p.Tests, t)
+	g.Members = append(g.Members, api.Member{Test: name, Accept: points, MaxScore: &points})
+	return nil
+}
+
+// The patterns by which files of an archive are cases: numbers of a batch and of a case, or only of a case. A name also has
+// the part .in or .out, or begins with in or out.
+const dmojPattern = `^.*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$`
+
+// match finds the cases among the files of the archive by two patterns.
+func (d *dmojProblem) match(n yaml.Node) ([]dmojCase, error) {
+	x := struct {
+		Input  string    `yaml:"input_format"`
+		Output string    `yaml:"output_format"`
+		Points []float64 `yaml:"case_points"`
+	}{}
+	if n.Kind != 0 {
+		if err := n.Decode(&x); err != nil {
+			return nil, errors.New(oneLine(err))
+		}
+	}
+	if d.files == nil {
+		return nil, errors.New("give a list of cases; patterns are for the files of an archive")
+	}
+	found := map[dmojKey]*dmojCase{}
+	for _, kind := range []struct{ pattern, begin string }{{x.Input, "in"}, {x.Output, "out"}} {
+		pattern, err := regexp.Compile("(?i)" + cmp.Or(kind.pattern, dmojPattern))
+		if err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", kind.pattern, err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(d.files)) {
+			m := pattern.FindStringSubmatch(name)
+			lower := strings.ToLower(name)
+			named := kind.pattern != "" || strings.Contains(lower, "."+kind.begin) || strings.HasPrefix(lower, kind.begin)
+			if m == nil || !named {
+				continue
+			}
+			key, err := dmojKeyOf(pattern, m)
+			if err != nil {
+				return nil, fmt.Errorf("file %q: %w", name, err)
+			}
+			c := found[key]
+			if c == nil {
+				c = &dmojCase{}
+				found[key] = c
+			}
+			if kind.begin == "in" {
+				c.In = name
+			} else {
+				c.Out = name
+			}
+		}
+	}
+	return dmojCases(found, x.Points)
+}
+
+// dmojKey is the numbers of a case in the name of its files. A case without a batch has its own number as that of a batch.
+type dmojKey struct {
+	batch, number int
+	batched       bool
+}
+
+func dmojKeyOf(pattern *regexp.Regexp, m []string) (k dmojKey, err error) {
+	text := map[string]string{}
+	for i, name := range pattern.SubexpNames() {
+		text[name] = m[i]
+	}
+	k.number, err = strconv.Atoi(text["case"])
+	k.batch, k.batched = k.number, text["batch"] != ""
+	if k.batched && err == nil {
+		k.batch, err = strconv.Atoi(text["batch"])
+	}
+	if err != nil {
+		return k, errors.New("the pattern gives it no numbers, (?P<case>[0-9]+) and perhaps (?P<batch>[0-9]+)")
+	}
+	return k, nil
+}
+
+// dmojCases sorts the cases that were found, and puts those with the number of a batch into batches.
+func dmojCases(found map[dmojKey]*dmojCase, points []float64) ([]dmojCase, error) {
+	for _, c := range found {
+		if c.In == "" || c.Out == "" {
+			return nil, fmt.Errorf("file %q is half of a case; add the other half", cmp.Or(c.In, c.Out))
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(found), func(a, b dmojKey) int {
+		return cmp.Or(a.batch-b.batch, a.number-b.number)
+	})
+	var cases []dmojCase
+	last := dmojKey{batch: -1}
+	for _, k := range keys {
+		switch {
+		case k.batch != last.batch && k.batched:
+			cases = append(cases, dmojCase{Batched: []dmojCase{*found[k]}})
+		case k.batch != last.batch:
+			cases = append(cases, *found[k])
+		case !k.batched || !last.batched:
+			return nil, fmt.Errorf("number %d is that of a case and of a batch; rename one of them", k.batch)
+		default:
+			b := &cases[len(cases)-1]
+			b.Batched = append(b.Batched, *found[k])
+		}
+		last = k
+	}
+	if points != nil && len(points) < len(cases) {
+		return nil, fmt.Errorf("case_points has %d numbers for %d cases and batches", len(points), len(cases))
+	}
+	for i := range points[:min(len(points), len(cases))] {
+		cases[i].Points = &points[i]
+	}
+	return cases, nil
+}
+
+// endLines adds a line break to files of tests that do not end with one, as the judge does.
+func (d *dmojProblem) endLines() error {
+	for _, t := range d.p.Tests {
+		for _, name := range []string{t.Input, t.Answer} {
+			if name == "" {
+				continue
+			}
+			if err := endLine(name); err != nil {
+				return fmt.Errorf("end the last line of test %q: %w", t.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func endLine(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	last, size := make([]byte, 1), int64(0)
+	if size, err = f.Seek(0, io.SeekEnd); err == nil && size > 0 {
+		if _, err = f.ReadAt(last, size-1); err == nil && last[0] != '\n' {
+			_, err = f.WriteAt([]byte("\n"), size)
+		}
+	}
+	return errors.Join(err, f.Close())
+}
+
+// findUnused names files that look like test data and are in no case.
+func (d *dmojProblem) findUnused() {
+	used := map[string]bool{}
+	for _, t := range d.p.Tests {
+		used[t.Input], used[t.Answer] = true, true
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		if !used[d.files[name]] {
+			d.p.find("%s of the archive is not used", name)
+		}
+	}
+	for _, name := range d.t.names {
+		if !d.t.used[name] && name != dmojFile && !isForPeople(name) {
+			d.p.find("%s is not used", name)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package problem
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// archived returns the package with an archive of further files.
+func (p pack) archived(t *testing.T, files pack) pack {
+	t.Helper()
+	b, err := os.ReadFile(files.zip(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.with(pack{"data.zip": string(b)})
+}
+
+func TestDMOJ(t *testing.T) {
+	list := pack{"init.yml": `archive: data.zip
+pretest_test_cases:
+- {in: p.in, out: p.out}
+test_cases:
+- {in: 1.in, out: 1.out, points: 10}
+- batched:
+  - {in: b/1.in, out: b/1.out}
+  - {in: b/2.in, out: near.out}
+  points: 40
+- batched:
+  - {in: b/1.in, out: b/1.out, output_prefix_length: 5}
+  dependencies: [1]
+  points: 50
+checker: {name: floats, args: {precision: 4, error_mode: relative}}
+unbuffered: true
+wall_time_factor: 2
+author: x
+`, "near.out": "2", "stray.in": ""}
+	files := pack{"p.in": "", "p.out": "", "1.in": "1\r\n2", "1.out": "1\n", "b/1.in": "", "b/1.out": "", "b/2.in": "",
+		"extra.in": ""}
+	rule := TimeRule{2, 1, time.Second}
+	for _, tt := range []struct {
+		name string
+		pack pack
+		want summary
+	}{
+		{"list", list.archived(t, files), summary{Format: DMOJ, Rule: rule,
+			Tests: []string{"1", "2", "batch1.1", "batch1.2", "batch2.1"},
+			Groups: []string{`"" sum by_score unbounded [] continue=true`,
+				`"case1" min by_score 0 [] continue=false`,
+				`"after case1" sum by_score unbounded [case1] continue=true`,
+				`"case2" min by_score 10 [] continue=false`,
+				`"batch1" min by_score 40 [] continue=false`,
+				`"batch2" min by_score 50 [batch1] continue=false`},
+			Checker: "kattis case_sensitive float_relative_tolerance 1e-4",
+			Findings: []string{"unsupported: wall_time_factor", `unknown key "author" in init.yml`,
+				"files of tests with CRLF at the end of lines: 1; they are judged with LF",
+				"extra.in of the archive is not used", "stray.in is not used"}}},
+		{"patterns", pack{"init.yml": "archive: data.zip\npoints: 3\nfile_io: {input: a.in, output: a.out}\n"}.archived(t,
+			pack{"2.1.in": "", "2.1.out": "", "2.2.in": "", "2.2.out": "", "1.in": "", "1.out": "", "in.3": "", "out.3": "",
+				"10.in": "", "10.out": "", "notes.txt": ""}),
+			summary{Format: DMOJ, Rule: rule, Files: "a.in a.out",
+				Tests: []string{"1", "batch1.1", "batch1.2", "2", "3"},
+				Groups: []string{`"" sum by_score unbounded [] continue=true`, `"case1" min by_score 3 [] continue=false`,
+					`"batch1" min by_score 3 [] continue=false`, `"case2" min by_score 3 [] continue=false`,
+					`"case3" min by_score 3 [] continue=false`},
+				Checker: "dmoj", Findings: []string{"notes.txt of the archive is not used"}}},
+		{"interactive", pack{"init.yml": "interactive: {files: [talk.cpp, testlib.h], type: testlib}\n" +
+			"test_cases: [{in: a.in}, {points: 2}]\n", "a.in": "", "talk.cpp": "", "testlib.h": ""},
+			summary{Format: DMOJ, Rule: rule, Tests: []string{"1", "2"}, Interactive: true,
+				Groups: []string{`"" sum by_score unbounded [] continue=true`, `"case1" min by_score 1 [] continue=false`,
+					`"case2" min by_score 2 [] continue=false`}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Open(t.Context(), tt.pack.folder(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			if diff := cmp.Diff(tt.want, summarize(p)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if tt.name != "list" {
+				return
+			}
+			var content []string
+			for _, test := range p.Tests[1:4] {
+				for _, name := range []string{test.Input, test.Answer} {
+					b, err := os.ReadFile(name)
+					content = append(content, fmt.Sprintf("%s %q %v", filepath.Base(name), b, err))
+				}
+			}
+			want := []string{`1.in "1\n2\n" <nil>`, `1.out "1\n" <nil>`, `1.in "" <nil>`, `1.out "" <nil>`, `2.in "" <nil>`,
+				`near.out "2\n" <nil>`}
+			if diff := cmp.Diff(want, content); diff != "" {
+				t.Errorf("files of tests (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDMOJCheckers(t *testing.T) {
+	for settings, want := range map[string]string{
+		"standard":          "dmoj",
+		"identical":         "exact",
+		"{name: rstripped}": "lines",
+		"floats":            "kattis case_sensitive float_tolerance 1e-6",
+		"{name: floats, args: {error_mode: absolute}}": "kattis case_sensitive float_absolute_tolerance 1e-6",
+		"{name: floatsabs, args: {precision: 2}}":      "kattis case_sensitive float_absolute_tolerance 1e-2",
+		"floatsrel":                             "kattis case_sensitive float_relative_tolerance 1e-6",
+		"{name: bridged, args: {files: c.cpp}}": "testlib c.cpp cpp 1",
+		"{name: bridged, args: {files: c.cpp, type: testlib}}": "testlib c.cpp cpp 1",
+	} {
+		p, err := Open(t.Context(), pack{"init.yml": "checker: " + settings + "\ntest_cases: [{in: a, out: a}]\n",
+			"a": "", "c.cpp": ""}.folder(t))
+		if err != nil {
+			t.Errorf("%s: %v", settings, err)
+			continue
+		}
+		if got := summarize(p).Checker; got != want {
+			t.Errorf("%s: %q, want %q", settings, got, want)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestDMOJRefused(t *testing.T) {
+	archived := pack{"init.yml": "archive: data.zip\n"}
+	for _, tt := range []struct {
+		name string
+		pack pack
+		want string
+	}{
+		{"grader", pack{"init.yml": "custom_judge: x.py\n"}, "custom_judge: a grader in Python"},
+		{"signature", pack{"init.yml": "signature_grader: {entry: x.c, header: x.h}\n"}, "signature_grader: code that"},
+		{"generator", pack{"init.yml": "generator: x.cpp\n"}, "generator: tests that are made while judging"},
+		{"generator of a case", pack{"init.yml": "test_cases: [{generator_args: [1]}]\n"},
+			`case 1: the key "generator_args" of a case is not supported`},
+		{"archive", archived, `archive "data.zip" is missing`},
+		{"link in the archive", archived.archived(t, pack{"1.in": "", "1.out": "->1.in"}), `"1.out" is a link`},
+		{"no cases", pack{"init.yml": "points: 1\n"}, "give a list of cases"},
+		{"nothing matches", archived.archived(t, pack{"x": ""}), "no tests"},
+		{"no file", pack{"init.yml": "test_cases: [{in: a, out: b}]\n", "a": ""}, `output "b" is neither next to init.yml`},
+		{"no answer", pack{"init.yml": "test_cases: [{in: a}]\n", "a": ""}, `output "" is neither`},
+		{"outside", pack{"init.yml": "test_cases: [{in: ../a, out: ../a}]\n", "a": ""}, `input "../a" is neither`},
+		{"later batch", pack{"init.yml": "test_cases: [{batched: [{in: a, out: a}], dependencies: [1]}]\n", "a": ""},
+			"dependencies: 1 is not the number of an earlier batch"},
+		{"batch in a batch", pack{"init.yml": "test_cases: [{batched: [{batched: [{in: a, out: a}]}]}]\n", "a": ""},
+			"a batch in a batch"},
+		{"points", pack{"init.yml": "test_cases: [{in: a, out: a, points: .nan}]\n", "a": ""}, "points NaN are not"},
+		{"looking ahead", pack{"init.yml": "archive: data.zip\ntest_cases: {input_format: '(?=a)'}\n"}.archived(t,
+			pack{"1": ""}),
+			`pattern "(?=a)"`},
+		{"a number twice", archived.archived(t, pack{"1.in": "", "1.out": "", "1.2.in": "", "1.2.out": ""}),
+			"number 1 is that of a case and of a batch"},
+		{"points of patterns", pack{"init.yml": "archive: data.zip\ntest_cases: {case_points: [1]}\n"}.archived(t,
+			pack{"1.in": "", "1.out": "", "2.in": "", "2.out": ""}), "case_points has 1 numbers for 2"},
+		{"only one half", archived.archived(t, pack{"1.in": ""}), `file "1.in" is half of a case`},
+		{"checker", pack{"init.yml": "checker: easy\n"}, `judged has no "easy"; use standard,`},
+		{"module", pack{"init.yml": "checker: c.py\n", "c.py": ""}, `"c.py" is a module of the judge in Python`},
+		{"type", pack{"init.yml": "checker: {name: bridged, args: {files: c.cpp, type: coci}}\n", "c.cpp": ""}, `type "coci"`},
+		{"type of the interactor", pack{"init.yml": "interactive: {files: c.cpp}\n", "c.cpp": ""},
+			`type "default" with args_format_string ""; use testlib,`},
+		{"letters", pack{"init.yml": "archive: data.zip\ntest_cases: {input_format: '(?P<case>.)'}\n"}.archived(t,
+			pack{"x": ""}),
+			`file "x": the pattern gives it no numbers`},
+		{"source", pack{"init.yml": "checker: {name: bridged, args: {files: c.cpp, type: testlib}}\n"},
+			`files: "c.cpp" is missing`},
+		{"precision", pack{"init.yml": "checker: {name: floats, args: {precision: -1}}\n"}, "with precision -1"},
+		{"no points", pack{"init.yml": "test_cases: [{in: a, out: a, points: 0}]\n", "a": ""}, "no test gives points"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Open(t.Context(), tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,226 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"judged/internal/base/units"
+)
+
+// Packed is a submission in the encoding of the database, which takes a fraction of the memory of the job.
+type Packed struct {
+	ID, BodyDigest string
+
+	tenant   string
+	labels   map[string]string // see storedLabels
+	encoded  string            // the labels as JSON
+	priority int
+	class    slotClass
+	body     []byte
+}
+
+// Pack encodes a submission of a caller for PutAll.
+func (s *Store) Pack(ctx context.Context, n Submission) (Packed, error) {
+	n.Tenant = TenantOf(ctx)
+	return pack(n)
+}
+
+func pack(n Submission) (p Packed, err error) {
+	p = Packed{ID: n.ID, BodyDigest: n.BodyDigest, tenant: n.Tenant, class: n.slotClass(),
+		priority: priorityNumber(n.Job.Priority), labels: storedLabels(n.Job.Labels, n.Tenant)}
+	if p.priority < 0 {
+		return p, fmt.Errorf("encode job %q: unknown priority %q", n.ID, n.Job.Priority)
+	}
+	if p.body, err = packJSON(n.Job); err == nil && len(p.labels) > 0 {
+		var encoded []byte
+		encoded, err = json.Marshal(p.labels)
+		p.encoded = string(encoded)
+	}
+	if err != nil {
+		return p, fmt.Errorf("encode job %q: %w", n.ID, err)
+	}
+	return p, nil
+}
+
+// Size returns the size of the encoded job.
+func (p Packed) Size() units.Bytes { return units.Bytes(len(p.body)) }
+
+// args returns the arguments of insertJob.
+func (p Packed) args(created int64) []any {
+	return []any{p.ID, p.BodyDigest, p.priority, p.class.pool, p.class.width, created, p.encoded, p.body, p.tenant}
+}
+
+// Stored is the outcome of PutAll for one submission: that of Put.
+type Stored struct {
+	Created bool
+	Err     error // ErrConflict or ErrFull
+}
+
+// PutAll stores queued jobs in one transaction. When it returns without error, all jobs that it accepted are durable;
+// with an error, none is stored.
+func (s *Store) PutAll(ctx context.Context, list []Packed) ([]Stored, error) {
+	for _, p := range list {
+		if !ValidStoredID(p.ID) {
+			return nil, fmt.Errorf("store job %q: %w", p.ID, ErrBadID)
+		}
+	}
+	reserved, created := 0, 0
+	defer func() {
+		for i := range reserved {
+			s.capacity.release(i < created)
+		}
+	}()
+	for ; reserved < len(list); reserved++ {
+		if ok, err := s.reserve(ctx); err != nil {
+			return nil, err
+		} else if !ok {
+			break
+		}
+	}
+	all := putting{list: list, places: reserved, created: s.now().UnixNano(), sql: s.driver.sql}
+	if err := s.tx(ctx, "put jobs", all.store); err != nil {
+		return nil, err
+	}
+	woken := map[slotClass]bool{}
+	for i, o := range all.outcomes {
+		if !o.Created {
+			continue
+		}
+		created++
+		if k := list[i].class; !woken[k] {
+			woken[k] = true
+			s.notifyWork(k)
+		}
+	}
+	return all.outcomes, nil
+}
+
+// rowsAtOnce is the number of rows of one statement: PutAll has few round trips to a server, and few different texts.
+const rowsAtOnce = 32
+
+// putting is the transaction of PutAll.
+type putting struct {
+	list    []Packed
+	places  int // number of jobs that the queue has room for
+	created int64
+	sql     func(string) string
+
+	outcomes []Stored
+}
+
+func (p *putting) store(ctx context.Context, tx *sql.Tx) error {
+	p.outcomes = make([]Stored, len(p.list))
+	for from := 0; from < len(p.list) && p.places > 0; {
+		to := from + min(rowsAtOnce, p.places, len(p.list)-from)
+		if err := p.insert(ctx, tx, from, to); err != nil {
+			return err
+		}
+		from = to
+	}
+	var rest []int
+	for i, o := range p.outcomes {
+		if !o.Created {
+			rest = append(rest, i)
+		}
+	}
+	for len(rest) > 0 {
+		n := min(rowsAtOnce, len(rest))
+		if err := p.compare(ctx, tx, rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// insert stores the jobs from..to-1 whose IDs are new, and their labels.
+func (p *putting) insert(ctx context.Context, tx *sql.Tx, from, to int) error {
+	first := map[string]int{} // the list may have an ID twice
+	var args, labels []any
+	for i := from; i < to; i++ {
+		args = append(args, p.list[i].args(p.created)...)
+		if _, twice := first[p.list[i].ID]; !twice {
+			first[p.list[i].ID] = i
+		}
+	}
+	text := insertInto + repeatRow(insertRow, to-from) + insertOnce + ", id"
+	err := p.rows(ctx, tx, text, args, func(rows *sql.Rows) error {
+		var seq int64
+		var id string
+		if err := rows.Scan(&seq, &id); err != nil {
+			return err
+		}
+		i := first[id]
+		p.outcomes[i].Created = true
+		p.places--
+		for key, value := range p.list[i].labels {
+			labels = append(labels, p.created, seq, labelHash(key, value))
+		}
+		return nil
+	})
+	const columns = 3
+	for err == nil && len(labels) > 0 {
+		n := min(rowsAtOnce*columns, len(labels))
+		_, err = tx.ExecContext(ctx, p.sql(insertLabelsInto+repeatRow("(?1, ?2, ?3)", n/columns)), labels[:n]...)
+		labels = labels[n:]
+	}
+	return err
+}
+
+// compare finds the outcome of jobs that were not inserted.
+func (p *putting) compare(ctx context.Context, tx *sql.Tx, list []int) error {
+	var ids []any
+	for _, i := range list {
+		ids = append(ids, p.list[i].ID)
+	}
+	type known struct {
+		digest string
+		hidden bool // a job of another tenant
+	}
+	stored := map[string]known{}
+	text := `SELECT id, digest, tenant FROM jobs WHERE id IN (` + repeatRow("?1", len(ids)) + `)`
+	err := p.rows(ctx, tx, text, ids, func(rows *sql.Rows) error {
+		var id, digest, tenant string
+		err := rows.Scan(&id, &digest, &tenant)
+		stored[id] = known{digest, hidden(ctx, tenant)}
+		return err
+	})
+	for _, i := range list {
+		switch k, found := stored[p.list[i].ID]; {
+		case !found:
+			p.outcomes[i].Err = fmt.Errorf("store job %q: %w", p.list[i].ID, ErrFull)
+		case k.hidden || k.digest != p.list[i].BodyDigest:
+			p.outcomes[i].Err = fmt.Errorf("store job %q: %w", p.list[i].ID, ErrConflict)
+		}
+	}
+	return err
+}
+
+func (p *putting) rows(ctx context.Context, tx *sql.Tx, text string, args []any, scan func(*sql.Rows) error) error {
+	found, err := tx.QueryContext(ctx, p.sql(text), args...)
+	if err != nil {
+		return err
+	}
+	return each(found, scan)
+}
+
+// argument matches an argument of a statement.
+var argument = regexp.MustCompile(`\?[0-9]+`)
+
+// repeatRow returns n rows of values like row, each with its own arguments.
+func repeatRow(row string, n int) string {
+	k := len(argument.FindAllString(row, -1))
+	rows := make([]string, n)
+	for i := range rows {
+		rows[i] = argument.ReplaceAllStringFunc(row, func(arg string) string {
+			number, _ := strconv.Atoi(arg[1:])
+			return "?" + strconv.Itoa(number+i*k)
+		})
+	}
+	return strings.Join(rows, ", ")
+}

@@ -1,0 +1,41 @@
+package jobs
+
+import (
+	"context"
+	"maps"
+)
+
+// tenantKey is the context key of the tenant of a caller.
+type tenantKey struct{}
+
+// WithTenant returns a context for the calls of a tenant: for these, jobs, rejudgings and problems of others do not
+// exist, except for problems without a tenant, and what they store is the tenant's. "" is not restricted.
+func WithTenant(ctx context.Context, name string) context.Context {
+	if name == TenantOf(ctx) {
+		return ctx
+	}
+	return context.WithValue(ctx, tenantKey{}, name)
+}
+
+// TenantOf returns the tenant of a context, or "".
+func TenantOf(ctx context.Context) string {
+	name, _ := ctx.Value(tenantKey{}).(string)
+	return name
+}
+
+// hidden reports whether a caller may not see what belongs to an owner.
+func hidden(ctx context.Context, owner string) bool {
+	name := TenantOf(ctx)
+	return name != "" && name != owner
+}
+
+// storedLabels returns the labels of a job as stored, with its tenant. So lists find the jobs of a tenant by the index
+// of labels, and SQLite reads the tenant without the large columns, which precede the column tenant.
+func storedLabels(labels map[string]string, tenant string) map[string]string {
+	if tenant == "" {
+		return labels
+	}
+	all := map[string]string{TenantLabel: tenant}
+	maps.Copy(all, labels)
+	return all
+}

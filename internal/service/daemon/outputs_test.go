@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/api"
+	"judged/internal/base/config"
+	"judged/internal/client"
+	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
+	"judged/internal/testkit"
+)
+
+// readBlob returns the content of a blob as a platform reads it.
+func (i *instance) readBlob(digest string) string {
+	i.t.Helper()
+	body, err := i.GetBlob(i.ctx, digest)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer body.Close()
+	content, err := io.ReadAll(body)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return string(content)
+}
+
+// keptOutputs judges a job that keeps what its program writes.
+func keptOutputs(t *testing.T, d *instance) {
+	const script = "#!/bin/sh\nread -r x\necho \"$x\"\necho error $x >&2\n[ $x = 1 ] || echo file $x > out\n"
+	d.submit("keeps", api.Job{Program: *text(script), Stop: api.StopNever, Keep: api.Keep{Stdout: api.KeepFailed,
+		Stderr: api.KeepAlways, Bytes: 7}, Collect: []string{"out"}, Tests: []api.Test{
+		{Name: "1", Input: text("1\n"), Answer: text("1\n")}, {Name: "2", Input: text("2\n"), Answer: text("3\n")}}})
+	r := d.finish("keeps")
+	contents := map[string]string{}
+	for i, o := range r.Outputs {
+		if o.Blob != "" {
+			contents[o.Test+" "+string(o.Stream)] = d.readBlob(o.Blob)
+		}
+		r.Outputs[i].Blob = ""
+	}
+	if diff := cmp.Diff(map[string]string{"1 stderr": "error 1", "2 stdout": "2\n", "2 stderr": "error 2",
+		"2 file": "file 2\n"}, contents); diff != "" {
+		t.Errorf("blobs (-want +got):\n%s", diff)
+	}
+	want := []api.Output{{Test: "1", Stream: api.StderrStream, Bytes: 8, Truncated: true},
+		{Test: "1", Stream: api.FileStream, Name: "out", Missing: true},
+		{Test: "2", Stream: api.StdoutStream, Bytes: 2}, {Test: "2", Stream: api.StderrStream, Bytes: 8, Truncated: true},
+		{Test: "2", Stream: api.FileStream, Name: "out", Bytes: 7}}
+	if diff := cmp.Diff(want, r.Outputs); diff != "" {
+		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
+}
+
+// TestFinishWithoutOutput checks that no report is stored that names a blob that is not there.
+func TestFinishWithoutOutput(t *testing.T) {
+	c := config.Default()
+	c.DataDir = filepath.Join(t.TempDir(), "data")
+	d := &daemon{o: Options{Config: c, Log: slog.New(slog.DiscardHandler)}}
+	if err := d.openData(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	d.store.finish = d.store.Store.Finish
+	if _, _, err := d.store.Store.Put(t.Context(), jobs.Submission{ID: "a", Job: api.Job{CPUs: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := d.store.Take(t.Context(), api.Want{Host: "h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, _, _, err := d.blobs.Put(t.Context(), "", strings.NewReader("there"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish := func(blob string) error {
+		return d.store.Finish(t.Context(), w.Lease, api.Report{Verdict: api.Accepted, Outputs: []api.Output{{Test: "1"},
+			{Test: "1", Blob: digest}, {Test: "2", Blob: blob}}})
+	}
+	err = finish(strings.Repeat("0", 64))
+	if !errors.Is(err, api.ErrUnavailable) || errors.Is(err, blobs.ErrNotFound) { // 503, and not 404
+		t.Errorf("finish with a blob that is not there: %v", err)
+	}
+	if err := finish(digest); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOutputsWithoutDisk checks that the report of a job waits while its output cannot be stored, and that a sweep keeps
+// what the report names.
+func TestOutputsWithoutDisk(t *testing.T) {
+	c := settings(t)
+	c.Fleet.Node = "host-1"
+	d := serving(t, c)
+	testkit.WaitFor(t, patience, "the registration", func() bool { return len(d.nodes()) == 1 })
+	drain := func(yes bool) {
+		if _, err := client.SetNodeDrained(d.ctx, d.Client, "host-1", yes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drain(true)
+	d.submit("keeps", api.Job{Program: *text("#!/bin/sh\necho kept\n"), Keep: api.Keep{Stdout: api.KeepAlways},
+		Tests: []api.Test{{Name: "1"}}})
+	uploads := filepath.Join(c.DataDir, "blobs", "tmp")
+	if err := os.RemoveAll(uploads); err != nil {
+		t.Fatal(err)
+	}
+	drain(false)
+	testkit.WaitFor(t, patience, "the daemon to say it", func() bool {
+		return strings.Contains(d.said(), "cannot store a report; retrying")
+	})
+	if r, err := d.Job(d.ctx, "keeps", 0); err != nil || r.State != api.Running {
+		t.Errorf("state %s, %v; want running", r.State, err)
+	}
+	if err := os.Mkdir(uploads, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := d.finish("keeps")
+	if len(r.Outputs) != 1 || d.readBlob(r.Outputs[0].Blob) != "kept\n" {
+		t.Fatalf("outputs %+v", r.Outputs)
+	}
+	d.drain()
+	ageBlobs(t, c) // as a clock that is set can
+	d = serving(t, c)
+	testkit.WaitFor(t, patience, "the program to be swept", func() bool { return len(contents(t, c)) == 1 })
+	if got := d.readBlob(r.Outputs[0].Blob); got != "kept\n" {
+		t.Errorf("the output is %q", got)
+	}
+	d.drain()
+}

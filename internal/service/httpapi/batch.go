@@ -1,0 +1,218 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"judged/internal/api"
+	"judged/internal/base/units"
+	"judged/internal/jobs"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/service/intake"
+)
+
+const (
+	// maxBatch is the maximum number of jobs of a batch.
+	maxBatch = 1000
+	// maxPacked limits the encoded jobs of a batch that are in memory. A job of a problem with many tests is stored
+	// with all of them.
+	maxPacked units.Bytes = 128 << 20
+)
+
+// batchRequest is the body of a batch. The jobs are decoded one by one, so that an error in one concerns only that one.
+type batchRequest struct {
+	Jobs []batchItem `json:"jobs"`
+}
+
+// batchItem is a job of a batch. It has at most one of ID and IdempotencyKey.
+type batchItem struct {
+	ID             string          `json:"id,omitempty"`
+	IdempotencyKey string          `json:"idempotency_key,omitempty"`
+	Job            json.RawMessage `json:"job"`
+}
+
+// batchResult is the outcome of one job: what the request for it alone would have got.
+type batchResult struct {
+	Status   int      `json:"status"`
+	ID       string   `json:"id,omitempty"`
+	Location string   `json:"location,omitempty"`
+	Problem  *Problem `json:"problem,omitempty"` // if it was refused
+}
+
+// batchAnswer is the response to a batch with an accepted job.
+type batchAnswer struct {
+	Accepted int           `json:"accepted"` // including jobs that were stored before
+	Results  []batchResult `json:"results"`  // in the order of the request
+}
+
+// batchProblem is the response to a batch without an accepted job.
+type batchProblem struct {
+	*Problem
+	Results []batchResult `json:"results"`
+}
+
+// batch is a batch in progress.
+type batch struct {
+	server *Server
+	intake *intake.Batch
+
+	results []batchResult
+	packed  []jobs.Packed
+	at      []int // index in results of each packed job
+	size    units.Bytes
+}
+
+// postBatch stores many jobs in one transaction. A job that is refused does not affect the others.
+func (s *Server) postBatch(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	key := r.Header.Get("Idempotency-Key")
+	if err := errors.Join(checkKey(key), s.checkAccepts()); err != nil {
+		return err
+	}
+	sent, err := s.readBatch(w, r)
+	if err != nil {
+		return err
+	}
+	// Prepared jobs take memory, and SQLite has one writer.
+	if err := s.batching.Acquire(r.Context(), 1); err != nil {
+		return err
+	}
+	defer s.batching.Release(1)
+	b := &batch{server: s, intake: s.intake.NewBatch(), results: make([]batchResult, len(sent.Jobs))}
+	for i, item := range sent.Jobs {
+		id, err := s.batchItemID(r.Context(), item, key, i)
+		if err == nil {
+			err = b.add(r.Context(), i, id, item.Job)
+		}
+		if err := b.refuse(i, err); err != nil {
+			return err
+		}
+	}
+	if err := b.store(context.WithoutCancel(r.Context())); err != nil {
+		return err
+	}
+	return b.answer(w)
+}
+
+// readBatch reads the body of a batch.
+func (s *Server) readBatch(w http.ResponseWriter, r *http.Request) (batchRequest, error) {
+	sent, err := readStrict[batchRequest](s, w, r)
+	switch n := len(sent.Jobs); {
+	case err != nil:
+		return sent, err
+	case n == 0:
+		return sent, problem("bad-request", `send {"jobs": [{"job": {…}}, …]}`, "the batch has no jobs")
+	case n > maxBatch:
+		return sent, problem("too-large", "send several batches", "%d jobs; a batch has at most %d", n, maxBatch)
+	}
+	return sent, nil
+}
+
+// batchItemID returns the ID of a job: its own, or one derived from its key or that of the batch, or a new one.
+func (s *Server) batchItemID(ctx context.Context, item batchItem, key string, i int) (string, error) {
+	switch own := item.IdempotencyKey; {
+	case item.ID != "" && own != "":
+		return "", problem("bad-request", "send one of them", "the job has both id and idempotency_key")
+	case item.ID != "":
+		return item.ID, checkID(item.ID)
+	case strings.ContainsRune(own, utf8.RuneError):
+		return "", problem("bad-request", "send another one", "idempotency_key is not valid Unicode text")
+	case own != "":
+		return keyedID(caller(ctx), own), checkKey(own)
+	case key != "":
+		return batchID(caller(ctx), key, i), nil
+	}
+	return newID(s.now()), nil
+}
+
+// add prepares a job.
+func (b *batch) add(ctx context.Context, i int, id string, body json.RawMessage) error {
+	if len(body) == 0 {
+		return problem("bad-request", "send the job in the member job", "jobs[%d] has no job", i)
+	}
+	j, unfit, err := jobspec.Decode[api.Job](bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	submission, err := b.intake.Prepare(ctx, intake.Request{ID: id, Job: j, Findings: unfit})
+	if err != nil {
+		return err
+	}
+	p, err := b.server.jobs.Pack(ctx, submission)
+	if err != nil {
+		return err
+	}
+	if b.size+p.Size() > maxPacked {
+		return problem("too-large", "send the rest in another batch",
+			"the jobs of the batch take more than %s with the tests of their problems", maxPacked)
+	}
+	b.packed, b.at, b.size = append(b.packed, p), append(b.at, i), b.size+p.Size()
+	return nil
+}
+
+// refuse records the problem of a job. It returns errors that do not depend on the job.
+func (b *batch) refuse(i int, err error) error {
+	if err == nil {
+		return nil
+	}
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError || errors.Is(err, context.Canceled) {
+		return err
+	}
+	b.results[i] = batchResult{Status: p.Status, Problem: p}
+	return nil
+}
+
+// store stores all prepared jobs and their files.
+func (b *batch) store(ctx context.Context) error {
+	if len(b.packed) == 0 {
+		return nil
+	}
+	if err := b.intake.StoreFiles(ctx); err != nil {
+		return err
+	}
+	outcomes, err := b.server.jobs.PutAll(ctx, b.packed)
+	if err != nil {
+		return err
+	}
+	for n, o := range outcomes {
+		i, id := b.at[n], b.packed[n].ID
+		if err := b.refuse(i, b.server.notStored(id, o.Err)); err != nil {
+			return err
+		}
+		if o.Err == nil {
+			b.results[i] = batchResult{Status: storedStatus(o.Created), ID: id, Location: location(id)}
+		}
+	}
+	return nil
+}
+
+// answer responds with the results. If no job is accepted, the status is that of all jobs, or 422 if they have several.
+func (b *batch) answer(w http.ResponseWriter) error {
+	accepted, kinds := 0, map[string]bool{}
+	for _, r := range b.results {
+		if r.Problem == nil {
+			accepted++
+		} else {
+			kinds[strings.TrimPrefix(r.Problem.Type, problemType)] = true
+		}
+	}
+	if accepted > 0 {
+		return b.server.writeJSON(w, http.StatusOK, batchAnswer{Accepted: accepted, Results: b.results})
+	}
+	first, kind := b.results[0].Problem, "invalid-batch"
+	if len(kinds) == 1 {
+		kind = strings.TrimPrefix(first.Type, problemType)
+		maps.Copy(w.Header(), first.header)
+	}
+	p := problem(kind, first.NextStep, "none of %d jobs was accepted; the first one: %s", len(b.results), first.Detail)
+	return b.server.writeAs(w, "application/problem+json", p.Status, batchProblem{p, b.results})
+}

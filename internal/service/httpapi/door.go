@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"judged/internal/api"
+	"judged/internal/base/config"
+	"judged/internal/jobs"
+	"judged/internal/service/intake"
+)
+
+// Door is another interface to the jobs, with its own routes below a path. Its requests have the limits, the log and
+// the protection of all others. It authorizes them itself, by Enter.
+type Door struct {
+	Path string // such as /judge0
+	Open func(*Desk) http.Handler
+}
+
+// Desk is what a server offers to a door. It belongs to one configuration and set of tokens.
+type Desk struct{ s *Server }
+
+// Config returns the current configuration.
+func (d *Desk) Config() config.Config { return d.s.config }
+
+// Enter returns the request of the owner of a token, who has one of the scopes, or a *Problem. All that the request
+// reads and stores is what the owner may see.
+func (d *Desk) Enter(w http.ResponseWriter, r *http.Request, token string, scopes ...Scope) (*http.Request, error) {
+	e, err := d.s.admit(r, scopes, func() (string, error) {
+		if token == "" {
+			return "", problem("unauthorized", "send a token", "this needs a token")
+		}
+		return token, nil
+	})
+	requestOf(r).note(e.name, r)
+	if err != nil {
+		return nil, err
+	}
+	keepOpen(w, r)
+	return r.WithContext(withCaller(r.Context(), e.name, e.tenant)), nil
+}
+
+// Body returns the body of a request. It reserves memory until release is called.
+func (d *Desk) Body(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+	aside := &room{memory: d.s.memory}
+	aside.Reader = http.MaxBytesReader(w, d.s.patientBody(w, r), int64(d.s.config.HTTP.MaxBody))
+	body, err = io.ReadAll(untilGone{r.Context(), aside})
+	if err != nil {
+		aside.release()
+		return nil, nil, unreadable(err)
+	}
+	return body, aside.release, nil
+}
+
+// Room returns a *Problem if no job is accepted now.
+func (d *Desk) Room(ctx context.Context) error {
+	if err := d.s.accepts(); err != nil {
+		return problem("not-ready", "try again later; GET /readyz shows when", "%s", err).retryAfter(retryNotReady)
+	}
+	err := d.s.jobs.Room(ctx)
+	if errors.Is(err, jobs.ErrFull) {
+		return d.s.full()
+	}
+	return err
+}
+
+// Prepare validates a job and stores its files.
+func (d *Desk) Prepare(ctx context.Context, r intake.Request) (jobs.Submission, error) {
+	return d.s.intake.Prepare(ctx, r)
+}
+
+// Put stores a job that Prepare has returned.
+func (d *Desk) Put(ctx context.Context, n jobs.Submission) error {
+	_, _, err := d.s.put(ctx, n)
+	return err
+}
+
+// Get returns a job.
+func (d *Desk) Get(ctx context.Context, id string) (jobs.Record, error) { return d.s.jobs.Get(ctx, id) }
+
+// Wait waits until a job has ended, the server ends streams, or ctx is done.
+func (d *Desk) Wait(ctx context.Context, id string) error {
+	_, err := d.s.report(ctx, id, maxDoorWait)
+	return err
+}
+
+// maxDoorWait is longer than any job takes: the caller or the server ends the wait.
+const maxDoorWait = 24 * time.Hour
+
+// List returns a page of jobs.
+func (d *Desk) List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error) {
+	return d.s.jobs.List(ctx, f)
+}
+
+// Load returns how many jobs wait, and the slots of this host.
+func (d *Desk) Load(ctx context.Context) (waiting int, slots []api.SlotStatus, err error) {
+	depths, err := d.s.jobs.Depth(ctx)
+	if err == nil && d.s.slots != nil {
+		slots = d.s.slots.Snapshot()
+	}
+	return depths.Total(), slots, err
+}
+
+// Languages returns the languages of this host or fleet.
+func (d *Desk) Languages(ctx context.Context) ([]api.LanguageStatus, error) {
+	return d.s.languages.ListLanguages(ctx)
+}
+
+// BlobPath returns the path of a stored file.
+func (d *Desk) BlobPath(digest string) (string, error) { return d.s.blobs.Path(digest) }
+
+// Now returns the time.
+func (d *Desk) Now() time.Time { return d.s.now() }
+
+// Explain returns the problem that an error is for the caller. It logs internal errors.
+func (d *Desk) Explain(r *http.Request, err error) *Problem {
+	p := problemOf(err)
+	d.s.logCause(r, p)
+	return p
+}
+
+// Answer sends a complete response.
+func (d *Desk) Answer(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	if left := unwanted(r); left != nil {
+		d.s.refuse(w, left, status, body)
+		return
+	}
+	d.s.write(w, status, body)
+}
+
+// Header returns the headers of a problem, such as Retry-After.
+func (p *Problem) Header() http.Header { return p.header }
+
+// logCause logs the cause of an internal error.
+func (s *Server) logCause(r *http.Request, p *Problem) {
+	if p.cause == nil {
+		return
+	}
+	s.log.Error(
+		"request failed",
+		slog.String("method", r.Method),
+		slog.String("path", r.URL.Path),
+		slog.Any("error", p.cause),
+	)
+}

@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/api"
+	"judged/internal/client"
+	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
+)
+
+// TestOutputsOfANode checks that a node stores outputs only of jobs that it holds, and no more than they keep.
+func TestOutputsOfANode(t *testing.T) {
+	t.Parallel()
+	store := openStore(t)
+	files, err := blobs.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := frontOf(t, store, func(o *Options) { o.Blobs = files })
+	caller := api.Caller{Node: "n", Protocol: api.FleetProtocols().Newest}
+	hold := map[string]api.Hold{}
+	for id, keep := range map[string]api.Keep{"keeps": {Stdout: api.KeepAlways, Bytes: 4, Total: 8}, "none": {}} {
+		if _, _, err := store.Put(t.Context(), jobs.Submission{ID: id, Job: api.Job{CPUs: 1, Keep: keep,
+			Tests: []api.Test{{Name: "1"}}}}); err != nil {
+			t.Fatal(err)
+		}
+		a, err := client.Post[api.TakeAnswer](t.Context(), front, "/v1/work/take",
+			api.TakeRequest{Caller: caller, Width: 1, CPUs: "2", WaitMS: 10_000}, time.Minute)
+		if err != nil || a.Work == nil {
+			t.Fatal(a, err)
+		}
+		hold[id] = api.Hold{Caller: caller, ID: id, Attempt: a.Work.Attempt}
+	}
+	other, early := hold["keeps"], hold["keeps"]
+	other.Node, early.Attempt = "m", 2
+	keep := func(h api.Hold, digest, content string) string {
+		_, err := client.Post[api.Nothing](t.Context(), front, "/v1/work/keep",
+			api.KeepRequest{Hold: h, SHA256: digest, Content: []byte(content)}, 0)
+		if p := (*client.Problem)(nil); errors.As(err, &p) {
+			return p.Kind()
+		}
+		return ""
+	}
+	sum := func(content string) string {
+		digest := sha256.Sum256([]byte(content))
+		return hex.EncodeToString(digest[:])
+	}
+	var got []string
+	for _, tt := range []struct {
+		hold            api.Hold
+		digest, content string
+	}{
+		{hold["keeps"], sum("1234"), "1234"},
+		{hold["keeps"], sum("1234"), "1234"}, // again, which costs nothing
+		{hold["keeps"], sum("1"), "2"},
+		{hold["keeps"], sum("12345"), "12345"},
+		{hold["keeps"], "../../x", "x"},
+		{other, sum("a"), "a"},
+		{early, sum("a"), "a"},
+		{hold["none"], sum("a"), "a"},
+		{hold["keeps"], sum("abc"), "abc"},
+		{hold["keeps"], sum("b"), "b"},
+	} {
+		got = append(got, keep(tt.hold, tt.digest, tt.content))
+	}
+	want := []string{"", "", "digest", "invalid-report", "bad-request", "stale", "stale", "invalid-report", "",
+		"invalid-report"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kinds of problems (-want +got):\n%s", diff)
+	}
+	var stored []string
+	for _, content := range []string{"1234", "1", "2", "12345", "x", "a", "abc", "b"} {
+		if path, err := files.Path(sum(content)); err == nil {
+			text, _ := os.ReadFile(path)
+			stored = append(stored, string(text))
+		}
+	}
+	if got := strings.Join(stored, " "); got != "1234 abc" {
+		t.Errorf("stored %q", got)
+	}
+}

@@ -1,0 +1,68 @@
+package judge0
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"judged/internal/base/units"
+)
+
+// maxEntries is the maximum number of entries of a zip file.
+const maxEntries = 1000
+
+// unzip returns the files of a zip file by name. As in Judge0, folders without files are left out and the first of two
+// files with one name counts.
+func unzip(content []byte) (map[string][]byte, error) {
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		return nil, fmt.Errorf("is not a zip file: %w", err)
+	}
+	if n := len(archive.File); n > maxEntries {
+		return nil, fmt.Errorf("has %d entries; the maximum is %d", n, maxEntries)
+	}
+	files := map[string][]byte{}
+	left := maxExtracted
+	for _, entry := range archive.File {
+		if strings.HasSuffix(entry.Name, "/") {
+			continue
+		}
+		name := path.Clean(entry.Name)
+		if !fs.ValidPath(name) || strings.ContainsAny(entry.Name, "\\\x00") {
+			return nil, fmt.Errorf("has %.70q, which is not a name below the working directory", entry.Name)
+		}
+		if !entry.Mode().IsRegular() {
+			return nil, fmt.Errorf("has %.70q, which is not a regular file", entry.Name)
+		}
+		text, err := extract(entry, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= units.Bytes(len(text))
+		if _, twice := files[name]; !twice {
+			files[name] = text
+		}
+	}
+	return files, nil
+}
+
+// extract returns a file of at most some bytes. The size that a zip file states is not trusted.
+func extract(entry *zip.File, most units.Bytes) ([]byte, error) {
+	r, err := entry.Open()
+	if err != nil {
+		return nil, fmt.Errorf("has %.70q, which cannot be read: %w", entry.Name, err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err != nil {
+		return nil, fmt.Errorf("has %.70q, which cannot be read: %w", entry.Name, err)
+	}
+	if units.Bytes(len(text)) > most {
+		return nil, fmt.Errorf("has more than %d kB unpacked", int64(maxExtracted/kib))
+	}
+	return text, nil
+}

@@ -1,0 +1,172 @@
+package judge0
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"judged/internal/api"
+	"judged/internal/base/config"
+	"judged/internal/base/units"
+	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
+	"judged/internal/service/httpapi"
+)
+
+// fixture is a server with a real store; the test acts as the judge.
+type fixture struct {
+	*httpapi.Server
+	store *jobs.Store
+}
+
+const maxWaiting = 100
+
+func newFixture(t testing.TB, tokens string) *fixture {
+	t.Helper()
+	return newFixtureIn(t, t.TempDir(), tokens)
+}
+
+func newFixtureIn(t testing.TB, dir, tokens string) *fixture {
+	store, err := jobs.Open(context.Background(), jobs.Options{File: filepath.Join(dir, "judged.db"),
+		MaxWaiting: maxWaiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	files, err := blobs.Open(filepath.Join(dir, "blobs"), 16<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := httpapi.Options{Config: config.Default(), Jobs: store, Blobs: files, Languages: someLanguages{},
+		Doors:   []httpapi.Door{Door("test")},
+		Accepts: func() error { return nil }, Ready: func() error { return nil }, Metrics: http.NotFoundHandler(),
+		Log: slog.New(slog.DiscardHandler), Now: time.Now}
+	o.Config.HTTP.MaxBody = 4 << 20
+	if tokens != "" {
+		if o.Tokens, err = httpapi.ParseTokens(strings.NewReader(tokens)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &fixture{httpapi.New(o), store}
+}
+
+// someLanguages has C and Python, and lacks Kotlin.
+type someLanguages struct{}
+
+func (someLanguages) CheckLanguage(_ context.Context, _, id string) error {
+	if id == "c" || id == "python" || id == "bash" {
+		return nil
+	}
+	return &api.LanguageUnavailableError{Language: id, Reason: "not installed"}
+}
+
+func (someLanguages) ListLanguages(context.Context) ([]api.LanguageStatus, error) {
+	return []api.LanguageStatus{{ID: "c", Available: true, Version: "gcc (Debian 12.2.0-14) 12.2.0"},
+		{ID: "python", Available: true, Version: "Python 3.11.2"},
+		{ID: "bash", Available: true, Version: "GNU bash, version 5.2.15(1)-release"},
+		{ID: "kotlin", Reason: "not installed"}}, nil
+}
+
+// send sends a request. Headers have the form "Name: value".
+func (f *fixture) send(method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://localhost/judge0"+target, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, r)
+	return w
+}
+
+// create creates a submission and returns its token.
+func (f *fixture) create(t testing.TB, query, body string) string {
+	t.Helper()
+	w := f.send("POST", "/submissions"+query, body)
+	if w.Code != http.StatusCreated {
+		t.Fatalf("create: %d %s", w.Code, w.Body)
+	}
+	return decoded[map[string]string](t, w)["token"]
+}
+
+func decoded[T any](t testing.TB, w *httptest.ResponseRecorder) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+		t.Fatalf("body %q: %v", w.Body, err)
+	}
+	return v
+}
+
+// finish judges the next job.
+func (f *fixture) finish(ctx context.Context, r api.Report) error {
+	w, err := f.store.Take(ctx, api.Want{CPUs: "2-3"})
+	if err != nil {
+		return err
+	}
+	return f.store.Finish(ctx, w.Lease, r)
+}
+
+// judgeNext judges the next job. The report has one test with the verdict.
+func (f *fixture) judgeNext(t testing.TB, test api.TestReport) {
+	t.Helper()
+	if err := f.finish(context.WithoutCancel(t.Context()), reportOf(test)); err != nil {
+		t.Error(err)
+	}
+}
+
+func reportOf(test api.TestReport) api.Report {
+	test.Name = testName
+	return api.Report{Verdict: test.Verdict, Tests: []api.TestReport{test}, Host: &api.HostReport{Name: "host"},
+		Compilation: &api.Compilation{Language: "c"}}
+}
+
+// ranWell is a run of 12 ms with an output.
+func ranWell(stdout string) api.TestReport {
+	return api.TestReport{Verdict: api.Accepted, CPUTime: new(12 * time.Millisecond), WallTime: new(15 * time.Millisecond),
+		MemoryPeak: new(units.Bytes(376 * 1024)), Exit: &api.Exit{Code: new(0)}, StdoutHead: &stdout, StderrHead: new("")}
+}
+
+func hashText(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// zipped returns a zip file in base64.
+func zipped(t testing.TB, change func(*zip.Writer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	if err := errors.Join(change(w), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// zipOf returns a zip file with some files in base64.
+func zipOf(t testing.TB, namesAndTexts ...string) string {
+	return zipped(t, func(w *zip.Writer) error {
+		for i := 0; i < len(namesAndTexts); i += 2 {
+			entry, err := w.Create(namesAndTexts[i])
+			if err != nil {
+				return err
+			}
+			if _, err := entry.Write([]byte(namesAndTexts[i+1])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,144 @@
+package judge0
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/google/shlex"
+
+	"judged/internal/api"
+	"judged/internal/base/config"
+	"judged/internal/base/units"
+	"judged/internal/jobs"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/service/intake"
+)
+
+// kind is the kind of the IDs of submissions, and the origin of their jobs.
+const kind = "judge0"
+
+// testName is the name of the only test.
+const testName = "1"
+
+// minStack is the smallest stack that a program starts with.
+const minStack = 128 * kib
+
+// jobOf returns the job of a submission, or adds to the faults.
+func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
+	j := api.Job{Language: l.id, Program: content(t.source), Command: commands[l.number],
+		Checker: &api.Checker{Kind: "lines"}, Limits: limitsOf(a), Head: min(units.Bytes(a.FileSize)*kib, c.Limits.Max.Head)}
+	test := api.Test{Name: testName}
+	if len(t.stdin) > 0 {
+		input := content(t.stdin)
+		test.Input = &input
+	}
+	if t.expected != nil {
+		answer := content(t.expected)
+		test.Answer = &answer
+	}
+	if a.Arguments != nil {
+		var err error
+		if test.Args, err = shlex.Split(*a.Arguments); err != nil {
+			f.add("command_line_arguments", "cannot be split into arguments: %s", err)
+		}
+	}
+	if a.Runs > 1 {
+		j.Repeats = api.Repeats{Min: int(a.Runs), Max: int(a.Runs)}
+	}
+	if len(t.files) > 0 {
+		addFiles(a, &j, &test, t.files, f)
+	}
+	j.Tests = []api.Test{test}
+	return j
+}
+
+// runProject makes the run script of a multi-file program the program of a job.
+func runProject(j *api.Job, files map[string][]byte, f faults) {
+	for _, name := range []string{"compile.sh", "compile"} {
+		if _, found := files[name]; found {
+			f.add("additional_files", "has %s; compile scripts are not supported", name)
+		}
+	}
+	for _, name := range []string{"run.sh", "run"} {
+		if text, found := files[name]; found {
+			j.Program = content(text)
+			return
+		}
+	}
+	f.add("additional_files", "has neither run.sh nor run")
+}
+
+// addFiles adds the files of a zip file to what is compiled, and to the working directory.
+func addFiles(a asked, j *api.Job, test *api.Test, archive []byte, f faults) {
+	files, err := unzip(archive)
+	if err != nil {
+		f.add("additional_files", "%s", err)
+		return
+	}
+	if a.Language == multiFile {
+		runProject(j, files, f)
+	}
+	j.Files, test.Files = map[string]api.File{}, map[string]api.File{}
+	for name, text := range files {
+		j.Files[name], test.Files[name] = content(text), content(text)
+	}
+}
+
+func content(text []byte) api.File { return api.File{Text: new(string(text))} }
+
+func limitsOf(a asked) api.Limits {
+	ms := func(seconds float64) int64 { return max(1, int64(math.Round(seconds*1000))) }
+	return api.Limits{CPUTimeMS: ms(a.CPUTime), WallTimeMS: ms(a.WallTime), Memory: units.Bytes(a.Memory) * kib,
+		Stack: max(minStack, units.Bytes(a.Stack)*kib), Processes: int(a.Processes),
+		Output: max(1, units.Bytes(a.FileSize)*kib)}
+}
+
+// mark returns a job with what was asked, as a submission of this interface.
+func mark(n jobs.Submission, a asked) (jobs.Submission, error) {
+	origin, err := json.Marshal(a)
+	if err != nil {
+		return n, fmt.Errorf("encode submission: %w", err)
+	}
+	n.Job.Origin = origin
+	n.Job.Labels = map[string]string{jobs.OriginLabel: kind}
+	return n, nil
+}
+
+// refused adds what judged finds wrong with a job to the faults. It returns errors that are not the caller's.
+func refused(err error, a asked, f faults) error {
+	var (
+		invalid jobspec.Errors
+		missing *intake.MissingLanguageError
+	)
+	switch {
+	case errors.As(err, &missing):
+		f.add("language_id", "language with id %d is not available: %s", a.Language, missing.Err)
+	case errors.As(err, &invalid):
+		for _, one := range invalid {
+			f.add(memberOf(one.Field), "%s", one.Detail)
+		}
+	default:
+		return err
+	}
+	return nil
+}
+
+// memberOf returns the member of a submission that became a member of a job.
+func memberOf(field string) string {
+	for _, x := range []struct{ start, member string }{
+		{"program", "source_code"}, {"files", "additional_files"}, {"tests[0].files", "additional_files"},
+		{"tests[0].args", "command_line_arguments"}, {"tests[0].input", "stdin"},
+		{"tests[0].answer", "expected_output"}, {"limits.cpu_time_ms", "cpu_time_limit"},
+		{"limits.wall_time_ms", "wall_time_limit"}, {"limits.memory_bytes", "memory_limit"},
+		{"limits.stack_bytes", "stack_limit"}, {"limits.processes", "max_processes_and_or_threads"},
+		{"limits.output_bytes", "max_file_size"}, {"repeats", "number_of_runs"}, {"language", "language_id"},
+	} {
+		if strings.HasPrefix(field, x.start) {
+			return x.member
+		}
+	}
+	return "base"
+}

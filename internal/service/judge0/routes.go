@@ -1,0 +1,196 @@
+package judge0
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"judged/internal/api"
+	"judged/internal/base/poll"
+	"judged/internal/service/httpapi"
+)
+
+// Path is where the routes are.
+const Path = "/judge0"
+
+// The headers with tokens: of those who may use the interface, and of those who may list submissions.
+const (
+	tokenHeader = "X-Auth-Token"
+	userHeader  = "X-Auth-User"
+)
+
+// Door returns the interface. version is the one of judged.
+func Door(version string) httpapi.Door {
+	return httpapi.Door{Path: Path, Open: func(d *httpapi.Desk) http.Handler { return newHandler(d, version) }}
+}
+
+// Below returns a request at an address of the interface alone as one below Path.
+func Below(r *http.Request) *http.Request {
+	moved := r.WithContext(r.Context())
+	address := *r.URL
+	address.Path, address.RawPath = Path+address.Path, ""
+	moved.URL = &address
+	return moved
+}
+
+// handler serves the routes.
+type handler struct {
+	desk    *httpapi.Desk
+	version string
+	known   poll.Value[catalogue]
+}
+
+// failure is an error for the caller.
+type failure struct {
+	status int
+	body   any
+	header http.Header
+}
+
+func (f *failure) Error() string { return http.StatusText(f.status) }
+
+// failed returns an error in the form of Judge0.
+func failed(status int, text string) *failure {
+	return &failure{status: status, body: map[string]string{"error": text}}
+}
+
+// route is one method of one path.
+type route struct {
+	pattern string
+	scopes  []httpapi.Scope // any of them permits it
+	admin   bool            // also needs a token in userHeader
+	handle  func(w http.ResponseWriter, r *http.Request) error
+}
+
+func (h *handler) routes() []route {
+	submit, read := []httpapi.Scope{httpapi.Submit}, []httpapi.Scope{httpapi.Read}
+	any := []httpapi.Scope{httpapi.Read, httpapi.Submit}
+	return []route{
+		{"POST /submissions", submit, false, h.create},
+		{"GET /submissions", read, true, h.list},
+		{"GET /submissions/{token}", read, false, h.get},
+		{"DELETE /submissions/{token}", submit, true, h.remove},
+		{"POST /submissions/batch", submit, false, h.createBatch},
+		{"GET /submissions/batch", read, false, h.getBatch},
+		{"GET /languages", any, false, h.listLanguages},
+		{"GET /languages/all", any, false, h.listAllLanguages},
+		{"GET /languages/{id}", any, false, h.getLanguage},
+		{"GET /statuses", any, false, h.listStatuses},
+		{"GET /config_info", any, false, h.configInfo},
+		{"GET /system_info", any, false, h.systemInfo},
+		{"GET /about", any, false, h.about},
+		{"GET /version", any, false, h.showVersion},
+		{"GET /license", any, false, h.license},
+		{"GET /isolate", any, false, h.isolate},
+		{"GET /workers", any, false, h.workers},
+		{"POST /authenticate", any, false, h.authenticated},
+		{"POST /authorize", any, true, h.authenticated},
+	}
+}
+
+func newHandler(desk *httpapi.Desk, version string) http.Handler {
+	h := &handler{desk: desk, version: version}
+	mux := http.NewServeMux()
+	for _, route := range h.routes() {
+		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, route) })
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" {
+			h.fail(w, r, failed(http.StatusNotFound, "Not Found"))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// serve authorizes a request and answers it.
+func (h *handler) serve(w http.ResponseWriter, r *http.Request, route route) {
+	entered, err := h.desk.Enter(w, r, r.Header.Get(tokenHeader), route.scopes...)
+	if err == nil && route.admin {
+		_, err = h.desk.Enter(w, entered, r.Header.Get(userHeader), httpapi.Admin)
+		if p := new(httpapi.Problem); errors.As(err, &p) && p.Status == http.StatusUnauthorized {
+			err = failed(http.StatusForbidden, p.Detail)
+		}
+	}
+	if err == nil {
+		err = route.handle(w, entered)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+	}
+}
+
+// fail answers with an error.
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var f *failure
+	if !errors.As(err, &f) {
+		f = h.failureOf(r, err)
+	}
+	maps.Copy(w.Header(), f.header)
+	h.answer(w, r, f.status, f.body)
+}
+
+// failureOf returns an error of judged in the form of Judge0.
+func (h *handler) failureOf(r *http.Request, err error) *failure {
+	if errors.Is(err, errNotText) {
+		return failed(http.StatusBadRequest, notText)
+	}
+	p := h.desk.Explain(r, err)
+	f := failed(p.Status, p.Detail)
+	f.header = p.Header()
+	switch {
+	case p.Type == "urn:judged:queue-full":
+		f.status, f.body = http.StatusServiceUnavailable, map[string]string{"error": "queue is full"}
+	case errors.Is(err, api.ErrNotFound):
+		f.body = map[string]string{"error": "Not Found"}
+	}
+	return f
+}
+
+const notText = "some attributes for this submission cannot be converted to UTF-8, " +
+	"use base64_encoded=true query parameter"
+
+// answer sends a value as JSON.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, status int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		p := h.desk.Explain(r, err)
+		status, body = p.Status, []byte(`{"error": "judged has failed, not the request"}`)
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	h.desk.Answer(w, r, status, append(body, '\n'))
+}
+
+// plain sends a text.
+func (h *handler) plain(w http.ResponseWriter, r *http.Request, text string) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	h.desk.Answer(w, r, http.StatusOK, []byte(text))
+	return nil
+}
+
+// viewOf returns how a caller wants to see submissions.
+func viewOf(r *http.Request) (view, error) {
+	q := r.URL.Query()
+	fields, unknown := fieldsOf(q.Get("fields"))
+	if len(unknown) > 0 {
+		return view{}, failed(http.StatusBadRequest, "invalid fields: ["+strings.Join(unknown, ", ")+"]")
+	}
+	return view{fields: fields, encoded: encodedIn(r)}, nil
+}
+
+func encodedIn(r *http.Request) bool { return r.URL.Query().Get("base64_encoded") == "true" }
+
+// isForm reports whether a body is a form.
+func isForm(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded")
+}
+
+// sortedLanguages returns the languages in the order of their names.
+func sortedLanguages() []language {
+	byName := func(a, b language) int { return strings.Compare(a.name, b.name) }
+	return slices.SortedStableFunc(slices.Values(languages), byName)
+}

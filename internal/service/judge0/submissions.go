@@ -1,0 +1,358 @@
+package judge0
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"judged/internal/api"
+	"judged/internal/jobs"
+	"judged/internal/service/intake"
+)
+
+func idOf(token string) string { return jobs.NamedID(kind, token) }
+
+func tokenOf(id string) string { return jobs.NameOf(kind, id) }
+
+// record returns the job of a token in any case, as UUIDs are.
+func (h *handler) record(ctx context.Context, token string) (jobs.Record, error) {
+	id, err := uuid.Parse(token)
+	if err != nil || len(token) != len(uuid.Nil.String()) {
+		return jobs.Record{}, fmt.Errorf("submission %.70q: %w", token, api.ErrNotFound)
+	}
+	return h.desk.Get(ctx, idOf(id.String()))
+}
+
+func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
+	v, err := viewOf(r)
+	if err != nil {
+		return err
+	}
+	if err := h.desk.Room(r.Context()); err != nil {
+		return err
+	}
+	values, err := h.members(w, r)
+	if err != nil {
+		return err
+	}
+	known, err := h.catalogue(r.Context())
+	if err != nil {
+		return err
+	}
+	token, found, err := h.accept(r.Context(), known, values, v.encoded)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		return &failure{status: http.StatusUnprocessableEntity, body: found}
+	}
+	if r.URL.Query().Get("wait") != "true" {
+		h.answer(w, r, http.StatusCreated, map[string]string{"token": token})
+		return nil
+	}
+	if err := h.desk.Wait(r.Context(), idOf(token)); err != nil {
+		return err
+	}
+	members, err := h.show(r, known, token, v)
+	if errors.Is(err, errNotText) {
+		return &failure{status: http.StatusCreated, body: map[string]string{"error": notText, "token": token}}
+	}
+	if err != nil {
+		return err
+	}
+	h.answer(w, r, http.StatusCreated, members)
+	return nil
+}
+
+// accept stores the job of a submission. It returns what is wrong with a submission that it does not accept.
+func (h *handler) accept(ctx context.Context, known catalogue, values map[string]json.RawMessage, encoded bool) (
+	token string, found faults, err error,
+) {
+	f := form{values, faults{}}
+	config := h.desk.Config()
+	a, t := f.read(encoded, boundsOf(config))
+	l, exists := find(a.Language)
+	if exists && !known.has(l) {
+		f.faults.add("language_id", "language with id %d is archived and cannot be used anymore", a.Language)
+	}
+	if len(f.faults) > 0 {
+		return "", f.faults, nil
+	}
+	job := jobOf(config, l, a, t, f.faults)
+	if len(f.faults) > 0 {
+		return "", f.faults, nil
+	}
+	token = uuid.NewString()
+	n, err := h.desk.Prepare(ctx, intake.Request{ID: idOf(token), Job: job})
+	if err != nil {
+		return "", f.faults, refused(err, a, f.faults)
+	}
+	if n, err = mark(n, a); err != nil {
+		return "", nil, err
+	}
+	return token, nil, h.desk.Put(ctx, n)
+}
+
+// members reads the members of the body: JSON, or a form.
+func (h *handler) members(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, error) {
+	body, release, err := h.desk.Body(w, r)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if isForm(r.Header.Get("Content-Type")) {
+		return formMembers(string(body))
+	}
+	return jsonMembers(body)
+}
+
+func jsonMembers(body []byte) (members map[string]json.RawMessage, err error) {
+	if !utf8.Valid(body) {
+		return nil, failed(http.StatusBadRequest, "the body is not UTF-8")
+	}
+	if len(strings.TrimSpace(string(body))) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, failed(http.StatusBadRequest, "the body is not a JSON object: "+err.Error())
+	}
+	return members, nil
+}
+
+func formMembers(body string) (map[string]json.RawMessage, error) {
+	values, err := url.ParseQuery(body)
+	if err != nil {
+		return nil, failed(http.StatusBadRequest, "the body is not a form: "+err.Error())
+	}
+	members := map[string]json.RawMessage{}
+	for name := range values {
+		text := values.Get(name)
+		if !utf8.ValidString(text) {
+			return nil, failed(http.StatusBadRequest, "the body is not UTF-8")
+		}
+		if members[name], err = json.Marshal(text); err != nil {
+			return nil, err
+		}
+	}
+	return members, nil
+}
+
+// show returns a submission as the caller wants to see it.
+func (h *handler) show(r *http.Request, known catalogue, token string, v view) (map[string]any, error) {
+	rec, err := h.record(r.Context(), token)
+	if err != nil {
+		return nil, err
+	}
+	return show(h.desk, known, rec, v)
+}
+
+func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
+	v, err := viewOf(r)
+	if err != nil {
+		return err
+	}
+	known, err := h.catalogue(r.Context())
+	if err != nil {
+		return err
+	}
+	members, err := h.show(r, known, r.PathValue("token"), v)
+	if err != nil {
+		return err
+	}
+	h.answer(w, r, http.StatusOK, members)
+	return nil
+}
+
+// remove answers as a Judge0 that does not allow it.
+func (h *handler) remove(http.ResponseWriter, *http.Request) error {
+	return failed(http.StatusBadRequest, "delete not allowed")
+}
+
+// checkBatch returns an error for a batch of the wrong size.
+func checkBatch(n int) error {
+	switch {
+	case n == 0:
+		return failed(http.StatusBadRequest, "there should be at least one submission in a batch")
+	case n > maxBatch:
+		return failed(http.StatusBadRequest,
+			fmt.Sprintf("number of submissions in a batch should be less than or equal to %d", maxBatch))
+	}
+	return nil
+}
+
+func (h *handler) createBatch(w http.ResponseWriter, r *http.Request) error {
+	if err := h.desk.Room(r.Context()); err != nil {
+		return err
+	}
+	all, err := h.batchMembers(w, r)
+	if err != nil {
+		return err
+	}
+	known, err := h.catalogue(r.Context())
+	if err != nil {
+		return err
+	}
+	status := http.StatusUnprocessableEntity
+	var answers []any
+	for _, values := range all {
+		token, found, err := h.accept(r.Context(), known, values, encodedIn(r))
+		switch {
+		case err != nil && status == http.StatusCreated && r.Context().Err() == nil:
+			// The caller has to learn the tokens of those that are stored.
+			answers = append(answers, h.failureOf(r, err).body)
+		case err != nil:
+			return err
+		case len(found) > 0:
+			answers = append(answers, found)
+		default:
+			status = http.StatusCreated
+			answers = append(answers, map[string]string{"token": token})
+		}
+	}
+	h.answer(w, r, status, answers)
+	return nil
+}
+
+func (h *handler) batchMembers(w http.ResponseWriter, r *http.Request) ([]map[string]json.RawMessage, error) {
+	members, err := h.members(w, r)
+	if err != nil {
+		return nil, err
+	}
+	var all []map[string]json.RawMessage
+	if raw, given := members["submissions"]; given {
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return nil, failed(http.StatusBadRequest, "submissions is not an array of objects: "+err.Error())
+		}
+	}
+	return all, checkBatch(len(all))
+}
+
+func (h *handler) getBatch(w http.ResponseWriter, r *http.Request) error {
+	v, err := viewOf(r)
+	if err != nil {
+		return err
+	}
+	tokens := strings.FieldsFunc(r.URL.Query().Get("tokens"), func(c rune) bool { return c == ',' || c == ' ' })
+	if err := checkBatch(len(tokens)); err != nil {
+		return err
+	}
+	known, err := h.catalogue(r.Context())
+	if err != nil {
+		return err
+	}
+	all := make([]map[string]any, len(tokens))
+	for i, token := range tokens {
+		all[i], err = h.show(r, known, token, v)
+		if err != nil && !errors.Is(err, api.ErrNotFound) {
+			return err
+		}
+	}
+	h.answer(w, r, http.StatusOK, map[string]any{"submissions": all})
+	return nil
+}
+
+// The bounds of lists.
+const (
+	maxPage   = 100
+	maxListed = 10_000 // submissions that a list counts and shows, the newest ones
+	stride    = 500
+)
+
+// list shows a page of submissions, the newest first.
+func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
+	v, err := viewOf(r)
+	if err != nil {
+		return err
+	}
+	page, err := pageNumber(r, "page", 1, 1, maxListed)
+	if err != nil {
+		return err
+	}
+	length, err := pageNumber(r, "per_page", defaultPage, 1, maxPage)
+	if err != nil {
+		return err
+	}
+	tokens, err := h.tokens(r.Context())
+	if err != nil {
+		return err
+	}
+	known, err := h.catalogue(r.Context())
+	if err != nil {
+		return err
+	}
+	first := min((page-1)*length, len(tokens))
+	all := []map[string]any{}
+	for _, token := range tokens[first:min(first+length, len(tokens))] {
+		members, err := h.show(r, known, token, v)
+		if errors.Is(err, api.ErrNotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, members)
+	}
+	h.answer(w, r, http.StatusOK, map[string]any{"submissions": all, "meta": metaOf(page, length, len(tokens))})
+	return nil
+}
+
+// tokens returns the tokens of the newest submissions.
+func (h *handler) tokens(ctx context.Context) (tokens []string, err error) {
+	filter := jobs.Filter{Label: map[string]string{jobs.OriginLabel: kind}, Limit: stride}
+	for len(tokens) < maxListed {
+		page, next, err := h.desk.List(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, report := range page {
+			if token := tokenOf(report.ID); token != report.ID { // not a copy
+				tokens = append(tokens, token)
+			}
+		}
+		if next == "" {
+			break
+		}
+		filter.After = next
+	}
+	return tokens, nil
+}
+
+func pageNumber(r *http.Request, parameter string, otherwise, low, high int) (int, error) {
+	text := r.URL.Query().Get(parameter)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		return 0, failed(http.StatusBadRequest, fmt.Sprintf("invalid %s: %.70s", parameter, text))
+	}
+	return n, nil
+}
+
+// meta says which page a list has.
+type meta struct {
+	Current int  `json:"current_page"`
+	Next    *int `json:"next_page"`
+	Prev    *int `json:"prev_page"`
+	Pages   int  `json:"total_pages"`
+	Count   int  `json:"total_count"`
+}
+
+func metaOf(page, length, count int) meta {
+	m := meta{Current: page, Pages: max(1, (count+length-1)/length), Count: count}
+	if page < m.Pages {
+		m.Next = new(page + 1)
+	}
+	if page > 1 {
+		m.Prev = new(page - 1)
+	}
+	return m
+}
