@@ -41,6 +41,8 @@ const (
 	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
 	// ProblemTools are verifyproblem and bt, as fetched by .ci/setup.
 	ProblemTools Requirement = "problemtools"
+	// Judge0Client is the Python client of Judge0, as fetched by .ci/setup.
+	Judge0Client Requirement = "judge0"
 	// Kubernetes is kubernetes-validate with the schemas of its API, as fetched by .ci/setup.
 	Kubernetes Requirement = "kubernetes"
 
@@ -141,6 +143,9 @@ func lacks(n Requirement) error {
 		return onPath("promtool", "install the package prometheus")
 	case ProblemTools:
 		_, err := ProblemToolsPath()
+		return err
+	case Judge0Client:
+		_, err := Judge0ClientPath()
 		return err
 	case Kubernetes:
 		_, err := KubernetesPath()

@@ -104,6 +104,9 @@ func GeneratorsPath() (string, error) { return fetched("clients", "generators of
 // ProblemToolsPath returns the virtual environment with Kattis' problemtools and BAPCtools that .ci/setup has fetched.
 func ProblemToolsPath() (string, error) { return fetched("problemtools", "tools for problem packages") }
 
+// Judge0ClientPath returns the virtual environment with the Python client of Judge0 that .ci/setup has fetched.
+func Judge0ClientPath() (string, error) { return fetched("judge0", "the Python client of Judge0") }
+
 // KubernetesPath returns the virtual environment with kubernetes-validate that .ci/setup has fetched.
 func KubernetesPath() (string, error) { return fetched("kubernetes", "schemas of Kubernetes") }
 

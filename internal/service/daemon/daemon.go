@@ -375,6 +375,9 @@ func (d *daemon) serve(drain, abort context.Context) error {
 		group.Go(func() error { d.rejudger().Run(watching); return nil })
 	}
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
+	if d.o.Config.Judge0.Enabled && d.judges() {
+		group.Go(func() error { d.readVersions(watching); return nil })
+	}
 	group.Go(func() error { d.reloads(watching); return nil })
 	// The dispatcher ends with the drain, or when another task fails.
 	dispatching, stopDispatching := merge(drain, ctx)
@@ -418,6 +421,14 @@ func (d *daemon) servers() map[net.Listener]*http.Server {
 		serve(d.judge0, judge0.Below)
 	}
 	return all
+}
+
+// readVersions asks the compilers for their versions, which then are known: the clients of Judge0 begin with the list of
+// languages, and wait for it for 5 s.
+func (d *daemon) readVersions(ctx context.Context) {
+	if _, err := d.eng.ListLanguages(ctx); err != nil && ctx.Err() == nil {
+		d.o.Log.Warn("cannot read the versions of all languages", "error", err)
+	}
 }
 
 // slotList returns the CPUs of each slot.

@@ -86,6 +86,9 @@ var getters = map[string]getter{
 	"additional_files":          submission.files,
 }
 
+// byName are the members that * leaves out: Judge0's Python client 0.0.8 asks for all members, and fails on those.
+var byName = []string{"execution_host", "queue_host", "queued_at", "started_at", "updated_at"}
+
 func plainly(get func(submission) any) getter {
 	return func(s submission) (any, error) { return get(s), nil }
 }
@@ -94,7 +97,8 @@ func plainly(get func(submission) any) getter {
 func fieldsOf(parameter string) (fields, unknown []string) {
 	for name := range strings.SplitSeq(parameter, ",") {
 		if name == "*" {
-			fields = slices.Collect(maps.Keys(getters))
+			fields = slices.DeleteFunc(slices.Collect(maps.Keys(getters)),
+				func(name string) bool { return slices.Contains(byName, name) })
 		} else if _, ok := getters[name]; ok {
 			fields = append(fields, name)
 		} else if name != "" {

@@ -1,0 +1,64 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/testkit"
+)
+
+// TestJudge0Client runs the examples of Judge0's Python client, which is not changed, against a daemon.
+func TestJudge0Client(t *testing.T) {
+	testkit.Need(t, testkit.Judge0Client, testkit.Python, testkit.StaticGCC)
+	c := settings(t)
+	c.Judge0.Enabled, c.Judge0.Listen = true, freePort(t)
+	d := serving(t, c)
+	d.ask("GET", "/judge0/languages", nil) // the first answer waits for every compiler, longer than the client does
+	venv, err := testkit.Judge0ClientPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(venv, "bin", "python"), "../../../testdata/judge0/examples.py")
+	cmd.Env = append(os.Environ(), "JUDGE0_CE_ENDPOINT=http://"+c.Judge0.Listen, "JUDGE0_CE_AUTH_HEADERS={}")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%s: %v", out, err)
+	}
+	languages, _ := got["languages"].(map[string]any)
+	for name, seen := range languages {
+		if text, _ := json.Marshal(seen); !strings.HasPrefix(string(text), `["ACCEPTED","hello, world\n",`) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if n := len(languages); n < 12 {
+		t.Errorf("%d languages, want at least 12", n)
+	}
+	delete(got, "languages")
+	want, err := os.ReadFile("../../../testdata/judge0/examples.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expected map[string]any
+	if err := json.Unmarshal(want, &expected); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(expected, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	d.drain()
+}
