@@ -24,17 +24,20 @@ type KeepWhen string
 const (
 	KeepNever  KeepWhen = "never"
 	KeepFailed KeepWhen = "failed" // tests whose verdict is neither AC nor PC
+	KeepCut    KeepWhen = "cut"    // tests whose head in the report lacks a part of it, or changes it to be UTF-8
 	KeepAlways KeepWhen = "always"
 )
 
 // KeepChoices returns the values of KeepWhen.
-func KeepChoices() []KeepWhen { return []KeepWhen{KeepNever, KeepFailed, KeepAlways} }
+func KeepChoices() []KeepWhen { return []KeepWhen{KeepNever, KeepFailed, KeepCut, KeepAlways} }
 
 // Asked reports whether the stream of any test is kept.
-func (k KeepWhen) Asked() bool { return k == KeepFailed || k == KeepAlways }
+func (k KeepWhen) Asked() bool { return k == KeepFailed || k == KeepCut || k == KeepAlways }
 
-// Of reports whether the stream of a test with a verdict is kept.
-func (k KeepWhen) Of(v Verdict) bool { return k == KeepAlways || k == KeepFailed && v.Failed() }
+// Of reports whether the stream of a test with a verdict may be kept.
+func (k KeepWhen) Of(v Verdict) bool {
+	return k == KeepAlways || k == KeepCut || k == KeepFailed && v.Failed()
+}
 
 // KeepsOutput reports whether the report of the job may name blobs.
 func (j Job) KeepsOutput() bool {

@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"unicode/utf8"
+
 	"judged/internal/api"
 	"judged/internal/base/units"
 )
@@ -15,6 +17,8 @@ func (t Task) bound(r api.TestReport, room *units.Bytes) []api.KeptOutput {
 			continue
 		case k.Stream == api.StderrStream && !t.Keep.Stderr.Of(r.Verdict):
 			continue
+		case t.shown(k):
+			continue
 		}
 		k.Test = r.Name
 		k.Cut(*room)
@@ -22,4 +26,10 @@ func (t Task) bound(r api.TestReport, room *units.Bytes) []api.KeptOutput {
 		kept = append(kept, k)
 	}
 	return kept
+}
+
+// shown reports whether the head of a stream in the report makes a blob of it unnecessary.
+func (t Task) shown(k api.KeptOutput) bool {
+	when := map[api.Stream]api.KeepWhen{api.StdoutStream: t.Keep.Stdout, api.StderrStream: t.Keep.Stderr}[k.Stream]
+	return when == api.KeepCut && k.Bytes <= t.Head && utf8.Valid(k.Content)
 }

@@ -215,15 +215,25 @@ func (s submission) files() (any, error) {
 	return encode(archive.Bytes()), nil
 }
 
-func (s submission) stdout() (any, error) { return s.head(testOf(s.Report).StdoutHead) }
+func (s submission) stdout() (any, error) {
+	return s.output(api.StdoutStream, testOf(s.Report).StdoutHead)
+}
 
-func (s submission) stderr() (any, error) { return s.head(testOf(s.Report).StderrHead) }
+func (s submission) stderr() (any, error) {
+	return s.output(api.StderrStream, testOf(s.Report).StderrHead)
+}
 
-func (s submission) head(text *string) (any, error) {
-	if text == nil || !s.decided {
+// output returns what was kept of a stream, otherwise its head, which is then the whole stream.
+func (s submission) output(stream api.Stream, head *string) (any, error) {
+	for _, o := range s.Report.Outputs {
+		if o.Stream == stream && o.Blob != "" {
+			return s.file(&api.File{Blob: o.Blob})
+		}
+	}
+	if head == nil || !s.decided {
 		return nil, nil
 	}
-	return s.text([]byte(*text))
+	return s.text([]byte(*head))
 }
 
 func (s submission) compileOutput() (any, error) {

@@ -40,7 +40,7 @@ func boundsOf(c config.Config) bounds {
 	seconds := func(d time.Duration) float64 { return d.Seconds() }
 	inKiB := func(n units.Bytes) int64 { return int64(n / kib) }
 	b := bounds{CPUTime: seconds(most.CPUTime), WallTime: seconds(most.WallTime), Memory: inKiB(most.Memory),
-		Stack: inKiB(most.Memory), FileSize: inKiB(most.Output), Processes: most.Processes,
+		Stack: inKiB(most.Memory), FileSize: inKiB(min(most.Output, most.Keep)), Processes: most.Processes,
 		Runs: min(maxRuns, most.Repeats)}
 	b.DefaultCPUTime, b.DefaultWallTime = min(5, b.CPUTime), min(10, b.WallTime)
 	b.DefaultMemory, b.DefaultStack = min(128000, b.Memory), min(64000, b.Stack)

@@ -29,7 +29,8 @@ const minStack = 128 * kib
 // jobOf returns the job of a submission, or adds to the faults.
 func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 	j := api.Job{Language: l.id, Program: content(t.source), Command: commands[l.number],
-		Checker: &api.Checker{Kind: "lines"}, Limits: limitsOf(a), Head: min(units.Bytes(a.FileSize)*kib, c.Limits.Max.Head)}
+		Checker: &api.Checker{Kind: "lines"}, Limits: limitsOf(a), Head: min(units.Bytes(a.FileSize)*kib, c.Limits.Max.Head),
+		Keep: api.Keep{Stdout: api.KeepCut, Stderr: api.KeepCut, Bytes: units.Bytes(a.FileSize) * kib}}
 	test := api.Test{Name: testName}
 	if len(t.stdin) > 0 {
 		input := content(t.stdin)
