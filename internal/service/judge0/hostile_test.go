@@ -1,0 +1,197 @@
+package judge0
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/jobs"
+)
+
+// TestHostile checks that bad input is refused with the member that has it, and that nothing is stored.
+func TestHostile(t *testing.T) {
+	f := newFixture(t, "")
+	with := func(member string, value any) string {
+		body := map[string]any{"source_code": "x", "language_id": 71, member: value}
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	link := zipped(t, func(w *zip.Writer) error {
+		h := &zip.FileHeader{Name: "link"}
+		h.SetMode(fs.ModeSymlink | 0o777)
+		entry, err := w.CreateHeader(h)
+		if err == nil {
+			_, err = entry.Write([]byte("/etc/passwd"))
+		}
+		return err
+	})
+	many := zipped(t, func(w *zip.Writer) error {
+		for i := range maxEntries + 1 {
+			if _, err := w.Create(fmt.Sprint(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	bomb := zipOf(t, "zeros", strings.Repeat("\x00", int(maxExtracted)+1))
+	for _, tt := range []struct {
+		name, query, body string
+		status            int
+		member, detail    string
+	}{
+		{"base64", "?base64_encoded=true", with("stdin", "a*b"), 422, "stdin", "is not base64"},
+		{"padding within base64", "?base64_encoded=true", with("stdin", "YQ==YQ=="), 422, "stdin", "is not base64"},
+		{"zip in no base64", "", with("additional_files", "\x00"), 422, "additional_files", "is not base64"},
+		{"no zip", "", with("additional_files", "YWJj"), 422, "additional_files", "is not a zip file"},
+		{"bomb", "", with("additional_files", bomb), 422, "additional_files", "more than 10240 kB"},
+		{"two halves of a bomb", "", with("additional_files", zipOf(t, "a", strings.Repeat("a", 6<<20), "a",
+			strings.Repeat("b", 6<<20))), 422, "additional_files", "more than 10240 kB"},
+		{"many entries", "", with("additional_files", many), 422, "additional_files", "1001 entries"},
+		{"path above", "", with("additional_files", zipOf(t, "a/../../x", "")), 422, "additional_files", "a/../../x"},
+		{"absolute path", "", with("additional_files", zipOf(t, "/etc/x", "")), 422, "additional_files", "/etc/x"},
+		{"path of Windows", "", with("additional_files", zipOf(t, `..\x`, "")), 422, "additional_files", `..\\x`},
+		{"link", "", with("additional_files", link), 422, "additional_files", "not a regular file"},
+		{"name with a NUL", "", with("additional_files", zipOf(t, "a\x00b", "")), 422, "additional_files", `a\x00b`},
+		{"name of the program", "", with("additional_files", zipOf(t, "program", "")), 422, "additional_files", "program"},
+		{"NUL in arguments", "", with("command_line_arguments", "a\x00"), 422, "command_line_arguments", "NUL"},
+		{"open quote", "", with("command_line_arguments", "'a"), 422, "command_line_arguments", "cannot be split"},
+		{"text of objects", "", with("source_code", map[string]string{"a": "b"}), 422, "source_code", "is not a text"},
+		{"infinite", "", with("cpu_time_limit", "Inf"), 422, "cpu_time_limit", "is not a number"},
+		{"huge", "", strings.Replace(with("memory_limit", 0), `"memory_limit":0`, `"memory_limit":1e400`, 1), 422,
+			"memory_limit", "is not a number"},
+		{"huge language", "", with("language_id", 1e30), 422, "language_id", "must be less"},
+		{"no truth value", "", with("enable_network", "perhaps"), 422, "enable_network", "is not true or false"},
+		{"large field", "", with("stdin", strings.Repeat("x", 1<<20)), 201, "token", "-"},
+		{"large compiler options", "", with("compiler_options", strings.Repeat("x", 1<<20)), 422, "compiler_options",
+			"is too long"},
+		{"large body", "", with("stdin", strings.Repeat("x", 5<<20)), 413, "error", "larger than"},
+		{"bytes that are not UTF-8", "", with("stdin", "x")[:10] + "\xff", 400, "error", "not UTF-8"},
+		{"array", "", "[]", 400, "error", "not a JSON object"},
+		{"deep", "", strings.Repeat("[", 100_000), 400, "error", "not a JSON object"},
+		{"batch of texts", "/batch", `{"submissions": ["a"]}`, 400, "error", "not an array of objects"},
+	} {
+		before := f.depth(t)
+		w := f.send("POST", "/submissions"+tt.query, tt.body)
+		if w.Code != tt.status {
+			t.Errorf("%s: status %d, want %d: %.200s", tt.name, w.Code, tt.status, w.Body)
+		}
+		got := fmt.Sprint(decoded[map[string]any](t, w)[tt.member])
+		if !strings.Contains(got, tt.detail) {
+			t.Errorf("%s: %s %q, want %q", tt.name, tt.member, got, tt.detail)
+		}
+		if stored := f.depth(t) - before; stored != 0 && tt.status != http.StatusCreated {
+			t.Errorf("%s: %d jobs are stored", tt.name, stored)
+		}
+	}
+}
+
+// depth returns how many jobs wait.
+func (f *fixture) depth(t testing.TB) int {
+	t.Helper()
+	d, err := f.store.Depth(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Total()
+}
+
+// TestForm checks that a submission may come as a form.
+func TestForm(t *testing.T) {
+	f := newFixture(t, "")
+	body := url.Values{"source_code": {"print(1)"}, "language_id": {"71"}, "redirect_stderr_to_stdout": {"false"}}
+	w := f.send("POST", "/submissions", body.Encode(), "Content-Type: application/x-www-form-urlencoded")
+	if w.Code != http.StatusCreated {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	token := decoded[map[string]string](t, w)["token"]
+	got := decoded[map[string]any](t, f.send("GET", "/submissions/"+token+"?fields=source_code,language_id", ""))
+	if diff := cmp.Diff(map[string]any{"source_code": "print(1)", "language_id": 71.0}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFilesComeBack checks that additional files are files of the job, and come back with the same content.
+func TestFilesComeBack(t *testing.T) {
+	f := newFixture(t, "")
+	token := f.create(t, "", fmt.Sprintf(`{"source_code": "x", "language_id": 50, "additional_files": %q}`,
+		zipOf(t, "./a.h", "int a;", "b.txt", "b", "empty/", "")))
+	rec, err := f.store.Get(t.Context(), idOf(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rec.Job.Files) != 2 || len(rec.Job.Tests[0].Files) != 2 {
+		t.Errorf("files %v, of the test %v", rec.Job.Files, rec.Job.Tests[0].Files)
+	}
+	got := decoded[map[string]string](t, f.send("GET", "/submissions/"+token+"?fields=additional_files", ""))
+	content, err := decode(got["additional_files"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := unzip(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]byte{"a.h": []byte("int a;"), "b.txt": []byte("b")}, files); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestForeignJobs checks that jobs that came another way are no submissions, whatever their ID.
+func TestForeignJobs(t *testing.T) {
+	f := newFixture(t, "")
+	const id = "11111111-2222-4333-8444-555555555555"
+	put := httptest.NewRequest("PUT", "http://localhost/v1/jobs/"+id,
+		strings.NewReader(`{"program": {"text": "x"}, "tests": [{"name": "1"}]}`))
+	put.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, put)
+	if w.Code != http.StatusAccepted {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if w := f.send("GET", "/submissions/"+id, ""); w.Code != http.StatusNotFound {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if jobs.ValidID(idOf(id)) {
+		t.Errorf("callers can name %q", idOf(id))
+	}
+}
+
+// FuzzSubmission sends any body, and checks that the answer is JSON and not an internal error.
+func FuzzSubmission(f *testing.F) {
+	for _, body := range []string{hello, "{}", "[", `{"submissions": [` + hello + `]}`, "source_code=x&language_id=71",
+		`{"source_code": "eA", "language_id": 89, "additional_files": "` + zipOf(f, "run", "echo") + `"}`,
+		`{"language_id": 71, "source_code": "x", "command_line_arguments": "'a b' \"c\" d\\ e #"}`} {
+		for mode := range byte(8) {
+			f.Add(mode, body)
+		}
+	}
+	fix := newFixture(f, "")
+	f.Fuzz(func(t *testing.T, mode byte, body string) {
+		target, kind := "/submissions", "application/json"
+		if mode&1 != 0 {
+			target += "/batch"
+		}
+		if mode&2 != 0 {
+			target += "?base64_encoded=true"
+		}
+		if mode&4 != 0 {
+			kind = "application/x-www-form-urlencoded"
+		}
+		w := fix.send("POST", target, body, "Content-Type: "+kind)
+		if !json.Valid(bytes.TrimSpace(w.Body.Bytes())) || w.Code >= 500 && w.Code != http.StatusServiceUnavailable {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}
