@@ -50,7 +50,7 @@ const (
 func (s *Store) PutAudit(ctx context.Context, a Audit, j api.Job) (created bool, err error) {
 	j.Priority, j.Pool, j.Labels = api.Audit, a.Pool, map[string]string{AuditLabel: a.Original}
 	n := Submission{ID: a.ID, BodyDigest: auditBodyDigest, Job: j, Tenant: a.Tenant}
-	_, args, err := s.newRow(n)
+	_, args, err := s.newRow(n, 0)
 	if err != nil {
 		return false, err
 	}

@@ -244,9 +244,9 @@ func seed(b testing.TB, s *Store, waiting, finished int) {
 		b.Fatal(err)
 	}
 	err = s.tx(b.Context(), "seed", func(ctx context.Context, tx *sql.Tx) error {
-		const row = `INSERT INTO jobs (seq, id, digest, state, priority, pool, width, attempt, due, created, started, finished, verdict, labels, head, job, tests)
+		const row = `INSERT INTO jobs (seq, id, digest, state, priority, pool, width, attempt, due, created, started, finished, verdict, labels, head, job, tests, turn)
 SELECT i, 'seed' || i, '', %[1]s, 1 + i %% 3, CASE i %% 1000 WHEN 0 THEN 'metal' ELSE 'default' END, 1, 0, 0, ` +
-			`CAST(1700000000000000000 + 1000000000 * CAST(i AS BIGINT) AS BIGINT), 0, %[2]s, %[3]s, '{"problem":"p3","team":"t77"}', CAST(?1 AS {blob}), ?2, CAST(?3 AS {blob})
+			`CAST(1700000000000000000 + 1000000000 * CAST(i AS BIGINT) AS BIGINT), 0, %[2]s, %[3]s, '{"problem":"p3","team":"t77"}', CAST(?1 AS {blob}), ?2, CAST(?3 AS {blob}), CAST(i AS BIGINT) * 720720
 FROM (%[4]s) AS numbers`
 		for _, part := range []struct{ from, to, state int }{{1, finished, done},
 			{finished + 1, finished + waiting, queued}} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/config"
 )
 
 // capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up the jobs that this process puts,
@@ -118,6 +119,9 @@ func (s *Store) countWaiting(life context.Context) {
 	}
 }
 
+// SetTenants changes Options.Tenants.
+func (s *Store) SetTenants(all []config.Tenant) { s.turns.setTenants(all) }
+
 // SetMaxWaiting changes Options.MaxWaiting.
 func (s *Store) SetMaxWaiting(n int) { s.maxWaiting.Store(int64(n)) }
 
@@ -165,27 +169,34 @@ func (d Depths) Total() (n int) {
 	return n
 }
 
-// depthText reads two covering indexes: queued jobs, and those whose delay has not passed.
-const depthText = `SELECT pool, priority, COUNT(*) FROM jobs WHERE parked = 0 AND finished = 0 GROUP BY pool, priority
+// depthText reads two covering indexes: queued jobs, and those that run or whose delay has not passed.
+const depthText = `SELECT pool, priority, tenant, 0, COUNT(*), MIN(turn), MAX(turn) FROM jobs
+WHERE parked = 0 AND finished = 0 GROUP BY pool, priority, tenant
 UNION ALL
-SELECT pool, priority, COUNT(*) FROM jobs WHERE parked > 0 AND +state = 0 GROUP BY pool, priority`
+SELECT pool, priority, tenant, state, COUNT(*), MIN(turn), MAX(turn) FROM jobs WHERE parked > 0
+GROUP BY pool, priority, tenant, state`
 
-// Depth counts the queued jobs. A job whose lease has expired counts once it is queued again.
+// Depth counts the queued jobs, and learns their turns. A job whose lease has expired counts once it is queued again.
 func (s *Store) Depth(ctx context.Context) (Depths, error) {
-	depths := Depths{}
+	depths, found := Depths{}, newSeenTurns()
 	err := s.rows(ctx, s.read, query{"count waiting jobs", depthText, nil}, func(rows *sql.Rows) error {
-		var pool string
-		var priority, n int
-		if err := rows.Scan(&pool, &priority, &n); err != nil {
+		var f flow
+		var state, n int
+		var first, last int64
+		if err := rows.Scan(&f.pool, &f.priority, &f.tenant, &state, &n, &first, &last); err != nil {
 			return err
 		}
-		if priority >= 0 && priority < len(api.Priorities()) {
-			if depths[pool] == nil {
-				depths[pool] = map[api.Priority]int{}
+		found.add(f, state, first, last)
+		if state == queued && f.priority >= 0 && f.priority < len(api.Priorities()) {
+			if depths[f.pool] == nil {
+				depths[f.pool] = map[api.Priority]int{}
 			}
-			depths[pool][api.Priorities()[priority]] += n
+			depths[f.pool][api.Priorities()[f.priority]] += n
 		}
 		return nil
 	})
+	if err == nil {
+		s.turns.learn(found)
+	}
 	return depths, err
 }

@@ -18,7 +18,7 @@ const (
 WHERE id = ?2 AND attempt = ?3 AND +state = 1`
 	returnJob = `UPDATE jobs SET state = 0, due = ?1, parked = ?5, excused = excused + ?2, started = 0, host = '', cpus = '',
 	head = COALESCE(?6, head)
-WHERE id = ?3 AND attempt = ?4 AND +state = 1 RETURNING pool, width, priority, seq`
+WHERE id = ?3 AND attempt = ?4 AND +state = 1 RETURNING pool, width, priority, turn, seq`
 	finishJob = `UPDATE jobs SET state = 2, parked = 0, verdict = ?1, finished = ?2, head = ?3, tests = ?4, outputs = ?7
 WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING seq`
 	cancelJob = `UPDATE jobs SET state = 3, parked = 0, verdict = ?1, finished = ?2 WHERE id = ?3 AND +state < 2
@@ -56,10 +56,14 @@ func (s *Store) Return(ctx context.Context, l api.Lease, back api.Returned) erro
 		parked = due
 	}
 	var k slotClass
-	var r row
+	var priority int
+	var place position
 	found := false
 	err = s.rows(ctx, s.write, query{"return job", returnJob, []any{due, more, l.ID, l.Attempt, parked, head}},
-		func(rows *sql.Rows) error { found = true; return rows.Scan(&k.pool, &k.width, &r.priority, &r.seq) })
+		func(rows *sql.Rows) error {
+			found = true
+			return rows.Scan(&k.pool, &k.width, &priority, &place.turn, &place.seq)
+		})
 	if err != nil {
 		return err
 	}
@@ -68,7 +72,7 @@ func (s *Store) Return(ctx context.Context, l api.Lease, back api.Returned) erro
 	}
 	s.notifyJob(l.ID)
 	if back.Delay <= 0 {
-		s.notifier.back(k.pool, r)
+		s.notifier.back(k.pool, priority, place)
 		s.notifyWork(k)
 	}
 	return nil

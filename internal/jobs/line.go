@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -42,19 +43,37 @@ func (s *Store) unpark(ctx context.Context) (int64, error) {
 	return n, err
 }
 
+// position is a position in the queue of a pool and priority.
+type position struct{ turn, seq int64 }
+
+func (p position) before(q position) bool {
+	return p.turn < q.turn || p.turn == q.turn && p.seq < q.seq
+}
+
 // positions are positions in the queue, by priority.
-type positions [auditPriority + 1]int64
+type positions [auditPriority + 1]position
+
+// endOfLine is after all positions.
+var endOfLine = position{turn: math.MaxInt64, seq: math.MaxInt64}
+
+// or returns the first of two positions.
+func (p position) or(q position) position {
+	if q.before(p) {
+		return q
+	}
+	return p
+}
 
 // lows are the positions at which takers of a slot class start to search. No job before them can be taken, except for
-// jobs that other processes have returned since, or that were put in an order other than that of seq. So the whole
-// queue is searched again after some time. The positions keep a taker from reading entries that it cannot take each
-// time: jobs for wider slots or other nodes, and in PostgreSQL the entries of jobs that have ended since the oldest
-// snapshot.
+// jobs that other processes have returned since, or have stored with a turn that is in the past here. So the whole queue
+// is searched again after some time. The positions keep a taker from reading entries that it cannot take each time: jobs
+// for wider slots or other nodes, and in PostgreSQL the entries of jobs that have ended since the oldest snapshot. There
+// is one search at a time.
 type lows struct {
 	mu    sync.Mutex // guards the rest
-	seq   positions
-	backs int           // number of jobs that came back
-	moved int64         // value of notifier.moved when seq was learned
+	from  positions
+	came  positions     // the first that came, or came back, since the search began
+	moved int64         // value of notifier.moved when from was learned
 	whole time.Time     // time of the last search of the whole queue
 	took  time.Duration // duration of that search
 }
@@ -69,7 +88,6 @@ const (
 // search is one search of the queue.
 type search struct {
 	from  positions
-	backs int
 	moved int64
 	start time.Time
 }
@@ -78,38 +96,51 @@ type search struct {
 func (l *lows) begin(moved int64, whole bool) search {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := search{backs: l.backs, moved: moved, start: time.Now()}
+	s := search{moved: moved, start: time.Now()}
 	if !whole && moved == l.moved && time.Since(l.whole) <= max(pollEvery, wholeShare*l.took) {
-		s.from = l.seq
+		s.from = l.from
+	}
+	for p := range l.came {
+		l.came[p] = endOfLine
 	}
 	return s
 }
 
 // end records the job that a search has found; its ID is "" if none was found. It reports whether to search the whole
-// queue.
-func (l *lows) end(s search, r row) (again bool) {
+// queue. alone means that no other process stores jobs.
+func (l *lows) end(s search, r row, alone bool) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.from == (positions{}) {
-		l.whole, l.took, l.seq, l.moved = time.Now(), time.Since(s.start), positions{}, s.moved
+		l.whole, l.took, l.from, l.moved = time.Now(), time.Since(s.start), positions{}, s.moved
 	}
 	if r.id == "" {
 		return s.from != (positions{}) && (l.took < quick || time.Since(l.whole) > wholeShare*l.took)
 	}
-	if s.backs == l.backs {
-		for p := range min(r.priority+1, auditPriority) { // each node may take other audits
-			l.seq[p] = max(l.seq[p], r.seq)
+	for p := range min(r.priority+1, auditPriority) { // each node may take other audits
+		switch {
+		case p == r.priority:
+			l.raise(p, position{r.turn, r.seq})
+		case alone:
+			l.raise(p, endOfLine) // there was nothing to take
 		}
 	}
 	return false
 }
 
-// back records that a job is queued again.
-func (l *lows) back(r row) {
+// raise raises a low, but not above what came meanwhile. The caller must hold mu.
+func (l *lows) raise(priority int, to position) {
+	if to = to.or(l.came[priority]); l.from[priority].before(to) {
+		l.from[priority] = to
+	}
+}
+
+// back records that a job was stored, or is queued again.
+func (l *lows) back(priority int, place position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.backs++
-	l.seq[r.priority] = min(l.seq[r.priority], r.seq)
+	l.came[priority] = l.came[priority].or(place)
+	l.from[priority] = l.from[priority].or(place)
 }
 
 // takeLine takes the first job in the queue that fits a slot.
@@ -125,14 +156,17 @@ func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, found 
 		args := []any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node, w.Key}
 		for p := range api.AllPriorities() {
 			if p == 0 || !w.Contests {
-				args = append(args, look.from[p])
+				args = append(args, look.from[p].turn, look.from[p].seq)
 			}
 		}
 		work, r, err := s.lease(ctx, text, until, args)
 		if err != nil {
 			return api.Work{}, false, err
 		}
-		if again := low.end(look, r); !again {
+		if r.id != "" {
+			s.turns.taken(lane{w.Pool, r.priority}, r.turn)
+		}
+		if again := low.end(look, r, s.driver.listen == nil); !again {
 			return work, r.id != "", nil
 		}
 	}

@@ -69,9 +69,9 @@ const defaultPool = "default"
 
 // The statement that inserts a job.
 const (
-	insertInto = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job, tenant)
+	insertInto = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job, tenant, turn)
 VALUES `
-	insertRow  = `(?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9)`
+	insertRow  = `(?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10)`
 	insertOnce = ` ON CONFLICT (id) DO NOTHING RETURNING seq`
 	insertJob  = insertInto + insertRow + insertOnce
 )
@@ -81,7 +81,9 @@ const createdArg = 5
 
 // insert stores the row and its labels. created is false if the ID exists.
 func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created bool, err error) {
-	rec, args, err := s.newRow(n)
+	turn := s.turns.assign(n.flow())
+	defer func() { s.settle(n.flow(), turn, created) }()
+	rec, args, err := s.newRow(n, turn)
 	if err != nil {
 		return Record{}, false, err
 	}
@@ -95,7 +97,7 @@ func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created b
 }
 
 // newRow returns the record of a new job and the arguments of insertJob.
-func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
+func (s *Store) newRow(n Submission, turn int64) (rec Record, args []any, err error) {
 	p, err := pack(n)
 	if err != nil {
 		return Record{}, nil, err
@@ -106,7 +108,7 @@ func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
 	}
 	rec.ID, rec.BodyDigest, rec.Job, rec.Lease.ID = n.ID, n.BodyDigest, n.Job, n.ID
 	rec.Pool = p.class.pool
-	return rec, p.args(r.created), nil
+	return rec, p.args(r.created, turn), nil
 }
 
 // insertLabelled inserts a job, its labels and what more inserts in one transaction.

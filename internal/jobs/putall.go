@@ -50,9 +50,12 @@ func pack(n Submission) (p Packed, err error) {
 // Size returns the size of the encoded job.
 func (p Packed) Size() units.Bytes { return units.Bytes(len(p.body)) }
 
+// flow returns the queue of the job.
+func (p Packed) flow() flow { return flow{lane{p.class.pool, p.priority}, p.tenant} }
+
 // args returns the arguments of insertJob.
-func (p Packed) args(created int64) []any {
-	return []any{p.ID, p.BodyDigest, p.priority, p.class.pool, p.class.width, created, p.encoded, p.body, p.tenant}
+func (p Packed) args(created, turn int64) []any {
+	return []any{p.ID, p.BodyDigest, p.priority, p.class.pool, p.class.width, created, p.encoded, p.body, p.tenant, turn}
 }
 
 // Stored is the outcome of PutAll for one submission: that of Put.
@@ -82,8 +85,16 @@ func (s *Store) PutAll(ctx context.Context, list []Packed) ([]Stored, error) {
 			break
 		}
 	}
-	all := putting{list: list, places: reserved, created: s.now().UnixNano(), sql: s.driver.sql}
-	if err := s.tx(ctx, "put jobs", all.store); err != nil {
+	all := putting{list: list, turns: make([]int64, len(list)), places: reserved, created: s.now().UnixNano(),
+		sql: s.driver.sql}
+	for i := range all.turns {
+		all.turns[i] = s.turns.assign(list[i].flow())
+	}
+	err := s.tx(ctx, "put jobs", all.store)
+	for i, turn := range all.turns { // before takers are woken
+		s.settle(list[i].flow(), turn, err == nil && all.outcomes[i].Created)
+	}
+	if err != nil {
 		return nil, err
 	}
 	woken := map[slotClass]bool{}
@@ -106,6 +117,7 @@ const rowsAtOnce = 32
 // putting is the transaction of PutAll.
 type putting struct {
 	list    []Packed
+	turns   []int64
 	places  int // number of jobs that the queue has room for
 	created int64
 	sql     func(string) string
@@ -143,7 +155,7 @@ func (p *putting) insert(ctx context.Context, tx *sql.Tx, from, to int) error {
 	first := map[string]int{} // the list may have an ID twice
 	var args, labels []any
 	for i := from; i < to; i++ {
-		args = append(args, p.list[i].args(p.created)...)
+		args = append(args, p.list[i].args(p.created, p.turns[i])...)
 		if _, twice := first[p.list[i].ID]; !twice {
 			first[p.list[i].ID] = i
 		}

@@ -46,6 +46,7 @@ type row struct {
 	attempt, excused           int
 	created, started, finished int64
 	head                       []byte
+	turn                       int64 // only Take reads it
 }
 
 const rowColumns = `seq, id, verdict, labels, host, cpus, state, priority, attempt, excused, created, started, finished, head`

@@ -168,7 +168,13 @@ func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n
 	added := false
 	defer func() { s.capacity.release(added) }()
 	n.ID, n.BodyDigest = RejudgeID(id, old.ID), id
-	_, args, err := s.newRow(n)
+	turn := s.turns.assign(n.flow())
+	defer func() {
+		if s.settle(n.flow(), turn, added); added {
+			s.notifyWork(n.slotClass())
+		}
+	}()
+	_, args, err := s.newRow(n, turn)
 	if err != nil {
 		return err
 	}
@@ -185,7 +191,6 @@ func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n
 			n.ID)})
 	}
 	added = true
-	s.notifyWork(n.slotClass())
 	return nil
 }
 

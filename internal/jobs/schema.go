@@ -13,7 +13,8 @@ package jobs
 //
 // due is the time from which a job may be taken. parked excludes jobs that cannot be taken from the index of queued
 // jobs: it is 0 for a job that can be taken, and otherwise a time, not after due when it was set, at which unpark
-// checks the job. So Extend changes no indexed column, and PostgreSQL updates the row within its page.
+// checks the job. So Extend changes no indexed column, and PostgreSQL updates the row within its page. turn orders the
+// jobs of a pool and priority, see turns.
 var migrations = []string{`
 CREATE TABLE jobs (
 	seq      {serial},
@@ -129,6 +130,13 @@ CREATE INDEX rejudgings_tenant ON rejudgings (tenant, created) WHERE tenant <> '
 `, `
 ALTER TABLE jobs ADD COLUMN outputs {blob};
 CREATE INDEX jobs_outputs ON jobs (seq) WHERE outputs IS NOT NULL;
+`, `
+ALTER TABLE jobs ADD COLUMN turn BIGINT NOT NULL DEFAULT 0;
+UPDATE jobs SET turn = seq * 720720 WHERE state < 2;
+DROP INDEX jobs_line;
+CREATE INDEX jobs_line ON jobs (pool, priority, turn, seq, width, tenant) WHERE parked = 0 AND finished = 0;
+DROP INDEX jobs_parked;
+CREATE INDEX jobs_parked ON jobs (parked, state, pool, priority, tenant, turn) WHERE parked > 0;
 `}
 
 // renamed is the first version of the schema in which the table of values is called key_value.

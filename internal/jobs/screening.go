@@ -51,12 +51,15 @@ func (s *Store) requeue(ctx context.Context, rec Record, rep api.Report, q reque
 		return err
 	}
 	found := false
+	moved := Submission{Job: rec.Job, Pool: q.pool, Tenant: rec.Report.Tenant}
+	turn := s.turns.assign(moved.flow()) // in another pool; else the job keeps its own
+	defer func() { s.settle(moved.flow(), turn, found && q.pool != rec.Pool) }()
 	err = s.tx(ctx, "finish job", func(ctx context.Context, tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, s.driver.sql(`UPDATE jobs
 SET state = 0, pool = ?1, due = ?2, parked = 0, excused = attempt, started = 0, host = '', cpus = '', head = ?3, avoid = ?6,
-	avoid_until = ?7
+	avoid_until = ?7, turn = CASE WHEN pool = ?1 THEN turn ELSE ?8 END
 WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, atOnce, head, rec.ID, rec.Lease.Attempt,
-			q.avoid, q.avoidUntil)
+			q.avoid, q.avoidUntil, turn)
 		if err == nil {
 			err = each(rows, func(rows *sql.Rows) error { var seq int64; found = true; return rows.Scan(&seq) })
 		}
@@ -71,11 +74,9 @@ WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, atOnce, h
 	if !found {
 		return s.fenced(ctx, "finish", rec.Lease)
 	}
-	k := slotClassOf(rec.Job)
-	k.pool = q.pool
 	s.notifier.moved.Add(1)
 	s.notifyJob(rec.ID)
-	s.notifyWork(k)
+	s.notifyWork(moved.slotClass())
 	return nil
 }
 
@@ -129,7 +130,8 @@ func (s *Store) insertKept(ctx context.Context, tx *sql.Tx, args []any, labels m
 	return err
 }
 
-// Move moves the queued jobs of a pool to another pool, except for audits, and returns how many it moved.
+// Move moves the queued jobs of a pool to another pool, except for audits, and returns how many it moved. They come
+// first there, in the order in which they were submitted.
 func (s *Store) Move(ctx context.Context, from, to string) (int, error) {
 	for more := true; more; {
 		back, err := s.unpark(ctx)
@@ -139,7 +141,7 @@ func (s *Store) Move(ctx context.Context, from, to string) (int, error) {
 		more = back == unparkBatch
 	}
 	n, err := s.exec(ctx, "adopt jobs of a screening pool", `UPDATE jobs
-SET pool = ?1, state = 0, due = 0, excused = attempt, started = 0, host = '', cpus = ''
+SET pool = ?1, state = 0, due = 0, excused = attempt, started = 0, host = '', cpus = '', turn = 0
 WHERE parked = 0 AND finished = 0 AND pool = ?3 AND priority < ?4 AND due <= ?2`, to, s.now().UnixNano(), from, auditPriority)
 	if n > 0 {
 		s.notifier.everything()

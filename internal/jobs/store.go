@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"judged/internal/base/config"
 )
 
 // Options configure a store. URL or File is required.
@@ -21,6 +23,7 @@ type Options struct {
 	MaxWaiting int           // most queued jobs in all pools; 0 means no limit
 	Retention  time.Duration // how long finished jobs are kept; 0 means forever
 	MaxJobs    int           // most finished jobs that are kept; 0 means no limit
+	Tenants    []config.Tenant
 
 	Timeout time.Duration // limit for one operation; 0 means 10 s
 	// Now returns the time of this process; tests replace it. The clock of the database takes precedence, see
@@ -48,6 +51,7 @@ type Store struct {
 	read     *sql.DB // for reads; the same as write if writers do not block readers
 	notifier notifier
 	capacity capacity
+	turns    turns
 	outbox   outbox
 	check    check
 	reading  atomic.Pointer[reading]
@@ -94,6 +98,7 @@ func connect(o Options) (*Store, error) {
 	}
 	s := &Store{opts: o, stop: func() {}}
 	s.SetMaxWaiting(o.MaxWaiting)
+	s.SetTenants(o.Tenants)
 	s.setClock(o.Now(), o.elapsed())
 	s.prepared.statements = map[preparedKey]*sql.Stmt{}
 	s.outbox.wake, s.rejudgings = make(chan struct{}, 1), make(chan struct{}, 1)
@@ -118,6 +123,9 @@ func (s *Store) run(ctx context.Context, schema []string) (_ *Store, err error) 
 	s.stop = stop
 	if err = s.migrate(ctx, schema); err == nil {
 		err = s.readClock(ctx)
+	}
+	if err == nil && len(schema) >= len(migrations) { // older ones have no turns
+		_, err = s.Depth(ctx) // learns the turns
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

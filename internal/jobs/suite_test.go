@@ -244,6 +244,10 @@ var suite = map[string]func(*testing.T, backend){
 	"tenants' copies":   testCopiesOfTenants,
 	"tenants' sets":     testSetsOfTenants,
 	"tenants' problems": testProblemsOfTenants,
+	"turns":             testTurns,
+	"forwarded turns":   testForwardedTurns,
+	"late turn":         testLateTurn,
+	"turns of batches":  testBatchTurns,
 }
 
 func TestSQLite(t *testing.T) {

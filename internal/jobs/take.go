@@ -12,9 +12,9 @@ import (
 	"judged/internal/api"
 )
 
-// Take leases the oldest job of the highest priority that fits a slot. Some nodes may not take some audits. Take waits
-// until there is a job or ctx is done; a job that was leased while ctx ended is returned without an error. If the
-// database is unavailable, Take returns at once.
+// Take leases the job of the highest priority whose turn it is, among those that fit a slot. Some nodes may not take
+// some audits. Take waits until there is a job or ctx is done; a job that was leased while ctx ended is returned without
+// an error. If the database is unavailable, Take returns at once.
 func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
 	line := s.notifier.line(slotClass{w.Pool, w.Width, w.Contests})
@@ -58,7 +58,7 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 }
 
 // takeAny and takeContest search the queue of each priority in turn, and stop at the first job, so that PostgreSQL
-// locks no other row. Only the index jobs_line has the order of priority and seq, as in List. PostgreSQL begins at the
+// locks no other row. Only the index jobs_line has the order of priority, turn and seq, as in List. PostgreSQL begins at the
 // position given by a row comparison, and ends only at a column that is compared alone; SQLite begins at an equality.
 var (
 	takeAny     = takeText(len(api.AllPriorities()))
@@ -74,23 +74,24 @@ func takeText(priorities int) string {
 	AND CASE WHEN audits.target = '' THEN audits.origin = ?7 ELSE audits.target <> ?7 END)`
 		}
 		lines = append(lines, fmt.Sprintf(`SELECT seq FROM (SELECT seq FROM jobs WHERE parked = 0 AND finished = 0
-	AND pool = ?5 AND (priority, seq) >= (%d, ?%d) AND priority {upto} %[1]d AND seq >= ?%[2]d AND width <= ?6 AND due <= ?2
-	AND (avoid_until <= ?2 OR {position}(avoid, '/' || ?7 || '/') = 0)%[3]s
-	ORDER BY priority, seq LIMIT 1 {lock}) AS line%[1]d`, p, p+firstLow, audits))
+	AND pool = ?5 AND (priority, turn, seq) >= (%d, ?%d, ?%d) AND priority {upto} %[1]d AND turn >= ?%[2]d
+	AND width <= ?6 AND due <= ?2
+	AND (avoid_until <= ?2 OR {position}(avoid, '/' || ?7 || '/') = 0)%[4]s
+	ORDER BY priority, turn, seq LIMIT 1 {lock}) AS line%[1]d`, p, firstLow+2*p, firstLow+2*p+1, audits))
 	}
 	return `UPDATE jobs SET state = 1, parked = ?1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4,
 	take_key = ?8
 WHERE seq = (` + strings.Join(lines, ` UNION ALL `) + ` LIMIT 1)
-RETURNING ` + rowColumns + `, job`
+RETURNING ` + rowColumns + `, job, turn`
 }
 
-// firstLow is the number of the argument of takeText for the position of the first priority.
+// firstLow is the number of the first argument of takeText for the position of the first priority; each has two.
 const firstLow = 9
 
 // A lost lease keeps its key: if no one has taken the job meanwhile, it is the same attempt.
 const takeAgain = `UPDATE jobs SET due = ?1, parked = ?1
 WHERE finished = 0 AND host <> '' AND host = ?2 AND take_key = ?3 AND +state = 1
-RETURNING ` + rowColumns + `, job`
+RETURNING ` + rowColumns + `, job, turn`
 
 func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, found bool, err error) {
 	if w.Repeated && w.Key != "" {
@@ -121,7 +122,7 @@ func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, found bool
 func (s *Store) lease(ctx context.Context, text string, until time.Time, args []any) (work api.Work, r row, err error) {
 	var body []byte
 	err = s.rows(ctx, s.write, query{"take a job", text, args}, func(rows *sql.Rows) error {
-		return rows.Scan(append(r.fields(), &body)...)
+		return rows.Scan(append(r.fields(), &body, &r.turn)...)
 	})
 	if err != nil || r.id == "" {
 		return api.Work{}, row{}, err
@@ -162,6 +163,7 @@ func (s *Store) Adopt(ctx context.Context, pool string, inUse []string) (int, er
 	n, err := s.exec(ctx, "adopt jobs of other pools", text, args...)
 	if n > 0 {
 		s.notifier.everything()
+		_, err = s.Depth(ctx) // learns the turns
 	}
 	return int(n), err
 }

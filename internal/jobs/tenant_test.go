@@ -131,17 +131,14 @@ func testTenants(t *testing.T, be backend) {
 		}
 	}
 
-	w := b.take()
-	b.finish(w.Lease, api.Accepted)
-	if got := b.get(w.ID).Report.Tenant; got != "" || w.Report.Tenant != got {
-		t.Errorf("tenant %q and %q of %s", w.Report.Tenant, got, w.ID)
-	}
-	w = b.take()
-	rep := sampleReport(api.Accepted)
-	rep.Tenant = "b" // as a judge may send it
-	b.must(b.Finish(b.ctx(), w.Lease, rep))
-	if got := b.get(w.ID).Report.Tenant; got != "a" || w.Report.Tenant != got {
-		t.Errorf("tenant %q and %q of %s", w.Report.Tenant, got, w.ID)
+	for _, tenant := range []string{"a", ""} {
+		w := b.take()
+		rep := sampleReport(api.Accepted)
+		rep.Tenant = "b" // as a judge may send it
+		b.must(b.Finish(b.ctx(), w.Lease, rep))
+		if got := b.get(w.ID).Report.Tenant; got != tenant || w.Report.Tenant != got {
+			t.Errorf("tenant %q and %q of %s", w.Report.Tenant, got, w.ID)
+		}
 	}
 }
 

@@ -129,12 +129,12 @@ func (h *notifier) drop(id string, w *watch) {
 }
 
 // back makes takers of a pool look at a job that is available again.
-func (h *notifier) back(pool string, r row) {
+func (h *notifier) back(pool string, priority int, place position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for k, l := range h.works {
 		if k.pool == pool {
-			l.low.back(r)
+			l.low.back(priority, place)
 		}
 	}
 }

@@ -31,6 +31,7 @@ type Config struct {
 	Canary    Canary    `toml:"canary"`
 	Audit     Audit     `toml:"audit"`
 	Pools     []Pool    `toml:"pools"`
+	Tenants   []Tenant  `toml:"tenants"`
 	Tune      Tune      `toml:"tune"`
 	Judge0    Judge0    `toml:"judge0"`
 	Log       Log       `toml:"log"`
@@ -259,6 +260,15 @@ func (c Config) PoolNames() []string {
 	}
 	return names
 }
+
+// Tenant holds the settings of one tenant, to which tokens and their jobs belong.
+type Tenant struct {
+	Name string `toml:"name"`
+	// Weight is the tenant's share of the slots while several tenants wait with jobs of a priority.
+	Weight int `toml:"weight"`
+}
+
+func newTenant() Tenant { return Tenant{Weight: 1} }
 
 // Tune says whether the daemon tunes the host.
 type Tune struct {

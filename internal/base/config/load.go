@@ -46,6 +46,9 @@ func (c *Config) overlayTOML(path string, data []byte) error {
 	if tables, ok := tablesOf(document["pools"]); ok {
 		c.Pools = slices.Repeat([]Pool{newPool()}, len(tables))
 	}
+	if tables, ok := tablesOf(document["tenants"]); ok {
+		c.Tenants = slices.Repeat([]Tenant{newTenant()}, len(tables))
+	}
 	known := map[string]key{}
 	for _, k := range keys(c) {
 		known[k.path] = k

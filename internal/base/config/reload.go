@@ -19,6 +19,7 @@ func (c Config) Reloaded(next Config) Config {
 	}
 	c.Limits.Default, c.Limits.Max, c.Repeats = next.Limits.Default, next.Limits.Max, next.Repeats
 	c.Queue.MaxWaiting = next.Queue.MaxWaiting
+	c.Tenants = next.Tenants
 	c.Log.Level = next.Log.Level
 	return c
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // shared lists the prefixes of the keys that must be equal on all fronts of one database.
-var shared = []string{"limits.", "repeats.", "queue.", "retention.", "blobs.", "audit.", "pools[", "slots.pool",
+var shared = []string{"limits.", "repeats.", "queue.", "retention.", "blobs.", "audit.", "pools[", "tenants[", "slots.pool",
 	"http.max_body", "http.max_blob"}
 
 // Shared returns, by key, a short digest of each setting that must be equal on all fronts of one database. It

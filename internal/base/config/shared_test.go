@@ -27,10 +27,12 @@ func TestShared(t *testing.T) {
 		"http.max_blob":           func(c *Config) { c.HTTP.MaxBlob++ },
 		"slots.pool":              func(c *Config) { c.Slots.Pool = "other" },
 		"pools[0].decided_by":     func(c *Config) { c.Pools[0].DecidedBy = "other" },
+		"tenants[0].weight":       func(c *Config) { c.Tenants[0].Weight++ },
 	}
 	base := func() Config {
 		c := Default()
 		c.Pools = []Pool{{Name: "cloud", DecidedBy: "metal"}}
+		c.Tenants = []Tenant{{Name: "school", Weight: 1}}
 		return c
 	}
 	for key, change := range own {

@@ -64,6 +64,7 @@ func (c Config) Validate() error {
 	between(v, "audit.interval", c.Audit.Interval, time.Second, 24*time.Hour)
 	between(v, "audit.shadow", c.Audit.Shadow, 0, 365*24*time.Hour)
 	v.pools(c)
+	v.tenants(c.Tenants)
 	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal",
 		"%q does not begin with /; write an absolute path such as \"/run/judged/tune.json\"", c.Tune.Journal)
 	oneOf(v, "log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -175,6 +176,20 @@ func (v *validator) pools(c Config) {
 			"%q is no pool; name one of %s, or add it to [[pools]]", p.DecidedBy, strings.Join(c.PoolNames(), ", "))
 		v.check(p.DecidedBy != p.Name && c.Pool(p.DecidedBy).DecidedBy == "", key+".decided_by",
 			"%q does not decide itself; name a pool without decided_by", p.DecidedBy)
+	}
+}
+
+// maxWeight limits the ratio of the shares of two tenants.
+const maxWeight = 1000
+
+func (v *validator) tenants(all []Tenant) {
+	seen := map[string]bool{}
+	for i, t := range all {
+		key := element("tenants", i)
+		v.check(ValidTenant(t.Name), key+".name", "%q is not a name; use 1 to 64 letters, digits, - and _", t.Name)
+		v.check(!seen[t.Name], key+".name", "%q is another tenant already; name each tenant once", t.Name)
+		seen[t.Name] = true
+		between(v, key+".weight", t.Weight, 1, maxWeight)
 	}
 }
 

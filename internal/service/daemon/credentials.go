@@ -62,7 +62,7 @@ func readTokens(c config.Config) (*httpapi.Tokens, error) {
 	default:
 		return nil, nil
 	}
-	tokens, err := httpapi.LoadTokens(c.HTTP.TokenFile)
+	tokens, err := httpapi.LoadTokens(c.HTTP.TokenFile, c.Tenants)
 	if err != nil {
 		return nil, &SettingError{"http.token_file", err}
 	}

@@ -187,6 +187,7 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	}
 	o := database(c)
 	o.Lease, o.MaxDeliver, o.MaxWaiting = leaseTime, c.Queue.MaxDeliver, c.Queue.MaxWaiting
+	o.Tenants = c.Tenants
 	o.Retention, o.MaxJobs = c.Retention.MaxAge, c.MaxJobs()
 	o.Log, o.OnUnavailable = d.o.Log, d.storeFailed
 	store, err := jobs.Open(ctx, o)

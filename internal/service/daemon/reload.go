@@ -53,6 +53,7 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	d.certificate.Store(read.certificate)
 	d.access.use(read)
 	d.store.SetMaxWaiting(then.Queue.MaxWaiting)
+	d.store.SetTenants(then.Tenants)
 	d.o.Log.Info("reloaded configuration and tokens", "by", "SIGHUP", "changed", config.Differences(now, then), "tokens",
 		read.tokens.Names())
 	if read.tokens == nil {

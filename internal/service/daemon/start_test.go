@@ -84,6 +84,13 @@ func TestRefusesToStart(t *testing.T) {
 			[]string{"0.0.0.0:0", "http.token_file", "127.0.0.1"}},
 		{"token file that is not there", func(_ *testing.T, c *config.Config) { c.HTTP.TokenFile = "/never/was" },
 			[]string{"/never/was", "http.token_file"}},
+		{"tenant that is not configured", func(t *testing.T, c *config.Config) {
+			c.HTTP.TokenFile = filepath.Join(t.TempDir(), "tokens")
+			line := "platform submit " + strings.Repeat("0", 64) + " school"
+			if err := os.WriteFile(c.HTTP.TokenFile, []byte(line), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"http.token_file", "line 1", "school", "[[tenants]]"}},
 		{"data folder that is a file", func(t *testing.T, c *config.Config) {
 			if err := os.WriteFile(c.DataDir, nil, 0o600); err != nil {
 				t.Fatal(err)

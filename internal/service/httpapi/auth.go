@@ -42,6 +42,7 @@ type Tokens struct {
 
 // entry holds the hash of a token, so that the file does not reveal the token.
 type entry struct {
+	line   int // of the file
 	name   string
 	tenant string // "" sees and changes everything that its scopes permit
 	grants []grant
@@ -56,18 +57,21 @@ type grant struct {
 
 // sameRights reports whether two entries grant the same permissions.
 func sameRights(a, b entry) bool {
-	a.hash = b.hash
+	a.hash, a.line = b.hash, b.line
 	return reflect.DeepEqual(a, b)
 }
 
-// LoadTokens reads a file of tokens, see ParseTokens.
-func LoadTokens(path string) (*Tokens, error) {
+// LoadTokens reads a file of tokens, see ParseTokens. The tenants must be among those of the configuration.
+func LoadTokens(path string, tenants []config.Tenant) (*Tokens, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read tokens: %w; name a file that judged may read", err)
 	}
 	defer f.Close()
 	t, err := ParseTokens(f)
+	if err == nil {
+		err = t.checkTenants(tenants)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read tokens from %s: %w", path, err)
 	}
@@ -89,6 +93,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
+		e.line = n
 		for _, other := range t.entries {
 			switch {
 			case other.hash == e.hash:
@@ -108,6 +113,18 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		return nil, fmt.Errorf("no tokens; add a line " + tokenLine)
 	}
 	return t, nil
+}
+
+// checkTenants returns an error for a tenant that the configuration does not have: a misspelled name would be a tenant
+// without jobs.
+func (t *Tokens) checkTenants(known []config.Tenant) error {
+	for _, e := range t.entries {
+		if e.tenant != "" && !slices.ContainsFunc(known, func(k config.Tenant) bool { return k.Name == e.tenant }) {
+			return fmt.Errorf("line %d: unknown tenant %q; correct it, or add [[tenants]] with name = %[2]q to the "+
+				"configuration", e.line, e.tenant)
+		}
+	}
+	return nil
 }
 
 // Names returns the names of the tokens, or nil if requests need no token.
@@ -134,7 +151,7 @@ func (t *Tokens) equal(other *Tokens) bool {
 	if t == nil || other == nil {
 		return t == other
 	}
-	return reflect.DeepEqual(t.entries, other.entries)
+	return slices.EqualFunc(t.entries, other.entries, func(a, b entry) bool { return a.hash == b.hash && sameRights(a, b) })
 }
 
 // hashText matches a SHA-256 in hex.

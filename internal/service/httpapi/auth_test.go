@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/config"
 )
 
 const tokenFile = `
@@ -25,7 +27,7 @@ func tokens(t *testing.T) *Tokens {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := LoadTokens(path)
+	got, err := LoadTokens(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,7 @@ func TestTokenFileErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := LoadTokens(filepath.Join(t.TempDir(), "absent")); err == nil ||
+	if _, err := LoadTokens(filepath.Join(t.TempDir(), "absent"), nil); err == nil ||
 		!strings.Contains(err.Error(), "absent") {
 		t.Errorf("absent file: %v", err)
 	}
@@ -226,5 +228,23 @@ func TestWith(t *testing.T) {
 	f.Server = f.With(c, tokens(t))
 	if got := answer[queueDepth](t, f.ask("GET", "/v1/queue", "", ann)); got.Most != 1 || got.Total != 1 {
 		t.Errorf("queue %+v, want one job of at most one", got)
+	}
+}
+
+// TestUnknownTenant checks that a tenant of the file must be in the configuration.
+func TestUnknownTenant(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	text := "# of platforms\na read " + digestText("a") + " known\nb read " + digestText("b") + " unknwon\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	known := []config.Tenant{{Name: "other"}, {Name: "known"}}
+	want := "read tokens from " + path + `: line 3: unknown tenant "unknwon"; correct it, or add [[tenants]] with ` +
+		`name = "unknwon" to the configuration`
+	if _, err := LoadTokens(path, known); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if _, err := LoadTokens(path, append(known, config.Tenant{Name: "unknwon"})); err != nil {
+		t.Error(err)
 	}
 }
