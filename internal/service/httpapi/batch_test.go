@@ -256,9 +256,22 @@ func TestBatchDuringOutage(t *testing.T) {
 	f.jobs.fail, f.unfit = nil, fmt.Errorf("draining")
 	wantProblem(t, f.submit("POST", batchPath, batchOf(2)), "not-ready")
 	f.unfit = nil
+	f.Server = newFixture(t, func(o *Options) { o.Jobs = noProblems{f.jobs} }).Server
+	wantProblem(t, f.submit("POST", batchPath, strings.TrimSuffix(batchOf(2), "]}")+
+		`,{"job": {"problem": "double", "program": {"text": "x"}}}]}`), "temporary-failure")
+	if len(f.jobs.records) != 0 {
+		t.Errorf("stored %v", f.jobs.records)
+	}
 	if w := f.submit("POST", batchPath, batchOf(2)); w.Code != http.StatusOK || len(f.jobs.records) != 2 {
 		t.Errorf("status %d, %d jobs", w.Code, len(f.jobs.records))
 	}
+}
+
+// noProblems is a store that cannot read problems.
+type noProblems struct{ Jobs }
+
+func (noProblems) Problem(context.Context, string) (api.Problem, error) {
+	return api.Problem{}, api.ErrUnavailable
 }
 
 // TestHaveBlobs also checks that the request counts as a use, so that no sweep deletes the blob before it is named.

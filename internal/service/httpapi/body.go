@@ -27,14 +27,6 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (i
 	if err != nil {
 		kind = ""
 	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return intake.Request{}, problem(
-			"media-type",
-			"send the body as it is",
-			"content encoding %q is not supported",
-			encoding,
-		)
-	}
 	body := s.patientBody(w, r)
 	switch kind {
 	case "application/json":

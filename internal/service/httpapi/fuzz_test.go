@@ -45,6 +45,11 @@ func FuzzRequest(f *testing.F) {
 		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nIdempotency-Key: \xff\r\nContent-Type: application/json" +
 			"\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
 	)
+	for _, encoding := range []string{gzipEncoding, zstdEncoding} {
+		body := encoded(f, encoding, small)
+		f.Add(fmt.Sprintf("PUT /v1/jobs/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: %s"+
+			"\r\nContent-Length: %d\r\n\r\n%s", encoding, len(body), body))
+	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))

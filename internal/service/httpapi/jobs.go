@@ -50,7 +50,7 @@ func (s *Server) writeReport(w http.ResponseWriter, r *http.Request, report api.
 	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
 	w.Header().Set("ETag", tag)
 	w.Header().Set("Cache-Control", "private, no-cache")
-	if r.Header.Get("If-None-Match") == tag {
+	if weakly(r.Header.Get("If-None-Match")) == weakly(tag) {
 		s.write(w, http.StatusNotModified, nil)
 		return nil
 	}

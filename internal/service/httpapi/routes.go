@@ -127,12 +127,22 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 			if s.tokens == nil || len(route.scopes) > 0 {
 				keepOpen(w, r)
 			}
-			err = route.handle(w, r.WithContext(withCaller(r.Context(), caller.name, caller.tenant)))
+			err = s.handle(route, w, r.WithContext(withCaller(r.Context(), caller.name, caller.tenant)))
 		}
 		if err != nil {
 			s.fail(w, r, err)
 		}
 	})
+}
+
+// handle passes the request to its handler, with its body decoded.
+func (s *Server) handle(route route, w http.ResponseWriter, r *http.Request) error {
+	r, end, err := s.codec.decode(r)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return route.handle(w, r)
 }
 
 const keepAlive = "Keep-Alive"
@@ -183,7 +193,8 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		} else if !r.Close {
 			h.Set(keepAlive, fmt.Sprintf("timeout=%d", strangerTold/time.Second))
 		}
-		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK} // also for a handler that writes nothing
+		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK, // also for a handler that writes nothing
+			encoding: preferred(strings.Join(r.Header.Values("Accept-Encoding"), ","))}
 		r = withInfo(track(r))
 		fenced.ServeHTTP(seen, r)
 		s.log.Debug("request", append(requestOf(r).attributes(seen.Header()), "method", r.Method, "path", r.URL.Path,
@@ -191,11 +202,12 @@ func (s *Server) outer(next http.Handler) http.Handler {
 	})
 }
 
-// statusWriter records the status for the log. Unwrap lets
+// statusWriter records the status for the log, and has the encoding that the caller prefers. Unwrap lets
 // http.ResponseController reach the connection.
 type statusWriter struct {
 	http.ResponseWriter
-	status int
+	status   int
+	encoding string
 }
 
 // WriteHeader implements http.ResponseWriter.

@@ -117,6 +117,7 @@ type Server struct {
 	leases *leases             // jobs that nodes have taken here
 	// unpacking is held by the request that is unpacking a package.
 	unpacking *semaphore.Weighted
+	codec     *codec
 	batching  *semaphore.Weighted // held by the batch that is being prepared and stored
 	page      page
 	document  []byte // OpenAPI
@@ -141,6 +142,7 @@ func New(o Options) *Server {
 		s.now = time.Now
 	}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
+	s.codec = newCodec()
 	s.unpacking, s.batching = semaphore.NewWeighted(1), semaphore.NewWeighted(1)
 	s.page, s.document = newPage(), openAPIOf(o.Config)
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -228,8 +230,12 @@ func (s *Server) transferTime(size int64) time.Duration {
 	return s.stall + time.Duration(size>>16)*time.Second
 }
 
-// write sends a complete response.
+// write sends a complete response, encoded as the request accepts it.
 func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Add("Vary", "Accept-Encoding")
+	if seen, ok := w.(*statusWriter); ok {
+		body = s.codec.encode(w.Header(), seen.encoding, body)
+	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(int64(len(body)))))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // an error means that the caller has disconnected

@@ -264,7 +264,7 @@ func TestSubmitRefusals(t *testing.T) {
 			"/v1/jobs/a",
 			small,
 			"media-type",
-			[]string{"Content-Type: application/json", "Content-Encoding: gzip"},
+			[]string{"Content-Type: application/json", "Content-Encoding: br"},
 			nil,
 		},
 		{
