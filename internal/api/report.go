@@ -216,9 +216,14 @@ type CheckReport struct {
 	Ratio       bool     `json:"-"` // Score is a fraction of the test's points, from 0 to 1
 	// Exhausted means, with IE, that a program of the jury exceeded a limit. Its input may be the reason.
 	Exhausted bool `json:"-"`
+	// Said is all that a program of the jury with the protocol ICPC has said, also where Message has a part of it only.
+	Said *JurySaid `json:"-"`
 	// Next is the feedback folder with the next input if the checker asks for another pass; otherwise nil.
 	Next *os.File `json:"-"`
 }
+
+// JurySaid is what a program of the jury has left for the jury: judgemessage.txt, judgeerror.txt and its streams.
+type JurySaid struct{ Message, Error, Stdout, Stderr string }
 
 // Transcript is the conversation of a program and its interactor.
 type Transcript struct {

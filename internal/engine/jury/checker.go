@@ -105,6 +105,9 @@ func (r *Runner) report(what string, p api.Protocol, multiPass bool, box *sandbo
 	if fault == nil {
 		said, fault = reportOf(p, e)
 	}
+	if p == api.ICPC {
+		said.Said = &api.JurySaid{Message: e.judge, Error: e.problem, Stdout: e.stdout, Stderr: e.stderr}
+	}
 	if fault == nil && multiPass {
 		if said, fault, err = r.nextPass(said, e.code, box); err != nil {
 			return api.CheckReport{}, err

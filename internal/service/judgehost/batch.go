@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -194,7 +195,7 @@ func (b *batch) newSegment(tasks []task) (_ *segment, err error) {
 		return nil, err
 	}
 	s.job = judge.Task{Args: []string{"./" + programName}, Files: b.program.files, Limits: s.limits,
-		Repeats: api.Repeats{Policy: api.Confirm}, Stop: api.StopFirstFailure, Head: b.head(s.limits)}
+		Repeats: api.Repeats{Policy: api.Confirm}, Stop: api.StopFirstFailure, Keep: keepAll(s.limits)}
 	if first.run.Passes > 1 {
 		s.job.Passes = int(first.run.Passes)
 	}
@@ -237,12 +238,12 @@ func sameRules(a, b task) bool {
 		a.CompareScript == b.CompareScript
 }
 
-// head is how much of an output the server stores.
-func (b *batch) head(l api.Limits) units.Bytes {
-	if stored := b.config().OutputStorage; stored >= 0 {
-		return max(1, min(units.Bytes(stored), l.Output)) // one byte shows whether there is output
-	}
-	return l.Output
+// maxKept is how much of an output is kept, in bytes. No output limit in use is larger.
+const maxKept units.Bytes = 64 << 20
+
+// keepAll keeps whole outputs: the server may ask for them later.
+func keepAll(l api.Limits) api.Keep {
+	return api.Keep{Stdout: api.KeepAlways, Stderr: api.KeepAlways, Bytes: min(l.Output, maxKept), Total: math.MaxInt64}
 }
 
 // addJury adds the checker or the interactor.

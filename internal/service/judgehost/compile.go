@@ -68,6 +68,7 @@ func (h *host) compileJob(ctx context.Context, t task) (program, error) {
 	if err != nil {
 		return program{}, err
 	}
+	h.rememberCompilation(t, sources, c)
 	if err := h.reportCompilation(ctx, t, c); err != nil {
 		p.close()
 		return program{}, err

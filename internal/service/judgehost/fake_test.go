@@ -14,6 +14,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/units"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/languages"
@@ -162,8 +163,8 @@ func verdictIn(program, input string) string {
 }
 
 func fakeReport(name, verdict string) (api.TestReport, error) {
-	cpu, wall, output, code := 12*time.Millisecond, 15*time.Millisecond, "out\n", 0
-	r := api.TestReport{Name: name, CPUTime: &cpu, WallTime: &wall, StdoutHead: &output, Exit: &api.Exit{Code: &code},
+	cpu, wall, output, code := 12*time.Millisecond, 15*time.Millisecond, "out\xff\n", 0
+	r := api.TestReport{Name: name, CPUTime: &cpu, WallTime: &wall, Exit: &api.Exit{Code: &code},
 		Checker: &api.CheckReport{Verdict: api.Accepted, Message: "judge message", TeamMessage: "hint"}}
 	word, rest, _ := strings.Cut(verdict, " ")
 	r.Verdict = api.Verdict(word)
@@ -190,6 +191,8 @@ func fakeReport(name, verdict string) (api.TestReport, error) {
 	case "RTE":
 		code = 3
 	}
+	r.Kept = []api.KeptOutput{{Output: api.Output{Stream: api.StdoutStream, Bytes: units.Bytes(len(output))},
+		Content: []byte(output)}}
 	r.Runs = []api.Run{{CPUTime: cpu, WallTime: wall, CPUs: "1", Kept: true}}
 	return r, nil
 }

@@ -88,7 +88,7 @@ func TestFields(t *testing.T) {
 		}
 		delete(got, name)
 	}
-	want := map[string]string{"runresult": "correct", "runtime": "0.012", "hostname": "host-0", "output_run": "out\n",
+	want := map[string]string{"runresult": "correct", "runtime": "0.012", "hostname": "host-0", "output_run": "out\xff\n",
 		"output_error": "", "output_diff": "judge message", "team_message": "hint", "score": "2.5", "pass": "1",
 		"compare_metadata": "exitcode: 42\n",
 		"testcasedir":      fmt.Sprintf("%d/testcase%05d", j.ID, j.Submission.Problem.Tests[0].ID)}

@@ -53,6 +53,7 @@ func (r *reporter) add(x run) {
 
 // send sends a result. It returns errDecided if the server wants nothing more.
 func (r *reporter) send(x run) error {
+	r.remember(x)
 	more, err := r.client.addRun(r.ctx, r.name, x.task.ID, x.form(r.name, r.stored))
 	switch {
 	case isFinal(err) && !IsRefused(err):

@@ -86,13 +86,23 @@ func newRun(t task, report api.TestReport) run {
 		switch {
 		case accepted:
 			r.result = resultCorrect
-		case !r.interactive && report.StdoutHead != nil && *report.StdoutHead == "":
+		case !r.interactive && r.kept(api.StdoutStream).Bytes == 0:
 			r.result = resultNoOutput
 		default:
 			r.result = resultWrong
 		}
 	}
 	return r
+}
+
+// kept is what the program wrote to a stream. It has no content where that was not kept, as with an interactor.
+func (r run) kept(of api.Stream) api.KeptOutput {
+	for _, k := range r.report.Kept {
+		if k.Stream == of {
+			return k
+		}
+	}
+	return api.KeptOutput{}
 }
 
 // overWall reports whether a program that ended by itself took longer than its time limit by the clock: it slept. The
@@ -142,9 +152,9 @@ func (r run) form(host string, stored func([]byte) []byte) url.Values {
 	form := url.Values{
 		"runresult": {r.result}, "runtime": {seconds(r.runtime())}, "hostname": {host},
 		"start_time": {unix(r.begin)}, "end_time": {unix(r.end)},
-		"output_run":       {encoded(stored([]byte(or(r.report.StdoutHead))))},
-		"output_error":     {encoded(stored([]byte(or(r.report.StderrHead))))},
-		"output_diff":      {encoded(stored([]byte(said.Message)))},
+		"output_run":       {encoded(stored(r.kept(api.StdoutStream).Content))},
+		"output_error":     {encoded(stored(r.kept(api.StderrStream).Content))},
+		"output_diff":      {encoded(stored([]byte(judgeText(said))))},
 		"output_system":    {encoded(stored([]byte(r.explanation())))},
 		"metadata":         {encoded([]byte(r.metadata()))},
 		"compare_metadata": {encoded([]byte(r.compareMetadata()))},
@@ -199,8 +209,8 @@ func (r run) metadata() string {
 		"sys-time: "+seconds(or(t.SystemTime)), "cpu-time: "+seconds(or(t.CPUTime)),
 		"time-used: "+used, "time-result: "+over, "output-truncated: "+cut,
 		"stdin-bytes: "+strconv.FormatInt(r.inputSize, 10),
-		"stdout-bytes: "+strconv.FormatInt(int64(or(t.Output))-int64(len(or(t.StderrHead))), 10),
-		"stderr-bytes: "+strconv.Itoa(len(or(t.StderrHead))))
+		"stdout-bytes: "+strconv.FormatInt(int64(or(t.Output)-r.kept(api.StderrStream).Bytes), 10),
+		"stderr-bytes: "+strconv.FormatInt(int64(r.kept(api.StderrStream).Bytes), 10))
 	for i, x := range t.Runs {
 		m = append(m, fmt.Sprintf("judged-run-%d: cpu-time %s wall-time %s cpus %s kept %t disturbed %s", i+1,
 			seconds(x.CPUTime), seconds(x.WallTime), x.CPUs, x.Kept, causes(x.Disturbed)))
@@ -253,6 +263,21 @@ func (r run) compareMetadata() string {
 		m += fmt.Sprintf("validator-exited-first: %t\n", said.FirstExit == api.ExitInteractor)
 	}
 	return m
+}
+
+// judgeText is all that the checker or the interactor said to the jury.
+func judgeText(said api.CheckReport) string {
+	if said.Said == nil {
+		return said.Message
+	}
+	text := said.Said.Message
+	for _, more := range []struct{ from, text string }{{"judgeerror.txt", said.Said.Error}, {"stdout", said.Said.Stdout},
+		{"stderr", said.Said.Stderr}} {
+		if more.text != "" {
+			text += fmt.Sprintf("\n---------- %s of the output validator ----------\n%s", more.from, more.text)
+		}
+	}
+	return text
 }
 
 // explanation says for the jury what judged decided, and why.

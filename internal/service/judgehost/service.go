@@ -62,7 +62,11 @@ type Service struct {
 	log        *slog.Logger
 	hosts      []*host
 	failures   failures
+	history    *history
 }
+
+// historyBytes is how much is kept for requests about what was judged.
+const historyBytes = 2 << 30
 
 // Await asks the server for its settings until it answers. It returns an error if the server refuses the credentials, or
 // ctx ends.
@@ -82,7 +86,9 @@ func New(ctx context.Context, o Options) (_ *Service, err error) {
 	s := &Service{client: o.Client, engine: o.Engine, scratch: filepath.Join(o.Folder, "scratch"), work: o.Work, log: o.Log,
 		failures: failures{counts: map[text]int{}}}
 	s.settings.Store(&o.Config)
-	if err := errors.Join(os.RemoveAll(s.scratch), os.MkdirAll(s.scratch, 0o700)); err != nil {
+	s.history = newHistory(filepath.Join(o.Folder, "history"), historyBytes)
+	if err := errors.Join(os.RemoveAll(s.history.folder), os.RemoveAll(s.scratch),
+		os.MkdirAll(s.scratch, 0o700)); err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
 	if s.store, err = openStore(filepath.Join(o.Folder, "store"), int64(o.Cache)); err != nil {

@@ -1,0 +1,126 @@
+package judgehost
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"judged/internal/api"
+)
+
+// history keeps what was judged, for requests about it: a folder for each job. It forgets the oldest jobs first, and all
+// when judged ends.
+type history struct {
+	folder string
+	most   int64 // bytes
+
+	mu    sync.Mutex // guards the rest
+	jobs  []text     // the one that was written to last is the last
+	bytes map[text]int64
+	sum   int64
+}
+
+func newHistory(folder string, most int64) *history {
+	return &history{folder: folder, most: most, bytes: map[text]int64{}}
+}
+
+// put writes a file of a job.
+func (h *history) put(job text, name string, content []byte) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	path := filepath.Join(h.folder, string(job), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return err
+	}
+	const each = 4 << 10
+	size := int64(len(content)) + each
+	h.sum += size
+	h.bytes[job] += size
+	h.jobs = append(slices.DeleteFunc(h.jobs, func(j text) bool { return j == job }), job)
+	for h.sum > h.most && len(h.jobs) > 1 {
+		oldest := h.jobs[0]
+		if err := os.RemoveAll(filepath.Join(h.folder, string(oldest))); err != nil {
+			return err
+		}
+		h.sum -= h.bytes[oldest]
+		delete(h.bytes, oldest)
+		h.jobs = h.jobs[1:]
+	}
+	return nil
+}
+
+// get reads a file of a job.
+func (h *history) get(job text, name string) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return os.ReadFile(filepath.Join(h.folder, string(job), name))
+}
+
+// archive writes all files of a job as a compressed archive.
+func (h *history) archive(to io.Writer, job text) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	root, err := os.OpenRoot(filepath.Join(h.folder, string(job)))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	packed := gzip.NewWriter(to)
+	w := tar.NewWriter(packed)
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(root.FS(), name)
+		if err == nil {
+			err = w.WriteHeader(&tar.Header{Name: string(job) + "/" + name, Mode: 0o644, Size: int64(len(content))})
+		}
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		return err
+	})
+	return errors.Join(err, w.Close(), packed.Close())
+}
+
+// testFile is the name of a file about a pass of a test.
+func testFile(testcase text, pass int, name string) string {
+	return fmt.Sprintf("testcase%05s/%d/%s", testcase, pass, name)
+}
+
+// remember keeps what is known of a run.
+func (h *host) remember(r run) {
+	pass := max(1, len(r.report.Passes))
+	for name, content := range map[string][]byte{
+		"program.out": r.kept(api.StdoutStream).Content, "program.err": r.kept(api.StderrStream).Content,
+		"system.out": []byte(r.explanation()), "program.meta": []byte(r.metadata()),
+		"compare.meta": []byte(r.compareMetadata()), "judgemessage.txt": []byte(judgeText(or(r.report.Checker))),
+	} {
+		if err := h.history.put(r.task.Job, testFile(r.task.Testcase, pass, name), content); err != nil {
+			h.log.Warn("cannot keep what a test has written; the server cannot ask for it", "error", err)
+			return
+		}
+	}
+}
+
+// rememberCompilation keeps the sources of a job and what the compile script said.
+func (h *host) rememberCompilation(t task, sources []source, c compilation) {
+	err := h.history.put(t.Job, "compile.out", c.Output)
+	for _, s := range sources {
+		content, readErr := os.ReadFile(s.path)
+		err = errors.Join(err, readErr, h.history.put(t.Job, "compile/"+s.name, content))
+	}
+	if err != nil {
+		h.log.Warn("cannot keep the sources of a submission; the server cannot ask for them", "error", err)
+	}
+}
