@@ -11,6 +11,10 @@ type Event struct {
 	Test   *TestReport `json:"test,omitempty"`   // for type test, without runs
 	Report *Report     `json:"report,omitempty"` // for types done and cancelled
 	CPUs   string      `json:"cpus,omitempty"`   // for type running
+
+	// Of the job, in the feed of all jobs.
+	Tenant string            `json:"tenant,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // EventType is the type of an event.

@@ -44,7 +44,11 @@ const (
 
 // archivedTables returns all tables of the schema in a version, except for that of migrate.
 func archivedTables(version int) []string {
-	return []string{"jobs", "labels", "events", valuesTable(version), "audits", "rejudgings", "rejudged"}
+	tables := []string{"jobs", "labels", "events", valuesTable(version), "audits", "rejudgings", "rejudged"}
+	if version >= fed {
+		tables = append(tables, "feed")
+	}
+	return tables
 }
 
 type archiveHeader struct {

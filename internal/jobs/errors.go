@@ -25,6 +25,8 @@ var (
 	// ErrBadBackup means that Restore cannot use the file: it is damaged, was written by a newer judged, or is not a
 	// backup.
 	ErrBadBackup = errors.New("unusable backup")
+	// ErrNoPosition means that the feed has no event at a position: it is too old, or from another database.
+	ErrNoPosition = errors.New("no such position in the feed")
 	// ErrBadCursor means that the cursor does not come from List or Problems.
 	ErrBadCursor = errors.New("invalid cursor")
 )

@@ -25,7 +25,7 @@ func label(e api.Event) string {
 	return text
 }
 
-func feed(s *bench, id string, after uint64) (labels []string, numbers []uint64) {
+func eventsOf(s *bench, id string, after uint64) (labels []string, numbers []uint64) {
 	s.t.Helper()
 	for e, err := range s.Events(s.ctx(), id, after) {
 		if err != nil {
@@ -82,12 +82,12 @@ func testEvents(t *testing.T, b backend) {
 		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&n))
 		return n == 0
 	})
-	got, numbers := feed(s, "a", 0)
+	got, numbers := eventsOf(s, "a", 0)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events of a job that has ended (-want +got):\n%s", diff)
 	}
 	for i, n := range numbers {
-		got, _ := feed(other, "a", n)
+		got, _ := eventsOf(other, "a", n)
 		if diff := cmp.Diff(want[i+1:], append([]string{}, got...)); diff != "" {
 			t.Errorf("resumed after %d (-want +got):\n%s", n, diff)
 		}
@@ -95,7 +95,7 @@ func testEvents(t *testing.T, b backend) {
 	s.put("cancelled", nil)
 	_, err := s.Cancel(s.ctx(), "cancelled")
 	s.must(err)
-	if got, _ := feed(s, "cancelled", 0); !cmp.Equal(got, []string{"0+1 queued", "0+1048575 cancelled CX, 0 tests"}) {
+	if got, _ := eventsOf(s, "cancelled", 0); !cmp.Equal(got, []string{"0+1 queued", "0+1048575 cancelled CX, 0 tests"}) {
 		t.Errorf("events of a cancelled job: %v", got)
 	}
 	for range s.Events(s.ctx(), "a", 0) {

@@ -619,6 +619,9 @@ func testManyOld(t *testing.T, b backend) {
 	for _, table := range archivedTables(len(migrations)) {
 		var n int
 		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM ` + table).Scan(&n))
+		if table == "feed" {
+			n-- // the last position
+		}
 		if n != 0 {
 			t.Errorf("%d rows are left in table %s", n, table)
 		}

@@ -192,8 +192,7 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 		where = " WHERE " + strings.Join(p.where, " AND ")
 	}
 	p.args = append(p.args, n)
-	columns := "j." + strings.ReplaceAll(rowColumns, ", ", ", j.")
-	text := fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ?%d", columns, from, where, order, len(p.args))
+	text := fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ?%d", rowColumnsOfJ, from, where, order, len(p.args))
 	return text, p.args, nil
 }
 

@@ -136,6 +136,10 @@ func testRenamedValues(t *testing.T, b backend) {
 	data = edited(t, data, headerEntry, func(_ *tar.Header, c []byte) []byte {
 		return bytes.Replace(c, fmt.Appendf(nil, `"schema":%d`, len(migrations)), fmt.Appendf(nil, `"schema":%d`, renamed-1), 1)
 	})
+	data = edited(t, data, rowsFolder+"feed", func(h *tar.Header, c []byte) []byte {
+		h.Name = rowsFolder + "events/1.json"
+		return []byte(`{"columns": ["job", "number", "body"], "rows": [[1, 1, ["AA=="]]]}`)
+	})
 	data = edited(t, data, rowsFolder+"key_value", func(h *tar.Header, c []byte) []byte {
 		h.Name = rowsFolder + "memory/1.json"
 		return c

@@ -44,6 +44,9 @@ WHERE finished`: "reads all that were judged since a time, for judged fairness",
 	`SELECT seq, id, verdict, labels, host, cpus, state, priority, attempt, excused, created, started, finished, head, digest, job FROM jobs`: "reads all unfinished jobs, to keep their blobs",
 	"UPDATE jobs\nSET pool":           "moves a whole pool",
 	"UPDATE jobs SET parked":          "puts a batch back in line",
+	"SELECT COALESCE(MAX(f.position)": "checks a batch, once a minute",
+	"SELECT MIN(position) FROM feed":  "reads past what was deleted since VACUUM, for readers of all that is kept",
+	"DELETE FROM feed":                "deletes a batch",
 	"DELETE FROM labels":              "deletes a batch",
 	"DELETE FROM jobs WHERE":          "deletes a batch",
 	"DELETE FROM events WHERE job IN": "deletes a batch",
@@ -59,6 +62,7 @@ var plansElsewhere = map[string]string{
 	"SELECT COUNT(*) FROM pg_stat_activity": "restore",
 	"SELECT setval":                         "restore",
 	"SELECT pg_advisory_xact_lock":          "migration",
+	"INSERT INTO feed (":                    "triggers, and the migration",
 	"SELECT (EXTRACT":                       "reads no table",
 	"SELECT set_config":                     "reads no table",
 }
@@ -369,6 +373,7 @@ func (b *bench) exercise(prefix string) {
 		}
 	}
 	must(b.JudgesAgain(ctx, api.Report{ID: w.ID, Labels: map[string]string{oldRejudge: w.ID}}))
+	b.exerciseFeed()
 	must(b.Depth(ctx))
 	must(b.unpark(ctx))
 	b.must(b.Check())
@@ -378,6 +383,21 @@ func (b *bench) exercise(prefix string) {
 	must(b.Sweep(ctx))
 	must(b.Blobs(ctx))
 	b.awaitCount()
+}
+
+// exerciseFeed reads the feed from its start, and new events.
+func (b *bench) exerciseFeed() {
+	b.t.Helper()
+	for _, after := range []FeedPosition{FeedOldest, FeedNow} {
+		f := b.follow(after, FeedFilter{})
+		newest, err := b.newestInFeed(b.ctx())
+		b.must(err)
+		for pages := 0; pages < 20 && f.Position().Row < newest; pages++ {
+			_, err := f.Next(b.ctx())
+			b.must(err)
+		}
+		f.Close()
+	}
 }
 
 // PutAuditOf stores an audit and compares it.

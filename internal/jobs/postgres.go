@@ -56,6 +56,7 @@ func (s *Store) openPostgres() error {
 		// Fronts of the previous version, which keep running, use the view.
 		"{postgres9}", `ALTER INDEX memory_name RENAME TO key_value_name; ALTER INDEX memory_pkey RENAME TO key_value_pkey;
 CREATE VIEW memory AS SELECT name, value, stored FROM key_value;`,
+		"{feed}", postgresFeed,
 		"{lock}", "FOR UPDATE SKIP LOCKED", "{hold}", "FOR UPDATE", "{position}", "strpos", "{bytes}", `COLLATE "C"`, "?", "$")
 	p := &peers{store: s, config: config, wake: make(chan struct{}, 1), pending: map[string]bool{}}
 	s.driver = driver{
@@ -73,7 +74,9 @@ CREATE VIEW memory AS SELECT name, value, stored FROM key_value;`,
 		// Each judged process has one connection that only listens.
 		users: `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN ` +
 			channel + `'`,
-		restored:   `SELECT setval(pg_get_serial_sequence('jobs', 'seq'), MAX(seq)) FROM jobs`,
+		restored: []string{`SELECT setval(pg_get_serial_sequence('jobs', 'seq'), MAX(seq)) FROM jobs`,
+			`SELECT setval('feed_position_seq', GREATEST(MAX(position), nextval('feed_position_seq'))) FROM feed`},
+		settled:    p.settled,
 		makeEmpty:  "create an empty database and name it in database.url",
 		diskHidden: true,
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/s2"
@@ -50,6 +51,9 @@ type row struct {
 }
 
 const rowColumns = `seq, id, verdict, labels, host, cpus, state, priority, attempt, excused, created, started, finished, head`
+
+// rowColumnsOfJ are the same of a table with the alias j.
+var rowColumnsOfJ = "j." + strings.ReplaceAll(rowColumns, ", ", ", j.")
 
 func (r *row) fields() []any {
 	return []any{&r.seq, &r.id, &r.verdict, &r.labels, &r.host, &r.cpus, &r.state, &r.priority, &r.attempt, &r.excused,

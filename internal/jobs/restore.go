@@ -75,10 +75,16 @@ func restore(ctx context.Context, o Options, verified Archive, open func() (File
 		if err != nil {
 			return err
 		}
-		if s.driver.restored != "" {
-			_, err = tx.ExecContext(ctx, s.driver.restored)
+		restored := s.driver.restored
+		if verified.schema < fed {
+			restored = restored[:min(1, len(restored))]
 		}
-		return err
+		for _, text := range restored {
+			if _, err := tx.ExecContext(ctx, text); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -54,7 +54,7 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 			return deleted, err
 		}
 		if n < sweepBatch {
-			return deleted, s.sweepValues(ctx)
+			return deleted, errors.Join(s.sweepValues(ctx), s.sweepFeed(ctx))
 		}
 	}
 }

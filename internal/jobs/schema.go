@@ -1,5 +1,10 @@
 package jobs
 
+import (
+	"slices"
+	"strings"
+)
+
 // migrations are the versions of the schema: block n migrates from version n to n+1. A released block never changes; a
 // change of the schema is a new block. {serial}, {blob} and {clustered} differ by database, and {postgres} and
 // {postgres9} mark what only PostgreSQL needs. A new table is also added to archivedTables.
@@ -15,6 +20,10 @@ package jobs
 // jobs: it is 0 for a job that can be taken, and otherwise a time, not after due when it was set, at which unpark
 // checks the job. So Extend changes no indexed column, and PostgreSQL updates the row within its page. turn orders the
 // jobs of a pool and priority, see turns.
+//
+// The feed lists the events of all jobs by their numbers. Triggers fill it, so that no statement can change a job
+// without its event: {feed} creates them. A row of job 0 is a position without an event. Positions start at the time in
+// microseconds, so that a reader that has a position of another database, or of one before a restore, does not find it.
 var migrations = []string{`
 CREATE TABLE jobs (
 	seq      {serial},
@@ -137,10 +146,20 @@ DROP INDEX jobs_line;
 CREATE INDEX jobs_line ON jobs (pool, priority, turn, seq, width, tenant) WHERE parked = 0 AND finished = 0;
 DROP INDEX jobs_parked;
 CREATE INDEX jobs_parked ON jobs (parked, state, pool, priority, tenant, turn) WHERE parked > 0;
-`}
+`, `
+CREATE TABLE feed (
+	position {serial},
+	job      BIGINT NOT NULL,
+	number   BIGINT NOT NULL
+);
+CREATE INDEX feed_job ON feed (job, number);
+{feed}`}
 
 // renamed is the first version of the schema in which the table of values is called key_value.
 const renamed = 9
+
+// fed is the first version of the schema with a feed.
+var fed = 1 + slices.IndexFunc(migrations, func(text string) bool { return strings.Contains(text, "{feed}") })
 
 // valuesTable returns the name of the table of values in a version of the schema.
 func valuesTable(version int) string {

@@ -53,6 +53,7 @@ type Store struct {
 	capacity capacity
 	turns    turns
 	outbox   outbox
+	feed     feed
 	check    check
 	reading  atomic.Pointer[reading]
 
@@ -75,7 +76,7 @@ type preparedKey struct {
 }
 
 // Open opens or creates the database, migrates it, and starts the background tasks: storing test events, deleting old
-// jobs, counting queued jobs, and listening for other processes.
+// jobs, counting queued jobs, reading the feed for its followers, and listening for other processes.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	return open(ctx, o, migrations)
 }
@@ -103,6 +104,8 @@ func connect(o Options) (*Store, error) {
 	s.prepared.statements = map[preparedKey]*sql.Stmt{}
 	s.outbox.wake, s.rejudgings = make(chan struct{}, 1), make(chan struct{}, 1)
 	s.capacity.wake = make(chan struct{}, 1)
+	s.notifier.feed, s.feed.catchUps = make(chan struct{}, 1), make(chan struct{}, catchUps)
+	s.feed.changed = make(chan struct{})
 	if o.URL == "" {
 		return s, s.openSQLite()
 	}
@@ -133,6 +136,7 @@ func (s *Store) run(ctx context.Context, schema []string) (_ *Store, err error) 
 	s.tasks.Go(func() { s.deliver(life) })
 	s.tasks.Go(func() { s.maintain(life) })
 	s.tasks.Go(func() { s.countWaiting(life) })
+	s.tasks.Go(func() { s.fillFeed(life) })
 	if s.driver.listen != nil {
 		s.tasks.Go(func() { s.driver.listen(life) })
 	}
@@ -172,8 +176,11 @@ type driver struct {
 	readAll  string             // statement before reading whole tables in a transaction; "" if none is needed
 	// query for the number of judged processes that use it; "" if Options.alone decides
 	users     string
-	restored  string // statement to execute after inserting rows with their keys; "" if none is needed
-	makeEmpty string // advice for a database that has jobs
+	restored  []string // statements to execute after inserting rows with their keys, for the jobs and for the feed
+	makeEmpty string   // advice for a database that has jobs
+	// settled returns a position of the feed up to which all transactions have ended; nil if they commit in the order
+	// of positions.
+	settled func(context.Context) (int64, error)
 	// diskHidden means that the free space of the database's disk cannot be queried.
 	diskHidden bool
 }

@@ -226,6 +226,11 @@ var suite = map[string]func(*testing.T, backend){
 	"events":            testEvents,
 	"stale events":      testStaleEvents,
 	"list":              testList,
+	"feed":              testFeed,
+	"feed filters":      testFeedFilters,
+	"feed of the end":   testFeedOfTheEnd,
+	"feed is kept":      testFeedIsKept,
+	"slow follower":     testSlowFollower,
 	"retention":         testRetention,
 	"many old":          testManyOld,
 	"values":            testValues,
@@ -266,6 +271,7 @@ func TestPostgres(t *testing.T) {
 		t.Run(name, func(t *testing.T) { test(t, postgresBackend(server)) })
 	}
 	t.Run("move between databases", func(t *testing.T) { testMove(t, sqliteBackend(), postgresBackend(server)) })
+	t.Run("feed order", func(t *testing.T) { testFeedOrder(t, postgresBackend(server)) })
 	t.Run("server away", func(t *testing.T) { testServerAway(t, server) })
 	t.Run("server read-only", func(t *testing.T) { testServerReadOnly(t, server) })
 	t.Run("server killed", func(t *testing.T) { testServerKilled(t, server) })

@@ -15,6 +15,8 @@ type notifier struct {
 	works map[slotClass]*line
 	jobs  map[string]*watch
 
+	feed chan struct{} // holds a token when there may be new events of any job
+
 	moved atomic.Int64 // number of times that jobs became available again, see lows
 }
 
@@ -105,6 +107,7 @@ func (h *notifier) watch(id string) (changed, ended <-chan struct{}, release fun
 }
 
 func (h *notifier) changed(id string) {
+	wakeUp(h.feed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.jobs[id]; w != nil {
@@ -114,6 +117,7 @@ func (h *notifier) changed(id string) {
 }
 
 func (h *notifier) ended(id string) {
+	wakeUp(h.feed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.jobs[id]; w != nil {
@@ -156,6 +160,7 @@ func (h *notifier) lines() {
 
 // everything wakes all callers.
 func (h *notifier) everything() {
+	wakeUp(h.feed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines()
@@ -191,6 +196,7 @@ func (h *notifier) receive(message string) {
 // work wakes a taker for each width of slot that can judge a job of this class. The next taker of a line queries the
 // database anyway.
 func (h *notifier) work(k slotClass) {
+	wakeUp(h.feed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for slot, l := range h.works {

@@ -1,0 +1,291 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"judged/internal/api"
+)
+
+// feed has the newest events of all jobs in memory. While there are followers, one task reads the events from the
+// database for all of them. A follower that is further behind reads the database by itself, so it delays no other.
+type feed struct {
+	catchUps chan struct{} // limits the followers that read the database at the same time
+
+	mu        sync.Mutex // guards the rest
+	followers int
+	live      bool          // the task reads
+	start     int64         // position after which all events are here
+	end       int64         // position up to which they are here
+	events    []FeedEvent   // in the order of positions; followers read parts of the array
+	bytes     int           // size of their JSON
+	changed   chan struct{} // closed when there are new events
+}
+
+const (
+	catchUps = 2
+	// feedEvery is the minimum time between two reads: a follower writes all events of one read at once.
+	feedEvery = 50 * time.Millisecond
+	// feedEvents and feedBytes limit the events in memory.
+	feedEvents = 10_000
+	feedBytes  = 32 << 20
+	// followerBatch is about how many events a follower gets at once.
+	followerBatch = 256
+)
+
+// fillFeed reads new events while there are followers, until life ends.
+func (s *Store) fillFeed(life context.Context) {
+	poll := time.NewTicker(s.opts.poll)
+	defer poll.Stop()
+	failed := false
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-s.notifier.feed:
+		case <-poll.C:
+		}
+		err := s.readFeed(life)
+		if err != nil && !failed && life.Err() == nil {
+			s.opts.Log.Warn("cannot read the events of all jobs; their followers wait", "error", err)
+		}
+		failed = err != nil
+		sleep(life, feedEvery)
+	}
+}
+
+// readFeed reads all new events.
+func (s *Store) readFeed(ctx context.Context) error {
+	f := &s.feed
+	followed, live, at := f.state()
+	if !followed {
+		f.stop()
+		return nil
+	}
+	if !live {
+		newest, err := s.newestInFeed(ctx)
+		if err == nil {
+			f.restart(newest)
+		}
+		return err
+	}
+	upTo, err := s.settled(ctx)
+	for more := true; more && err == nil; {
+		var part feedRange
+		var events []FeedEvent
+		if part, more, err = s.feedPage(ctx, at, upTo); err == nil {
+			events, err = s.feedEvents(ctx, part)
+		}
+		if err == nil {
+			f.append(part.last, events)
+			at = part.last
+		}
+	}
+	if errors.Is(err, ErrNoPosition) { // deleted meanwhile; the followers notice it too
+		f.stop()
+	}
+	f.announce()
+	return err
+}
+
+func (f *feed) state() (followed, live bool, end int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.followers > 0, f.live, f.end
+}
+
+func (f *feed) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live, f.events, f.bytes = false, nil, 0
+}
+
+// restart begins to keep the events after a position.
+func (f *feed) restart(at int64) {
+	f.mu.Lock()
+	f.live, f.start, f.end, f.events, f.bytes = true, at, at, nil, 0
+	f.mu.Unlock()
+	f.announce()
+}
+
+// append adds the events up to a position, and drops the oldest ones beyond the limits.
+func (f *feed) append(end int64, events []FeedEvent) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end = end
+	f.events = append(f.events, events...)
+	for _, e := range events {
+		f.bytes += len(e.JSON)
+	}
+	dropped := 0
+	for _, e := range f.events {
+		if len(f.events)-dropped <= feedEvents && f.bytes <= feedBytes && e.Row != f.start {
+			break
+		}
+		f.start = e.Row
+		f.bytes -= len(e.JSON)
+		dropped++
+	}
+	f.events = f.events[dropped:]
+}
+
+// announce wakes the followers.
+func (f *feed) announce() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// after returns some events after a position, the position of the last one that it considered, and a channel that is
+// closed when there are more. here is false if memory lacks some of them, or if nothing is read yet.
+func (f *feed) after(at int64) (events []FeedEvent, next int64, changed <-chan struct{}, here bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.live || at < f.start {
+		return nil, at, f.changed, false
+	}
+	from := sort.Search(len(f.events), func(i int) bool { return f.events[i].Row > at })
+	to := min(from+followerBatch, len(f.events))
+	for to < len(f.events) && f.events[to].Row == f.events[to-1].Row {
+		to++
+	}
+	next = max(at, f.end)
+	if to < len(f.events) {
+		next = f.events[to-1].Row
+	}
+	return f.events[from:to], next, f.changed, true
+}
+
+// The positions at which a follower can start, besides that of an event.
+var (
+	FeedOldest = FeedPosition{Row: 0}  // before the oldest event that is kept
+	FeedNow    = FeedPosition{Row: -1} // after all events so far
+)
+
+// FeedFilter selects events of the feed. Zero members do not restrict.
+type FeedFilter struct {
+	Label map[string]string // all of them must match
+	Types []api.EventType   // any of them
+}
+
+func (f FeedFilter) accepts(e *FeedEvent) bool {
+	for key, value := range f.Label {
+		if got, found := e.Labels[key]; !found || got != value {
+			return false
+		}
+	}
+	return len(f.Types) == 0 || slices.Contains(f.Types, e.Type)
+}
+
+// Follower reads the feed. Only one goroutine may use it.
+type Follower struct {
+	store  *Store
+	filter FeedFilter
+	tenant string
+	at     int64
+	part   int // number of events of the row at that it has, 0 if all
+}
+
+// Follow returns a reader of the events of all jobs after a position, each once and in the order in which they became
+// durable. Close it. Follow returns ErrNoPosition if the feed has no such position.
+func (s *Store) Follow(ctx context.Context, after FeedPosition, filter FeedFilter) (*Follower, error) {
+	at, err := after.Row, error(nil)
+	switch after {
+	case FeedOldest:
+		at, err = s.oldestInFeed(ctx)
+	case FeedNow:
+		at, err = s.newestInFeed(ctx)
+	default:
+		_, _, err = s.feedPage(ctx, at, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.feed.mu.Lock()
+	s.feed.followers++
+	s.feed.mu.Unlock()
+	wakeUp(s.notifier.feed)
+	return &Follower{store: s, filter: filter, tenant: TenantOf(ctx), at: at, part: after.Part}, nil
+}
+
+// Close releases the follower.
+func (f *Follower) Close() {
+	f.store.feed.mu.Lock()
+	defer f.store.feed.mu.Unlock()
+	f.store.feed.followers--
+}
+
+// Position returns the position up to which the follower has read, which may be after the last event that the filter
+// selects.
+func (f *Follower) Position() FeedPosition { return FeedPosition{f.at, f.part} }
+
+// Next waits for events that the filter selects, and returns some of them, or none once ctx is done. It returns
+// ErrNoPosition if the events after its position are no longer kept.
+func (f *Follower) Next(ctx context.Context) ([]FeedEvent, error) {
+	for {
+		events, next, changed, here := f.store.feed.after(f.at)
+		read := here && f.part == 0
+		var err error
+		if _, live, end := f.store.feed.state(); live && !read {
+			events, next, err = f.catchUp(ctx, end)
+			read = true
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		more := next > f.at
+		if read {
+			f.at, f.part = next, 0
+		} else {
+			events = nil
+		}
+		if selected := f.selectFrom(events); len(selected) > 0 {
+			return selected, nil
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (f *Follower) selectFrom(events []FeedEvent) (selected []FeedEvent) {
+	for i := range events {
+		if (f.tenant == "" || f.tenant == events[i].Tenant) && f.filter.accepts(&events[i]) {
+			selected = append(selected, events[i])
+		}
+	}
+	return selected
+}
+
+// catchUp reads some events from the database.
+func (f *Follower) catchUp(ctx context.Context, upTo int64) (events []FeedEvent, next int64, err error) {
+	select {
+	case f.store.feed.catchUps <- struct{}{}:
+		defer func() { <-f.store.feed.catchUps }()
+	case <-ctx.Done():
+		return nil, f.at, nil
+	}
+	part, _, err := f.store.feedPage(ctx, f.at, upTo)
+	if err != nil {
+		return nil, f.at, err
+	}
+	if f.part > 0 {
+		part.after-- // the row at f.at again
+	}
+	events, err = f.store.feedEvents(ctx, part)
+	return slices.DeleteFunc(events, func(e FeedEvent) bool {
+		return e.Row == f.at && e.Part > 0 && e.Part <= f.part
+	}), part.last, err
+}

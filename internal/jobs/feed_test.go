@@ -1,0 +1,316 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/api"
+	"judged/internal/testkit"
+)
+
+// follow starts to read the feed.
+func (b *bench) follow(after FeedPosition, filter FeedFilter) *Follower {
+	b.t.Helper()
+	f, err := b.Follow(b.ctx(), after, filter)
+	b.must(err)
+	b.t.Cleanup(f.Close)
+	return f
+}
+
+// readEvents returns the next n events of a follower: labels and positions.
+func (b *bench) readEvents(f *Follower, n int) (labels []string, positions []FeedPosition) {
+	b.t.Helper()
+	ctx := b.ctx()
+	for len(labels) < n {
+		events, err := f.Next(ctx)
+		b.must(err)
+		if ctx.Err() != nil {
+			b.t.Fatalf("got %q, want %d events", labels, n)
+		}
+		for _, e := range events {
+			labels, positions = append(labels, e.Job+" "+label(e.Event)), append(positions, e.FeedPosition)
+		}
+	}
+	return labels, positions
+}
+
+// readAll returns all events after a position, up to now.
+func (b *bench) readAll(after FeedPosition) (labels []string, positions []FeedPosition) {
+	b.t.Helper()
+	newest, err := b.newestInFeed(b.ctx())
+	b.must(err)
+	f := b.follow(after, FeedFilter{})
+	for ctx := b.ctx(); f.Position().Row < newest || f.Position().Part > 0; {
+		events, err := f.Next(ctx)
+		b.must(err)
+		for _, e := range events {
+			labels, positions = append(labels, e.Job+" "+label(e.Event)), append(positions, e.FeedPosition)
+		}
+	}
+	return labels, positions
+}
+
+// emitted stores a test of an attempt, and waits until it is among the events.
+func (b *bench) emitted(l api.Lease, n int) {
+	b.t.Helper()
+	b.must(b.Emit(l, n, sampleReport(api.WrongAnswer).Tests[n-1]))
+	testkit.WaitFor(b.t, time.Minute, "a test event", func() bool { return len(b.get(l.ID).Report.Tests) == n })
+}
+
+// testFeed checks the events of several jobs, live and from each position, in two processes.
+func testFeed(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	other := s.again()
+	live := []*Follower{s.follow(FeedNow, FeedFilter{}), other.follow(FeedNow, FeedFilter{})}
+	s.put("a", nil)
+	first := s.take().Lease
+	s.emitted(first, 1)
+	s.put("b", nil)
+	second := other.take().Lease
+	other.emitted(second, 1)
+	other.emitted(second, 2)
+	s.must(s.Return(s.ctx(), first, api.Returned{}))
+	again := s.take().Lease
+	s.emitted(again, 1)
+	other.finish(second, api.WrongAnswer)
+	_, err := s.Cancel(s.ctx(), "a")
+	s.must(err)
+	s.must(s.PutAuditOf(s.ctx(), "of", api.Work{Lease: second, Job: sampleJob()})) // not in the feed
+	s.put("c", nil)
+
+	past := s.again() // the others have events in memory that are obsolete
+	got, positions := past.readAll(FeedOldest)
+	want := []string{"a 0+1 queued", "b 0+1 queued", "b 1+0 running on 1", "b 1+1 test 1", "b 1+2 test 2",
+		"a 2+0 running on 1", "a 2+1 test 1", "b 1+1048575 done WA, 0 tests", "a 2+1048575 cancelled CX, 0 tests",
+		"c 0+1 queued"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("events of the past (-want +got):\n%s", diff)
+	}
+	for i, p := range positions {
+		got, _ := past.readAll(p)
+		if diff := cmp.Diff(want[i+1:], append([]string{}, got...)); diff != "" {
+			t.Errorf("resumed after event %d (-want +got):\n%s", i, diff)
+		}
+	}
+	// Live, there are also those of the attempt that has failed.
+	for i, f := range live {
+		got, _ := []*bench{s, other}[i].readEvents(f, len(want))
+		for _, w := range want {
+			if !slices.Contains(got, w) {
+				t.Errorf("process %d: follower lacks %q: %q", i, w, got)
+			}
+		}
+	}
+	for _, never := range []int64{1, positions[0].Row - 2, positions[len(positions)-1].Row + 1000} {
+		if _, err := s.Follow(s.ctx(), FeedPosition{Row: never}, FeedFilter{}); !errors.Is(err, ErrNoPosition) {
+			t.Errorf("after position %d, which never was: %v", never, err)
+		}
+	}
+}
+
+func testFeedFilters(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	team := func(n string) func(*api.Job) { return func(j *api.Job) { j.Labels = map[string]string{"team": n} } }
+	s.put("a", team("1"))
+	s.put("b", team("2"))
+	for range 2 {
+		s.finish(s.take().Lease, api.Accepted)
+	}
+	s.put("bare", func(j *api.Job) { j.Labels = nil })
+	s.put("a2", team("1"))
+	for _, c := range []struct {
+		name   string
+		filter FeedFilter
+		want   []string
+	}{
+		{"label", FeedFilter{Label: map[string]string{"team": "2"}}, []string{"b 0+1 queued", "b 1+0 running on 1",
+			"b 1+1 test 1", "b 1+2 test 2", "b 1+1048575 done AC, 0 tests"}},
+		{"types", FeedFilter{Types: []api.EventType{api.EventQueued, api.EventDone}}, []string{"a 0+1 queued",
+			"b 0+1 queued", "a 1+1048575 done AC, 0 tests", "b 1+1048575 done AC, 0 tests", "bare 0+1 queued",
+			"a2 0+1 queued"}},
+		{"both", FeedFilter{Label: map[string]string{"team": "1"}, Types: []api.EventType{api.EventQueued}},
+			[]string{"a 0+1 queued", "a2 0+1 queued"}},
+	} {
+		got, _ := s.readEvents(s.follow(FeedOldest, c.filter), len(c.want))
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	of := func(tenant string) context.Context { return WithTenant(s.ctx(), tenant) }
+	_, _, err := s.Put(of("x"), Submission{ID: "x", Job: api.Job{Program: *file(1)}})
+	s.must(err)
+	_, _, err = s.Put(of("y"), Submission{ID: "y", Job: sampleJob()})
+	s.must(err)
+	tenant, err := s.Follow(of("x"), FeedOldest, FeedFilter{})
+	s.must(err)
+	t.Cleanup(tenant.Close)
+	events, err := tenant.Next(s.ctx())
+	s.must(err)
+	if len(events) != 1 || events[0].Job != "x" || events[0].Tenant != "x" || len(events[0].Labels) > 0 {
+		t.Errorf("tenant x reads %+v", events)
+	}
+	// A follower without events comes forward too.
+	none := s.follow(FeedOldest, FeedFilter{Label: map[string]string{"team": "3"}})
+	newest, err := s.newestInFeed(s.ctx())
+	s.must(err)
+	ctx, cancel := context.WithCancel(s.ctx())
+	go func() {
+		defer cancel()
+		testkit.WaitFor(t, time.Minute, "the reader", func() bool { _, _, end := s.feed.state(); return end >= newest })
+	}()
+	if events, err := none.Next(ctx); len(events) != 0 || err != nil {
+		t.Errorf("no label matches: %v, %v", events, err)
+	}
+}
+
+// testFeedOfTheEnd checks that each test of a report has one event, before the final one, also if the job ended before
+// its events were stored, and that an applied rejudging yields another final event.
+func testFeedOfTheEnd(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("a", nil)
+	l := s.take().Lease
+	s.emitted(l, 1)
+	s.finish(l, api.WrongAnswer)
+	// As if it had been stored by a transaction that began before the end.
+	_, err := s.write.Exec(s.driver.sql(`INSERT INTO feed (job, number) SELECT seq, ?1 FROM jobs WHERE id = 'a'`),
+		number(1, 2))
+	s.must(err)
+	want := []string{"a 0+1 queued", "a 1+0 running on 1", "a 1+1 test 1", "a 1+2 test 2",
+		"a 1+1048575 done WA, 0 tests"}
+	got, positions := s.readAll(FeedOldest)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	f := s.follow(positions[len(positions)-1], FeedFilter{})
+	_, err = s.write.Exec(`UPDATE jobs SET finished = finished + 1, verdict = 'AC' WHERE id = 'a'`)
+	s.must(err)
+	got, _ = s.readEvents(f, 1)
+	if diff := cmp.Diff([]string{"a 1+1048575 done AC, 0 tests"}, got); diff != "" {
+		t.Errorf("events of a rejudging (-want +got):\n%s", diff)
+	}
+}
+
+// testFeedIsKept checks that the sweep deletes what is too old, that the rest can be read from each position, and that
+// the last position remains.
+func testFeedIsKept(t *testing.T, b backend) {
+	s := b.open(t, func(o *Options) { o.MaxJobs = 2 })
+	s.put("old", nil)
+	s.finish(s.take().Lease, api.Accepted)
+	s.put("waits", nil)
+	_, positions := s.readAll(FeedOldest)
+	s.clock.advance(feedAge / 2)
+	for i := range 2 {
+		s.put(fmt.Sprint("new", i), func(j *api.Job) { j.Priority = api.Contest })
+		s.finish(s.take().Lease, api.Accepted)
+	}
+	want, kept := s.readAll(positions[len(positions)-1])
+	slow := s.follow(positions[0], FeedFilter{})
+	_, err := s.Sweep(s.ctx()) // deletes old, which exceeds MaxJobs
+	s.must(err)
+	for i, p := range positions[:2] {
+		if _, err := s.Follow(s.ctx(), p, FeedFilter{}); !errors.Is(err, ErrNoPosition) {
+			t.Errorf("resumed after event %d of a deleted job: %v", i, err)
+		}
+	}
+	if _, err := slow.Next(s.ctx()); !errors.Is(err, ErrNoPosition) {
+		t.Errorf("a follower that is behind what is kept: %v", err)
+	}
+	for i, p := range kept {
+		got, _ := s.readAll(p)
+		if diff := cmp.Diff(want[i+1:], append([]string{}, got...)); diff != "" {
+			t.Errorf("resumed after event %d that is kept (-want +got):\n%s", i, diff)
+		}
+	}
+	if got, _ := s.readAll(FeedOldest); !cmp.Equal(got[len(got)-len(want):], want) {
+		t.Errorf("the oldest events are %q, want all of %q", got, want)
+	}
+	s.clock.advance(feedAge)
+	_, err = s.Sweep(s.ctx())
+	s.must(err)
+	if got, _ := s.readAll(kept[len(kept)-1]); len(got) > 0 {
+		t.Errorf("after the last event: %q", got)
+	}
+	if _, err := s.Follow(s.ctx(), kept[0], FeedFilter{}); !errors.Is(err, ErrNoPosition) {
+		t.Errorf("resumed after an event that is too old: %v", err)
+	}
+}
+
+// testSlowFollower checks that a follower that memory has left behind gets all events, each once.
+func testSlowFollower(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	slow, fast := s.follow(FeedNow, FeedFilter{}), s.follow(FeedNow, FeedFilter{})
+	const jobs = 3 * feedPage
+	for i := range jobs {
+		s.put(fmt.Sprint(i), nil)
+	}
+	want, _ := s.readEvents(fast, jobs)
+	s.feed.mu.Lock()
+	kept := s.feed.events
+	s.feed.start = kept[len(kept)-10].Row
+	s.feed.events = kept[len(kept)-9:]
+	s.feed.mu.Unlock()
+	got, _ := s.readEvents(slow, jobs)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events of a slow follower (-want +got):\n%s", diff)
+	}
+}
+
+// TestFeedLimits checks how many events are kept in memory, and that events of one position stay together.
+func TestFeedLimits(t *testing.T) {
+	f := feed{live: true, changed: make(chan struct{})}
+	large := make([]byte, feedBytes/4)
+	for p := range int64(10) {
+		f.append(p, []FeedEvent{{FeedPosition{Row: p}, api.Event{}, large}, {FeedPosition: FeedPosition{Row: p}}})
+	}
+	events, next, _, here := f.after(5)
+	if len(events) != 8 || next != 9 || !here || f.start != 5 || f.bytes > feedBytes {
+		t.Errorf("%d events up to %d, here %v, after %d, %d bytes", len(events), next, here, f.start, f.bytes)
+	}
+	if _, _, _, here := f.after(4); here {
+		t.Error("events are missing that were dropped")
+	}
+	f.stop()
+	f.restart(0)
+	for p := int64(1); p <= feedEvents+followerBatch; p++ {
+		f.append(p, []FeedEvent{{FeedPosition: FeedPosition{Row: p}}})
+	}
+	if len(f.events) != feedEvents || f.start != followerBatch {
+		t.Errorf("%d events after %d", len(f.events), f.start)
+	}
+	if events, next, _, _ := f.after(1000); len(events) != followerBatch || next != 1000+followerBatch {
+		t.Errorf("%d events up to %d at once", len(events), next)
+	}
+}
+
+// testFeedOrder commits two transactions in the reverse order of their positions. No reader may get the later one
+// before the earlier one.
+func testFeedOrder(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	f := s.follow(FeedNow, FeedFilter{})
+	slow, err := s.write.BeginTx(s.ctx(), nil)
+	s.must(err)
+	defer func() { _ = slow.Rollback() }()
+	_, err = slow.Exec(`INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job)
+VALUES ('slow', '', 0, 1, 'p', 1, 0, 1, '', '\x007b7d')`)
+	s.must(err)
+	s.put("fast", nil)
+	brief, cancel := context.WithTimeout(s.ctx(), 4*feedEvery)
+	defer cancel()
+	if _, err := s.settled(brief); err == nil {
+		t.Error("positions are settled before the first transaction has ended")
+	}
+	if events, err := f.Next(brief); len(events) > 0 || err != nil {
+		t.Errorf("before the first transaction has ended: %v, %v", events, err)
+	}
+	s.must(slow.Commit())
+	got, _ := s.readEvents(f, 2)
+	if diff := cmp.Diff([]string{"slow 0+1 queued", "fast 0+1 queued"}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
