@@ -285,6 +285,35 @@ func TestWatchResumes(t *testing.T) {
 	s.check(t, "GET /v1/jobs/a/events after 3", "GET /v1/jobs/a/events after 5")
 }
 
+func TestFollowResumes(t *testing.T) {
+	t.Parallel()
+	stream := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+	}
+	event := func(id, job string) string {
+		return "id: " + id + "\nevent: queued\ndata: {\"seq\":1,\"job\":\"" + job +
+			"\",\"type\":\"queued\",\"at\":\"2026-11-20T12:00:00Z\"}\n\n"
+	}
+	c, s := play(t, stream(": judged\n\nid: 3\n\n"), stream(event("5.1", "a")+event("5", "b")+"id: 7\ndata: {"),
+		stream("id: 9\n\n"), says(410, `{"detail":"no event has this id","status":410}`))
+	var got []string
+	var last error
+	for e, err := range c.Follow(t.Context(), FeedFilter{Labels: map[string]string{"team": "1=2"},
+		Types: []api.EventType{api.EventQueued, api.EventDone}}) {
+		if last = err; err == nil {
+			got = append(got, e.ID+" "+e.Job+" "+string(e.Type))
+		}
+	}
+	if diff := cmp.Diff([]string{"5.1 a queued", "5 b queued"}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if last == nil || !strings.Contains(last.Error(), "no event has this id") {
+		t.Errorf("after an event that is not kept: %v", last)
+	}
+	path := "GET /v1/events?label=team%3D1%3D2&type=queued&type=done"
+	s.check(t, path, path+" after 3", path+" after 5", path+" after 9")
+}
+
 func TestWatchEnds(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -27,7 +27,8 @@ func FuzzReadEvents(f *testing.F) {
 			t.Fatal(err)
 		}
 		stream := fmt.Sprintf("%s\n\ndata: %s\n\n", text, last)
-		err = readEvents(strings.NewReader(stream), func(e api.Event) bool { seen = append(seen, e); return true })
+		w := watch{tell: func(e FeedEvent) bool { seen = append(seen, e.Event); return true }}
+		err = w.read(strings.NewReader(stream))
 		if err != nil {
 			if !errors.Is(err, errFormat) {
 				t.Errorf("error %v", err)

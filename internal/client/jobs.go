@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -125,15 +124,20 @@ type Page struct {
 	Next string       `json:"next,omitempty"` // "" on the last page
 }
 
+// addLabels adds the parameters that select labels.
+func addLabels(v url.Values, labels map[string]string) {
+	for key, value := range labels {
+		v.Add("label", key+"="+value)
+	}
+}
+
 // List returns one page.
 func (c Client) List(ctx context.Context, f Filter) (Page, error) {
 	v := url.Values{}
 	if f.State != "" {
 		v.Set("state", string(f.State))
 	}
-	for key, value := range f.Labels {
-		v.Add("label", fmt.Sprintf("%s=%s", key, value))
-	}
+	addLabels(v, f.Labels)
 	if f.After != "" {
 		v.Set("after", f.After)
 	}

@@ -24,16 +24,46 @@ const silence = 45 * time.Second
 // breaks, and yields no event twice. It ends with an error.
 func (c Client) Watch(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		w := watch{client: c, id: id, after: after, yield: yield}
-		for reached := false; !w.over; reached = true {
-			_, err := persist(ctx, reached, func() (struct{}, error) { return struct{}{}, w.once(ctx) })
-			if err == nil && !w.over && !rest(ctx, pause) {
-				err = context.Cause(ctx)
+		w := watch{client: c, path: "/v1/jobs/" + url.PathEscape(id) + "/events", last: strconv.FormatUint(after, 10)}
+		w.tell = func(e FeedEvent) bool {
+			if e.Seq <= after {
+				return true
 			}
-			if err != nil && !w.over {
-				yield(api.Event{}, err)
-				return
-			}
+			after = e.Seq
+			return yield(e.Event, nil) && e.Type != api.EventDone && e.Type != api.EventCancelled
+		}
+		if err := w.run(ctx); err != nil {
+			yield(api.Event{}, err)
+		}
+	}
+}
+
+// FeedEvent is an event of any job.
+type FeedEvent struct {
+	ID string `json:"id"` // a reader can resume after it
+	api.Event
+}
+
+// FeedFilter selects events of all jobs for Follow. Zero members do not restrict.
+type FeedFilter struct {
+	Labels map[string]string // all must match
+	Types  []api.EventType   // any of them
+	After  string            // ID of an event; "0" selects all that are kept, "" those from now on
+}
+
+// Follow yields the events of all jobs, in the order in which they became durable. It reconnects if the connection
+// breaks, and yields no event twice. It ends with an error, also if the daemon no longer keeps the events after the last
+// one.
+func (c Client) Follow(ctx context.Context, f FeedFilter) iter.Seq2[FeedEvent, error] {
+	return func(yield func(FeedEvent, error) bool) {
+		w := watch{client: c, path: "/v1/events", query: url.Values{}, last: f.After}
+		addLabels(w.query, f.Labels)
+		for _, t := range f.Types {
+			w.query.Add("type", string(t))
+		}
+		w.tell = func(e FeedEvent) bool { return yield(e, nil) }
+		if err := w.run(ctx); err != nil {
+			yield(FeedEvent{}, err)
 		}
 	}
 }
@@ -41,10 +71,25 @@ func (c Client) Watch(ctx context.Context, id string, after uint64) iter.Seq2[ap
 // watch is the state of a reader.
 type watch struct {
 	client Client
-	id     string
-	after  uint64
-	yield  func(api.Event, error) bool
-	over   bool // the last event was yielded, or the caller stopped
+	path   string
+	query  url.Values
+	last   string               // ID of the last event
+	tell   func(FeedEvent) bool // yields an event and reports whether more are wanted
+	over   bool                 // no more are wanted, or there are none
+}
+
+// run reads until no more events are wanted.
+func (w *watch) run(ctx context.Context) error {
+	for reached := false; !w.over; reached = true {
+		_, err := persist(ctx, reached, func() (struct{}, error) { return struct{}{}, w.once(ctx) })
+		if err == nil && !w.over && !rest(ctx, pause) {
+			err = context.Cause(ctx)
+		}
+		if err != nil && !w.over {
+			return err
+		}
+	}
+	return nil
 }
 
 // once reads one connection to its end. A stream that ends early is not an error: a daemon that stops ends it, and so
@@ -54,10 +99,11 @@ func (w *watch) once(ctx context.Context) error {
 	defer cancel(nil)
 	alarm := time.AfterFunc(silence, func() { cancel(&Unreachable{w.client.Base, errors.New("no heartbeat")}) })
 	defer alarm.Stop()
-	res, err := w.client.do(ctx, request{
-		method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(w.id) + "/events",
-		header: http.Header{"Last-Event-Id": {strconv.FormatUint(w.after, 10)}},
-	})
+	q := request{method: http.MethodGet, path: w.path, query: w.query}
+	if w.last != "" {
+		q.header = http.Header{"Last-Event-Id": {w.last}}
+	}
+	res, err := w.client.do(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -66,34 +112,22 @@ func (w *watch) once(ctx context.Context) error {
 		w.over = true
 		return nil
 	}
-	err = readEvents(flow{res.Body, alarm, silence}, w.tell)
+	err = w.read(flow{res.Body, alarm, silence})
 	if errors.Is(err, errFormat) {
-		return fmt.Errorf("read events of job %q: %w; check that the address is that of a judged of this version", w.id,
+		return fmt.Errorf("read events from %s: %w; check that the address is that of a judged of this version", w.path,
 			err)
 	}
 	return nil
 }
 
-// tell yields an event and reports whether more are wanted.
-func (w *watch) tell(e api.Event) bool {
-	if e.Seq <= w.after {
-		return true
-	}
-	w.after = e.Seq
-	if !w.yield(e, nil) || e.Type == api.EventDone || e.Type == api.EventCancelled {
-		w.over = true
-	}
-	return !w.over
-}
-
 // errFormat means that the stream is not an event stream.
 var errFormat = errors.New("not an event")
 
-// readEvents reads server-sent events until the stream ends or tell returns false.
-func readEvents(r io.Reader, tell func(api.Event) bool) error {
+// read reads server-sent events until the stream ends or no more are wanted.
+func (w *watch) read(r io.Reader) error {
 	lines := bufio.NewReader(r)
 	var data strings.Builder
-	for {
+	for id := w.last; ; {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			// An event that is not terminated by an empty line does not count.
@@ -104,19 +138,27 @@ func readEvents(r io.Reader, tell func(api.Event) bool) error {
 		}
 		line = strings.TrimRight(line, "\r\n")
 		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
 		switch {
-		case line == "" && data.Len() > 0:
-			var e api.Event
-			if err := json.Unmarshal([]byte(data.String()), &e); err != nil {
+		case line == "":
+			w.last = id // also without an event
+			if data.Len() == 0 {
+				continue
+			}
+			e := FeedEvent{ID: id}
+			if err := json.Unmarshal([]byte(data.String()), &e.Event); err != nil {
 				return fmt.Errorf("%w: %w", errFormat, err)
 			}
 			data.Reset()
-			if !tell(e) {
+			if !w.tell(e) {
+				w.over = true
 				return nil
 			}
+		case name == "id":
+			id = value
 		case name == "data":
-			// The data contains the number and the type too.
-			data.WriteString(strings.TrimPrefix(value, " ") + "\n")
+			// The data contains the type too.
+			data.WriteString(value + "\n")
 		}
 	}
 }

@@ -263,27 +263,27 @@ func testSlowFollower(t *testing.T, b backend) {
 
 // TestFeedLimits checks how many events are kept in memory, and that events of one position stay together.
 func TestFeedLimits(t *testing.T) {
-	f := feed{live: true, changed: make(chan struct{})}
+	f := feed{live: true}
 	large := make([]byte, feedBytes/4)
 	for p := range int64(10) {
-		f.append(p, []FeedEvent{{FeedPosition{Row: p}, api.Event{}, large}, {FeedPosition: FeedPosition{Row: p}}})
+		f.append(p, []*FeedEvent{{FeedPosition{Row: p}, api.Event{}, large}, {FeedPosition: FeedPosition{Row: p}}})
 	}
-	events, next, _, here := f.after(5)
+	events, next, _, here := f.after(5, 0)
 	if len(events) != 8 || next != 9 || !here || f.start != 5 || f.bytes > feedBytes {
 		t.Errorf("%d events up to %d, here %v, after %d, %d bytes", len(events), next, here, f.start, f.bytes)
 	}
-	if _, _, _, here := f.after(4); here {
+	if _, _, _, here := f.after(4, 0); here {
 		t.Error("events are missing that were dropped")
 	}
 	f.stop()
 	f.restart(0)
 	for p := int64(1); p <= feedEvents+followerBatch; p++ {
-		f.append(p, []FeedEvent{{FeedPosition: FeedPosition{Row: p}}})
+		f.append(p, []*FeedEvent{{FeedPosition: FeedPosition{Row: p}}})
 	}
 	if len(f.events) != feedEvents || f.start != followerBatch {
 		t.Errorf("%d events after %d", len(f.events), f.start)
 	}
-	if events, next, _, _ := f.after(1000); len(events) != followerBatch || next != 1000+followerBatch {
+	if events, next, _, _ := f.after(1000, 0); len(events) != followerBatch || next != 1000+followerBatch {
 		t.Errorf("%d events up to %d at once", len(events), next)
 	}
 }

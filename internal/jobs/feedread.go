@@ -97,7 +97,7 @@ FROM feed f JOIN jobs j ON j.seq = f.job LEFT JOIN events e ON e.job = f.job AND
 WHERE f.position > ?1 AND f.position <= ?2 AND +j.priority < ?3 ORDER BY f.position`
 
 // feedEvents returns the events of a part of the feed. Those of attempts that have lost their job are left out.
-func (s *Store) feedEvents(ctx context.Context, part feedRange) ([]FeedEvent, error) {
+func (s *Store) feedEvents(ctx context.Context, part feedRange) ([]*FeedEvent, error) {
 	var found []feedRow
 	err := s.rows(ctx, s.read, query{"read feed", selectFeed, []any{part.after, part.last, auditPriority}},
 		func(rows *sql.Rows) error {
@@ -128,7 +128,7 @@ func (s *Store) feedEvents(ctx context.Context, part feedRange) ([]FeedEvent, er
 // feedDecoder makes the events of a page.
 type feedDecoder struct {
 	store  *Store
-	events []FeedEvent
+	events []*FeedEvent
 	jobs   map[int64]*endedJob // by seq
 }
 
@@ -172,7 +172,7 @@ func (d *feedDecoder) put(r *feedRow, e api.Event) error {
 	if err != nil {
 		return fmt.Errorf("encode an event of job %q: %w", r.job.id, err)
 	}
-	d.events = append(d.events, FeedEvent{FeedPosition{Row: r.position}, e, text})
+	d.events = append(d.events, &FeedEvent{FeedPosition{Row: r.position}, e, text})
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (d *feedDecoder) addReported(r *feedRow, j *endedJob, n int) error {
 	return d.put(r, testEvent(api.Lease{ID: r.job.id, Attempt: r.job.attempt}, n, t.WithoutRuns(), timeOf(r.job.finished)))
 }
 
-// addEnd adds the final event, whose report has no tests, and before it the tests without an event of their own: a job
+// addEnd adds the final event, whose report has no tests, and before it the tests without a row: a job
 // may end before its last events are stored. When a rejudging is applied, the job has another final event.
 func (d *feedDecoder) addEnd(ctx context.Context, r *feedRow, e api.Event) error {
 	if !r.ended() {

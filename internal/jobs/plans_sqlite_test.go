@@ -18,6 +18,7 @@ import (
 var scansSQLite = map[string]string{
 	"SELECT pool, priority, tenant, 0, COUNT(*)": "counts the queue, in the background",
 	"DELETE FROM key_value":                      "reads all values once a minute",
+	"SELECT COALESCE(MAX(f.position)":            "reads a batch in the order of the table, once a minute",
 }
 
 // TestPlansSQLite checks the plan of every statement. SQLite has no statistics here, so the plan does not depend on the

@@ -389,7 +389,8 @@ func (b *bench) exercise(prefix string) {
 func (b *bench) exerciseFeed() {
 	b.t.Helper()
 	for _, after := range []FeedPosition{FeedOldest, FeedNow} {
-		f := b.follow(after, FeedFilter{})
+		f, err := b.Follow(b.ctx(), after, FeedFilter{})
+		b.must(err)
 		newest, err := b.newestInFeed(b.ctx())
 		b.must(err)
 		for pages := 0; pages < 20 && f.Position().Row < newest; pages++ {

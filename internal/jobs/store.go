@@ -105,7 +105,9 @@ func connect(o Options) (*Store, error) {
 	s.outbox.wake, s.rejudgings = make(chan struct{}, 1), make(chan struct{}, 1)
 	s.capacity.wake = make(chan struct{}, 1)
 	s.notifier.feed, s.feed.catchUps = make(chan struct{}, 1), make(chan struct{}, catchUps)
-	s.feed.changed = make(chan struct{})
+	for group := range s.feed.changed {
+		s.feed.changed[group] = make(chan struct{})
+	}
 	if o.URL == "" {
 		return s, s.openSQLite()
 	}

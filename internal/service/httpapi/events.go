@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -54,6 +55,11 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request) error {
 	return s.stream(w, first, events, failed)
 }
 
+// lastEvents returns what the caller sends as the last event that it has; the last text takes precedence.
+func lastEvents(r *http.Request, values url.Values) []string {
+	return []string{values.Get("after"), r.Header.Get("Last-Event-ID")}
+}
+
 // resumeAt returns the number of the last event that the caller has.
 func resumeAt(r *http.Request) (uint64, error) {
 	values, err := query(r, "after")
@@ -61,7 +67,7 @@ func resumeAt(r *http.Request) (uint64, error) {
 		return 0, err
 	}
 	var last uint64
-	for _, text := range []string{values.Get("after"), r.Header.Get("Last-Event-ID")} { // the header takes precedence
+	for _, text := range lastEvents(r, values) {
 		if text == "" {
 			continue
 		}
@@ -102,11 +108,7 @@ func (s *Server) pump(ctx context.Context, id string, after uint64) (<-chan api.
 }
 
 func (s *Server) stream(w http.ResponseWriter, first *api.Event, events <-chan api.Event, failed <-chan error) error {
-	w.Header().Set("Content-Type", eventStream)
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer events
-	out := eventWriter{w: w, control: http.NewResponseController(w), time: s.transferTime}
-	w.WriteHeader(http.StatusOK)
-	out.comment("judged")
+	out := s.startEvents(w)
 	if first != nil {
 		out.event(*first)
 	}
@@ -130,6 +132,16 @@ func (s *Server) stream(w http.ResponseWriter, first *api.Event, events <-chan a
 	return nil
 }
 
+// startEvents begins the response of a stream.
+func (s *Server) startEvents(w http.ResponseWriter) *eventWriter {
+	w.Header().Set("Content-Type", eventStream)
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer events
+	out := &eventWriter{w: w, control: http.NewResponseController(w), time: s.transferTime}
+	w.WriteHeader(http.StatusOK)
+	out.comment("judged")
+	return out
+}
+
 // eventWriter writes server-sent events. After an error it writes nothing more.
 type eventWriter struct {
 	w       http.ResponseWriter
@@ -144,17 +156,17 @@ func (o *eventWriter) event(e api.Event) {
 		o.err = err
 		return
 	}
-	o.send(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, data))
+	o.send(fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, data))
 }
 
-func (o *eventWriter) comment(text string) { o.send(": " + text + "\n\n") }
+func (o *eventWriter) comment(text string) { o.send([]byte(": " + text + "\n\n")) }
 
-func (o *eventWriter) send(text string) {
+func (o *eventWriter) send(text []byte) {
 	if o.err != nil {
 		return
 	}
 	_ = o.control.SetWriteDeadline(time.Now().Add(o.time(int64(len(text)))))
-	if _, o.err = o.w.Write([]byte(text)); o.err == nil {
+	if _, o.err = o.w.Write(text); o.err == nil {
 		o.err = o.control.Flush()
 	}
 }

@@ -238,6 +238,10 @@ func (f *fakeJobs) Events(ctx context.Context, id string, after uint64) iter.Seq
 	}
 }
 
+func (f *fakeJobs) Follow(context.Context, jobs.FeedPosition, jobs.FeedFilter) (*jobs.Follower, error) {
+	return nil, jobs.ErrNoPosition
+}
+
 func (f *fakeJobs) List(_ context.Context, filter jobs.Filter) ([]api.Report, string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -163,6 +163,12 @@ func follow(t *testing.T, url, lastID string) <-chan string {
 		t.Fatal(err)
 	}
 	r.Header.Set("Last-Event-ID", lastID)
+	return eventsOf(t, r)
+}
+
+// eventsOf sends a request and returns the events of the response, until the context of the request is done.
+func eventsOf(t *testing.T, r *http.Request) <-chan string {
+	t.Helper()
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +184,11 @@ func follow(t *testing.T, url, lastID string) <-chan string {
 		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 			switch line := lines.Text(); {
 			case line == "" && text != "":
-				events <- text
+				select {
+				case events <- text:
+				case <-r.Context().Done():
+					return
+				}
 				text = ""
 			case line != "" && !strings.HasPrefix(line, ":"):
 				text += line + "\n"

@@ -87,22 +87,35 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 			f.State,
 		)
 	}
+	var err error
+	if f.Label, err = labelsOf(values); err != nil {
+		return f, err
+	}
+	for key := range f.Label {
+		f.Audits = f.Audits || jobs.ListsCopies(key)
+	}
+	f.Limit, err = limitOf(values)
+	return f, err
+}
+
+// labelsOf returns the parameters label.
+func labelsOf(values url.Values) (labels map[string]string, err error) {
 	if n := len(values["label"]); n > jobspec.MaxLabels {
-		return f, problem("bad-request", "send fewer", "parameter label is given %d times, and no job has more than %d",
+		return nil, problem("bad-request", "send fewer", "parameter label is given %d times, and no job has more than %d",
 			n, jobspec.MaxLabels)
 	}
 	for _, label := range values["label"] {
 		key, value, ok := strings.Cut(label, "=")
 		if !ok || key == "" {
-			return f, problem(
+			return nil, problem(
 				"bad-request",
 				"send label=KEY=VALUE, as label=team%3D7",
 				"parameter label: %q has no value",
 				label,
 			)
 		}
-		if before, ok := f.Label[key]; ok && before != value {
-			return f, problem(
+		if before, ok := labels[key]; ok && before != value {
+			return nil, problem(
 				"bad-request",
 				"send each key once",
 				"parameter label: no job has both %s=%q and %s=%q",
@@ -112,17 +125,12 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 				value,
 			)
 		}
-		if f.Label == nil {
-			f.Label = map[string]string{}
+		if labels == nil {
+			labels = map[string]string{}
 		}
-		f.Label[key] = value
+		labels[key] = value
 	}
-	for key := range f.Label {
-		f.Audits = f.Audits || jobs.ListsCopies(key)
-	}
-	var err error
-	f.Limit, err = limitOf(values)
-	return f, err
+	return labels, nil
 }
 
 // limitOf returns the parameter limit, the number of entries on a page.

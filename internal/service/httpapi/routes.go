@@ -51,6 +51,7 @@ func (s *Server) jobRoutes() []route {
 		{"GET", "/v1/jobs/{id}", read, s.getJob},
 		{"DELETE", "/v1/jobs/{id}", submit, s.bodiless(s.cancelJob)},
 		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
+		{"GET", "/v1/events", read, s.getFeed},
 		{"GET", "/v1/problems", read, s.listProblems},
 		{"PUT", "/v1/problems/{id}", edit, s.putProblem},
 		{"GET", "/v1/problems/{id}", read, s.getProblem},

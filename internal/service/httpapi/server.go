@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -31,6 +32,7 @@ type Jobs interface {
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	Wait(ctx context.Context, id string) (api.Report, error)
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error]
+	Follow(ctx context.Context, after jobs.FeedPosition, filter jobs.FeedFilter) (*jobs.Follower, error)
 	List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error)
 	Cancel(ctx context.Context, id string) (api.Report, error)
 	PutProblem(ctx context.Context, p api.Problem, by jobs.Editor) (stored api.Problem, created bool, err error)
@@ -115,6 +117,7 @@ type Server struct {
 	stall  time.Duration       // time limit; shorter in tests
 	memory *semaphore.Weighted // bytes of bodies that are being read and decoded
 	leases *leases             // jobs that nodes have taken here
+	texts  *sync.Pool          // of *[]byte: texts of the feed that are being written, one for each follower
 	// unpacking is held by the request that is unpacking a package.
 	unpacking *semaphore.Weighted
 	codec     *codec
@@ -134,6 +137,7 @@ func New(o Options) *Server {
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 		intake: &intake.Intake{Config: o.Config, Jobs: o.Jobs, Blobs: o.Blobs, Languages: o.Languages, Pools: o.Nodes},
 		leases: &leases{all: map[api.Lease]leasedJob{}},
+		texts:  &sync.Pool{New: func() any { return new([]byte) }},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
