@@ -44,7 +44,10 @@ const (
 	RejudgeLabel   = own + oldRejudge   // of a job that judges another one again: ID of the original
 	RejudgingLabel = own + "rejudging"  // of the same: ID of the set
 	OriginLabel    = own + "origin"     // of a job that came by another interface: its name
-	TenantLabel    = own + "tenant"     // of any job of a tenant: its name; reports have it in Tenant instead
+	// Only in the index of labels, not among those of the job.
+	problemLabel  = own + "problem"  // of any job that names one
+	languageLabel = own + "language" // of any job whose program has one
+	TenantLabel   = own + "tenant"   // of any job of a tenant: its name; reports have it in Tenant instead
 )
 
 // The labels without the prefix, as earlier versions wrote them.

@@ -20,6 +20,8 @@ type Filter struct {
 	Verdict  api.Verdict
 	Priority api.Priority
 	Pool     string
+	Problem  string            // ID of the problem that the job names
+	Language string            // of the program
 	Tenant   string            // the tenant of the context restricts, too
 	Label    map[string]string // all of them must match
 	From     time.Time         // created then or later
@@ -76,13 +78,15 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next str
 // rareLabel limits how many jobs of a label are counted.
 const rareLabel = 2000
 
-// labels returns the hashes of the labels that all jobs must have, without duplicates. A tenant is one of them.
+// labels returns the hashes of the labels that all jobs must have, without duplicates. Tenant, problem and language are
+// among them.
 func (f Filter) labels(caller string) (hashes [][]byte) {
 	for key, value := range f.Label {
 		hashes = append(hashes, labelHash(key, value))
 	}
-	for _, name := range []string{f.Tenant, caller} {
-		if hash := labelHash(TenantLabel, name); name != "" && !slices.ContainsFunc(hashes, func(h []byte) bool {
+	for _, own := range [][2]string{{TenantLabel, f.Tenant}, {TenantLabel, caller}, {problemLabel, f.Problem},
+		{languageLabel, f.Language}} {
+		if hash := labelHash(own[0], own[1]); own[1] != "" && !slices.ContainsFunc(hashes, func(h []byte) bool {
 			return bytes.Equal(h, hash)
 		}) {
 			hashes = append(hashes, hash)
@@ -204,6 +208,12 @@ func (p *page) bound(w walk, f Filter) error {
 	if w.column != "" {
 		p.add(w.column+" {among}CAST(? AS "+w.kind+"){/among}", w.value)
 	}
+	// Compared alone, too, the next column bounds the walk at both ends in PostgreSQL.
+	alone := func(operator string, at int64) {
+		if w.column != "" {
+			p.add(w.created+" "+operator+" ?", at)
+		}
+	}
 	compare := func(operator string, columns []string, values ...any) {
 		if w.column != "" {
 			if len(columns) > 0 {
@@ -219,9 +229,11 @@ func (p *page) bound(w walk, f Filter) error {
 		compare(">=", nil)
 	} else {
 		compare(">=", []string{w.created}, f.From.UnixNano())
+		alone(">=", f.From.UnixNano())
 	}
 	if !f.To.IsZero() {
 		compare("<", []string{w.created}, f.To.UnixNano())
+		alone("<", f.To.UnixNano())
 	}
 	if f.After != "" {
 		created, seq, err := parseCursor(f.After)
@@ -229,6 +241,7 @@ func (p *page) bound(w walk, f Filter) error {
 			return err
 		}
 		compare("<", []string{w.created, w.seq}, created, seq)
+		alone("<=", created)
 	}
 	if f.To.IsZero() && f.After == "" {
 		compare("<=", nil)

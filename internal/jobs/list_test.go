@@ -27,6 +27,8 @@ func testList(t *testing.T, b backend) {
 			if i%7 == 0 {
 				j.Labels = nil
 			}
+			j.Problem = []string{"", "sum", "path"}[rand.IntN(3)]
+			j.Language = []string{"", "c", "python3"}[rand.IntN(3)]
 		})
 		pools[id] = rec.Job.Pool
 	}
@@ -57,7 +59,8 @@ func testList(t *testing.T, b backend) {
 		{Pool: "metal", Priority: api.Contest, State: api.Queued},
 		{Verdict: api.Accepted, Pool: "metal", Priority: api.Contest, From: all[50].CreatedAt}, {Pool: "none"},
 		{Label: map[string]string{"team": "1"}}, {Label: map[string]string{"team": "1", "odd": "0"}},
-		{Label: map[string]string{"team": "x"}},
+		{Label: map[string]string{"team": "x"}}, {Problem: "sum"}, {Language: "c"}, {Language: "none"},
+		{Problem: "sum", Language: "python3", Verdict: api.Accepted, To: all[20].CreatedAt},
 		{From: all[40].CreatedAt}, {To: all[20].CreatedAt}, {From: all[40].CreatedAt, To: all[20].CreatedAt},
 		{From: all[40].CreatedAt, Label: map[string]string{"odd": "1"}, State: api.Done, Pool: "default"},
 	}
@@ -66,7 +69,8 @@ func testList(t *testing.T, b backend) {
 			f.Limit = limit
 			var want, got []api.Report
 			for _, rep := range all {
-				if matches(f, rep, pools[rep.ID]) {
+				if j := s.get(rep.ID).Job; (f.Problem == "" || f.Problem == j.Problem) &&
+					(f.Language == "" || f.Language == j.Language) && matches(f, rep, pools[rep.ID]) {
 					want = append(want, rep)
 				}
 			}

@@ -87,7 +87,7 @@ func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created b
 	if err != nil {
 		return Record{}, false, err
 	}
-	if len(n.Job.Labels) == 0 && n.Tenant == "" {
+	if len(listedLabels(n)) == 0 {
 		err = s.rows(ctx, s.write, query{"put job", insertJob, args},
 			func(*sql.Rows) error { created = true; return nil })
 	} else {
@@ -115,7 +115,7 @@ func (s *Store) newRow(n Submission, turn int64) (rec Record, args []any, err er
 func (s *Store) insertLabelled(
 	ctx context.Context, n Submission, args []any, more func(context.Context, *sql.Tx) error,
 ) (created bool, err error) {
-	labels := storedLabels(n.Job.Labels, n.Tenant)
+	labels := listedLabels(n)
 	// Prepared before the transaction, which holds SQLite's only connection that writes.
 	main, err := s.statement(ctx, s.write, insertJob)
 	if err != nil {

@@ -17,8 +17,8 @@ type Packed struct {
 	ID, BodyDigest string
 
 	tenant   string
-	labels   map[string]string // see storedLabels
-	encoded  string            // the labels as JSON
+	labels   map[string]string // see listedLabels
+	encoded  string            // the stored labels as JSON
 	priority int
 	class    slotClass
 	body     []byte
@@ -32,13 +32,14 @@ func (s *Store) Pack(ctx context.Context, n Submission) (Packed, error) {
 
 func pack(n Submission) (p Packed, err error) {
 	p = Packed{ID: n.ID, BodyDigest: n.BodyDigest, tenant: n.Tenant, class: n.slotClass(),
-		priority: priorityNumber(n.Job.Priority), labels: storedLabels(n.Job.Labels, n.Tenant)}
+		priority: priorityNumber(n.Job.Priority), labels: listedLabels(n)}
 	if p.priority < 0 {
 		return p, fmt.Errorf("encode job %q: unknown priority %q", n.ID, n.Job.Priority)
 	}
-	if p.body, err = packJSON(n.Job); err == nil && len(p.labels) > 0 {
+	stored := storedLabels(n.Job.Labels, n.Tenant)
+	if p.body, err = packJSON(n.Job); err == nil && len(stored) > 0 {
 		var encoded []byte
-		encoded, err = json.Marshal(p.labels)
+		encoded, err = json.Marshal(stored)
 		p.encoded = string(encoded)
 	}
 	if err != nil {

@@ -39,3 +39,15 @@ func storedLabels(labels map[string]string, tenant string) map[string]string {
 	maps.Copy(all, labels)
 	return all
 }
+
+// listedLabels returns the labels by which lists find a job.
+func listedLabels(n Submission) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, storedLabels(n.Job.Labels, n.Tenant))
+	for label, value := range map[string]string{problemLabel: n.Job.Problem, languageLabel: n.Job.Language} {
+		if value != "" {
+			all[label] = value
+		}
+	}
+	return all
+}
