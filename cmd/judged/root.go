@@ -117,7 +117,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		a.watchCommand(), a.listCommand(), a.cancelCommand(),
 		a.rejudgeSetCommand(), a.slotsCommand(),
 		a.nodesCommand(), a.drainCommand(), a.undrainCommand(),
-		a.tuneCommand(), a.backupCommand(), a.restoreCommand(), a.versionCommand(), a.causesTopic())
+		a.tokenCommand(), a.tuneCommand(), a.backupCommand(), a.restoreCommand(), a.versionCommand(), a.causesTopic())
 	a.addHelp(root)
 	root.InitDefaultCompletionCmd()
 	strictCompletion(root)

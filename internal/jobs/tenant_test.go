@@ -189,6 +189,9 @@ func testSetsOfTenants(t *testing.T, be backend) {
 	b.want(err, ErrNoRejudging)
 	b.want(b.ApplyRejudging(b.of("a"), "set-b"), ErrNoRejudging)
 	b.want(b.CancelRejudging(b.of("a"), "set-b"), ErrNoRejudging)
+	if u := b.unfinished("set-b"); u.State != api.RejudgingFilling {
+		t.Errorf("the set of b is %s after a has tried to cancel it", u.State)
+	}
 	b.must(b.CancelRejudging(b.of("b"), "set-b"))
 	b.must(b.CancelRejudging(b.of(""), "set-a"))
 }

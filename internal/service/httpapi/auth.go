@@ -63,15 +63,24 @@ func sameRights(a, b entry) bool {
 
 // LoadTokens reads a file of tokens, see ParseTokens. The tenants must be among those of the configuration.
 func LoadTokens(path string, tenants []config.Tenant) (*Tokens, error) {
+	t, err := ReadTokens(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkTenants(tenants); err != nil {
+		return nil, fmt.Errorf("read tokens from %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// ReadTokens reads a file of tokens, with any tenants.
+func ReadTokens(path string) (*Tokens, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read tokens: %w; name a file that judged may read", err)
 	}
 	defer f.Close()
 	t, err := ParseTokens(f)
-	if err == nil {
-		err = t.checkTenants(tenants)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read tokens from %s: %w", path, err)
 	}
