@@ -20,6 +20,8 @@ type Job struct {
 	// and stdout does not count as output. "" selects stdin and stdout.
 	InputFile  string `json:"input_file,omitempty"`
 	OutputFile string `json:"output_file,omitempty"`
+	// StderrToStdout makes what the program writes to stderr a part of its stdout, in the order in which it is written.
+	StderrToStdout bool `json:"stderr_to_stdout,omitempty"`
 	// Env adds to, or overrides, the environment that every program gets.
 	Env   map[string]string `json:"env,omitempty"`
 	Tests []Test            `json:"tests,omitempty"`

@@ -29,6 +29,8 @@ type Spec struct {
 	// Stdin and Stdout, if not nil, are ends of pipes that replace Input and the file in memory. Load does not close
 	// them.
 	Stdin, Stdout *os.File
+	// StderrToStdout makes stderr the same open file as stdout.
+	StderrToStdout bool
 	// InputFile, if not "", is the name in the working directory under which the program opens Input; stdin is
 	// then empty.
 	InputFile string
@@ -299,6 +301,10 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	if spec.Stdout != nil {
 		stdout, s.piped = spec.Stdout, true
 	}
+	stderr := s.stderr.write
+	if spec.StderrToStdout {
+		stderr = stdout
+	}
 	gate, opener, err := linux.Pipe()
 	if err != nil {
 		return err
@@ -312,7 +318,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	s.report = report
 	defer theirs.Close()
 	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(stdout.Fd()),
-		Stderr: int(s.stderr.write.Fd()),
+		Stderr: int(stderr.Fd()),
 		Gate:   int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()),
 		Birth: -1, Tree: -1, Files: -1}
 	if tree != nil {

@@ -32,6 +32,7 @@ type Task struct {
 	Tests    []problem.Test
 	// InputFile and OutputFile are passed on to measure.Request.
 	InputFile, OutputFile string
+	StderrToStdout        bool // the same
 	Checker               checker.Checker
 	// Checkers compare instead of Checker the outputs of the tests that they name.
 	Checkers map[string]checker.Checker
@@ -213,7 +214,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	}
 	task = task.of(t.Test, limits)
 	q := measure.Request{Name: t.Name, Args: task.Args, Env: task.Env, Files: task.Files, InputFile: task.InputFile,
-		OutputFile: task.OutputFile, Limits: limits, Repeats: task.Repeats,
+		OutputFile: task.OutputFile, StderrToStdout: task.StderrToStdout, Limits: limits, Repeats: task.Repeats,
 		Head: task.Head, Keep: task.Keep, Collect: task.Collect, Place: task.Place, Ready: task.Ready, More: more}
 	if task.Ran != nil {
 		q.Ran = func() { task.Ran(t.Name) }

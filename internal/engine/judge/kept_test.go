@@ -51,6 +51,8 @@ func TestKept(t *testing.T) {
 			[]string{`1 stderr "2\n" of 2`}},
 		{"of a failed test", "echo 1; exit 1", api.Job{Keep: api.Keep{Stdout: api.KeepFailed, Stderr: api.KeepNever}},
 			[]string{`1 stdout "1\n" of 2`}},
+		{"stderr in stdout", "echo 1; echo 2 >&2; echo 3", api.Job{StderrToStdout: true, Keep: api.Keep{
+			Stdout: api.KeepAlways, Stderr: api.KeepAlways}}, []string{`1 stdout "1\n2\n3\n" of 6`, `1 stderr "" of 0`}},
 		{"what the head lacks", `echo 123; printf '\377' >&2`, api.Job{Head: 4, Keep: api.Keep{Stdout: api.KeepCut,
 			Stderr: api.KeepCut}}, []string{`1 stderr "\xff" of 1`}},
 		{"what does not fit into the head", "echo 123", api.Job{Head: 3, Keep: api.Keep{Stdout: api.KeepCut}},

@@ -32,7 +32,8 @@ func (e *InvalidError) Fault() api.Fault { return api.ProblemFault }
 func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task, error) {
 	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head,
 		Keep: j.Keep, Collect: j.Collect, Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile,
-		Scheme: (*scoring.Scheme)(j.Scheme)}
+		StderrToStdout: j.StderrToStdout,
+		Scheme:         (*scoring.Scheme)(j.Scheme)}
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}

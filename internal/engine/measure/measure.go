@@ -27,9 +27,11 @@ type Request struct {
 	Input func(sandbox.Resources) (*sandbox.Input, error) // called before each run, for its slot; nil means empty input
 	// InputFile and OutputFile are the names of files that replace stdin and stdout; "" selects stdin or stdout.
 	InputFile, OutputFile string
-	Limits                api.Limits // no member is zero
-	Repeats               api.Repeats
-	Head                  units.Bytes
+	// StderrToStdout makes stderr the same open file as stdout.
+	StderrToStdout bool
+	Limits         api.Limits // no member is zero
+	Repeats        api.Repeats
+	Head           units.Bytes
 	// Keep and Collect say what is kept of the run that decides.
 	Keep    api.Keep
 	Collect []string
@@ -236,6 +238,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 func (w *Worker) spec(t test) (spec sandbox.Spec, err error) {
 	spec = sandbox.Spec{
 		Args: t.Args, Env: t.Env, Files: t.Files, InputFile: t.InputFile, OutputFile: t.OutputFile,
+		StderrToStdout: t.StderrToStdout,
 		Limits: sandbox.Limits{CPUTime: t.rule.StopAt(), WallTime: t.Limits.WallTime(), Memory: t.Limits.Memory,
 			Output: t.Limits.Output, Stack: t.Limits.Stack, Processes: t.Limits.Processes},
 	}

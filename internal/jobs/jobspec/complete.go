@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -77,13 +78,16 @@ func Check(c config.Config, j api.Job) error {
 	e.command(j.Command)
 	e.check(j.Language == "" || len(j.Command) == 0, "command", "given with a language, which says how its programs "+
 		"run; leave one of them out")
-	e.files("files", j.Files, c.Limits.Max)
+	e.files("files", j.Files, c.Limits.Max, e.filePath)
+	e.folders("files", j.Files, j, nil)
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // minus the program
-	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer "+
-		"or raise sandbox.work_inodes", len(j.Files), room)
+	e.check(entries(j.Files) <= room, "files", "%d with their folders; a working directory takes %d in addition to the "+
+		"program, send fewer or raise sandbox.work_inodes", entries(j.Files), room)
 	e.streamFile("input_file", j.InputFile, j)
 	e.streamFile("output_file", j.OutputFile, j)
 	e.check(j.OutputFile == "" || j.OutputFile != j.InputFile, "output_file", "is input_file, too; send another name")
+	e.check(!j.StderrToStdout || j.Interactor == nil, "stderr_to_stdout",
+		"given with an interactor, which reads stdout; leave one of them out")
 	e.environment(j.Env)
 	e.tests(j, c.Limits.Max, room)
 	e.scheme(j)
@@ -151,15 +155,63 @@ func (e *Errors) command(command []string) {
 	e.check(len(command) == 0 || command[0] != "", "command[0]", "empty; send %q or the name of a program", itself)
 }
 
-func (e *Errors) files(member string, files map[string]api.File, most config.MaxLimits) {
+// files checks files and, by named, their names.
+func (e *Errors) files(
+	member string, files map[string]api.File, most config.MaxLimits, named func(field, name string),
+) {
 	e.check(len(files) <= most.Files, member, "%d; send at most %d, the bound of limits.max.files", len(files),
 		most.Files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		field := member + "[" + text.Quoted(name) + "]"
 		f := files[name]
 		e.file(field, &f)
-		e.fileName(field, name)
+		named(field, name)
 	}
+}
+
+// filePath checks the name of a file below the working directory.
+func (e *Errors) filePath(field, name string) {
+	e.name(field, name)
+	e.check(name == "" || fs.ValidPath(name) && name != ".", field,
+		"is no path below the working directory; send it without empty parts, . and ..")
+	e.check(name != ProgramName, field, "is where the program goes; send another name")
+}
+
+// folders checks that no folder of files has the name of something else: of one of them, of others, or of the program.
+func (e *Errors) folders(member string, files map[string]api.File, j api.Job, others map[string]api.File) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for _, folder := range foldersOf(name) {
+			_, taken := files[folder]
+			_, other := others[folder]
+			e.check(!taken && !other && !slices.Contains([]string{ProgramName, j.InputFile, j.OutputFile}, folder),
+				member+"["+text.Quoted(name)+"]", "is in a folder %s, which is a file; send another name",
+				text.Quoted(folder))
+		}
+	}
+}
+
+// foldersOf returns the folders that a file is in.
+func foldersOf(name string) (folders []string) {
+	for i, c := range name {
+		if c == '/' {
+			folders = append(folders, name[:i])
+		}
+	}
+	return folders
+}
+
+// entries returns how many files and folders a working directory has for files.
+func entries(all ...map[string]api.File) int {
+	names := map[string]bool{}
+	for _, files := range all {
+		for name := range files {
+			names[name] = true
+			for _, folder := range foldersOf(name) {
+				names[folder] = true
+			}
+		}
+	}
+	return len(names)
 }
 
 // fileName checks the name of a file next to the program.
@@ -186,7 +238,7 @@ var juryNames = []string{"checker", "interactor", "input", "answer", "output", "
 
 // besides checks the files in the directory of a program of the jury.
 func (e *Errors) besides(member string, files map[string]api.File, most config.MaxLimits) {
-	e.files(member, files, most)
+	e.files(member, files, most, e.fileName)
 	for _, name := range juryNames {
 		_, taken := files[name]
 		e.check(!taken, member+"["+text.Quoted(name)+"]", "is the name of something else there; send another name")
@@ -219,10 +271,11 @@ func (e *Errors) tests(j api.Job, most config.MaxLimits, room int) {
 		if len(t.Args) > 0 {
 			e.arguments(field+".args", t.Args, j.Command...)
 		}
-		e.files(field+".files", t.Files, most)
-		e.check(len(t.Files) == 0 || len(j.Files)+len(t.Files) <= room, field+".files",
-			"%d with those of the job; a working directory takes %d in addition to the program, send fewer or raise "+
-				"sandbox.work_inodes", len(j.Files)+len(t.Files), room)
+		e.files(field+".files", t.Files, most, e.filePath)
+		e.folders(field+".files", t.Files, j, j.Files)
+		e.check(len(t.Files) == 0 || entries(j.Files, t.Files) <= room, field+".files",
+			"%d with those of the job and their folders; a working directory takes %d in addition to the program, send "+
+				"fewer or raise sandbox.work_inodes", entries(j.Files, t.Files), room)
 		for _, name := range []string{j.InputFile, j.OutputFile} {
 			_, taken := t.Files[name]
 			e.check(!taken, field+".files["+text.Quoted(name)+"]", "is input_file or output_file, too; send another name")

@@ -192,11 +192,11 @@ func TestCompleteErrors(t *testing.T) {
 				Detail: `"../x" is no SHA-256`}}},
 		{"file names", func(j *api.Job) {
 			f := api.File{Blob: digest}
-			j.Files = map[string]api.File{"": f, ".": f, "..": f, "a/b": f, "ok": f, long: f, "nul\x00": f}
+			j.Files = map[string]api.File{"": f, ".": f, "..": f, "a/../b": f, "d/e/f": f, "ok": f, long: f, "nul\x00": f}
 		}, []api.FieldError{
 			{Field: `files[""]`, Detail: "empty"}, {Field: `files["."]`,
-				Detail: "plain file name"}, {Field: `files[".."]`, Detail: "plain file name"},
-			{Field: `files["a/b"]`, Detail: "plain file name"}, {Field: `files["` + long[:64] + `"…]`,
+				Detail: "no path"}, {Field: `files[".."]`, Detail: "no path"},
+			{Field: `files["a/../b"]`, Detail: "no path"}, {Field: `files["` + long[:64] + `"…]`,
 				Detail: "256 bytes"},
 			{Field: `files["nul\x00"]`, Detail: "printable"},
 		}},
@@ -271,6 +271,10 @@ func TestCompleteErrors(t *testing.T) {
 			j.Transcript, j.Passes = true, 2
 		}, []api.FieldError{{Field: "passes", Detail: "nobody can ask for the next pass"}, {Field: "transcript",
 			Detail: "cannot be recorded"}}},
+		{"stderr of a program that talks", func(j *api.Job) {
+			j.StderrToStdout = true
+			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Blob: digest}}
+		}, []api.FieldError{{Field: "stderr_to_stdout", Detail: "given with an interactor"}}},
 		{"interactor", func(j *api.Job) { j.Interactor = &api.Interactor{Kind: "peg", Args: []string{"\x00"}} },
 			[]api.FieldError{{Field: "interactor.kind", Detail: `"peg" is unknown`}, {Field: "interactor.program",
 				Detail: "no content"},
@@ -299,10 +303,15 @@ func TestCompleteErrors(t *testing.T) {
 			j.Command, j.InputFile = []string{"{program}", strings.Repeat("a", 40<<10)}, "in"
 			j.Tests[0].Args = []string{"\x00", strings.Repeat("b", 30<<10)}
 			j.Tests[0].CheckerArgs = []string{"x"}
-			j.Tests[0].Files = map[string]api.File{"in": {Blob: digest}, "a/b": {}}
+			j.Files = map[string]api.File{"d": {Blob: digest}}
+			j.Tests[0].Files = map[string]api.File{"in": {Blob: digest}, "a/": {}, "d/e": {Blob: digest},
+				"in/f/g": {Blob: digest}, "program/x": {Blob: digest}}
 		}, []api.FieldError{{Field: "tests[0].args[0]", Detail: "has a NUL"},
 			{Field: "tests[0].args", Detail: "send at most"},
-			{Field: `tests[0].files["a/b"]`, Detail: "no content"}, {Field: `tests[0].files["a/b"]`, Detail: "directories"},
+			{Field: `tests[0].files["a/"]`, Detail: "no content"}, {Field: `tests[0].files["a/"]`, Detail: "no path"},
+			{Field: `tests[0].files["d/e"]`, Detail: "in a folder \"d\", which is a file"},
+			{Field: `tests[0].files["in/f/g"]`, Detail: "in a folder \"in\", which is a file"},
+			{Field: `tests[0].files["program/x"]`, Detail: "in a folder \"program\", which is a file"},
 			{Field: `tests[0].files["in"]`, Detail: "is input_file or output_file, too"},
 			{Field: "tests[0].checker_args", Detail: "no arguments"}}},
 		{"arguments of a test for a program of the jury", func(j *api.Job) {
@@ -350,7 +359,7 @@ func TestCompleteErrors(t *testing.T) {
 		{"heads of many tests", func(j *api.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) },
 			[]api.FieldError{{Field: "head_bytes", Detail: "1000 tests do not fit into a report; send at most 6291"}}},
 		{"keep", func(j *api.Job) { j.Keep = api.Keep{Stdout: "maybe", Stderr: "Always", Bytes: 1<<20 + 1} },
-			[]api.FieldError{{Field: "keep.stdout", Detail: `"maybe" is unknown; send one of never, failed, always`},
+			[]api.FieldError{{Field: "keep.stdout", Detail: `"maybe" is unknown; send one of never, failed, cut, always`},
 				{Field: "keep.stderr", Detail: `"Always" is unknown`},
 				{Field: "keep.bytes", Detail: "send 1 to 1048576, the bound of limits.max.keep"}}},
 		{"collect", func(j *api.Job) { j.Collect = []string{"out", "../x", "", "program", "out", ".."} },
