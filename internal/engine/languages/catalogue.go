@@ -28,6 +28,7 @@ const (
 	artifactSources = "sources"
 	artifactJar     = "jar"    // a program whose start class judged determines
 	artifactFolder  = "folder" // files, of which runFile is the program
+	artifactTree    = "tree"   // the same, with the files of its subfolders
 )
 
 // The placeholders of commands.
@@ -60,6 +61,11 @@ type Language struct {
 
 	limits sandbox.Limits // parsed Bounds
 	find   *regexp.Regexp // parsed EntryFind; nil matches nothing
+}
+
+// leavesFolder reports whether compile leaves files in a folder.
+func (l Language) leavesFolder() bool {
+	return l.Artifact == artifactFolder || l.Artifact == artifactTree
 }
 
 // Bounds are the limits of one compilation as written in the file. A missing one takes its default.
@@ -203,8 +209,9 @@ func (l *Language) complete() (err error) {
 			`extensions: write such as [".c"]`},
 		{entryText.MatchString(l.Entry), "entry: write a name of letters, digits and _"},
 		{len(l.Compile) > 0 && l.Compile[0] != "", "compile: empty; write a command"},
-		{slices.Contains([]string{artifactProgram, artifactSources, artifactJar, artifactFolder}, l.Artifact),
-			`artifact: write "program", "sources", "jar" or "folder"`},
+		{slices.Contains([]string{artifactProgram, artifactSources, artifactJar, artifactFolder, artifactTree},
+			l.Artifact),
+			`artifact: write "program", "sources", "jar", "folder" or "tree"`},
 		{l.Artifact == artifactSources || strings.Contains(strings.Join(l.Compile, " "), outputMark),
 			"compile: {output} is missing; say where the compiler writes the program"},
 		{slices.Contains(l.Run, programMark), "run: {program} is missing; say where the program goes"},

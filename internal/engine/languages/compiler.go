@@ -181,7 +181,7 @@ func (c *Compiler) cached(p plan, key string) (Result, bool) {
 	switch p.language.Artifact {
 	case artifactSources:
 		main, r.Files = "./"+p.files[0].Name, p.files
-	case artifactFolder:
+	case artifactFolder, artifactTree:
 		main, r.Files = "./"+runFile, nil
 		for _, name := range e.Files {
 			r.Files = append(r.Files, sandbox.File{Name: name, Path: filepath.Join(folder, builtFolder, name), Exec: true})
@@ -233,8 +233,8 @@ func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, 
 	case e.transient:
 		return e, nil
 	case e.Failure != "" || p.language.Artifact == artifactSources:
-	case p.language.Artifact == artifactFolder:
-		program, e.Files, e.Failure, err = c.built(box)
+	case p.language.leavesFolder():
+		program, e.Files, e.Failure, err = c.built(box, p.language)
 	default:
 		program, e.Failure, err = c.program(box, p)
 	}

@@ -21,13 +21,13 @@ const maxBuilt = 1000
 // takenNames are what programs of the jury find next to them.
 var takenNames = []string{"input", "answer", "output", "feedback"}
 
-// built opens the folder that a build script has left, and lists the regular files directly in it, or says why they are
-// no program.
-func (c *Compiler) built(box *sandbox.Sandbox) (dir *os.File, names []string, failure string, err error) {
+// built opens the folder that a build script has left, and lists the regular files in it, or says why they are no
+// program.
+func (c *Compiler) built(box *sandbox.Sandbox, l Language) (dir *os.File, names []string, failure string, err error) {
 	if dir, err = box.OpenFolder(outputFolder); err != nil || dir == nil {
 		return nil, nil, "the build script removed its folder", err
 	}
-	names, failure, err = c.listBuilt(dir)
+	names, failure, err = c.listBuilt(dir, l)
 	if err != nil || failure != "" {
 		dir.Close()
 		return nil, nil, failure, err
@@ -35,32 +35,36 @@ func (c *Compiler) built(box *sandbox.Sandbox) (dir *os.File, names []string, fa
 	return dir, names, "", nil
 }
 
-func (c *Compiler) listBuilt(dir *os.File) (names []string, failure string, err error) {
+func (c *Compiler) listBuilt(dir *os.File, l Language) (names []string, failure string, err error) {
 	root, err := rootOf(dir)
 	if err != nil {
 		return nil, "", err
 	}
 	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return nil, "", err
-	}
 	var size units.Bytes
-	for _, e := range entries {
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case e.IsDir() && l.Artifact == artifactFolder:
+			return fs.SkipDir
+		case slices.Contains(takenNames, name) && (e.Type().IsRegular() || e.IsDir()):
+			failure = fmt.Sprintf("the build script left a file %q, the name of something else there", name)
+			return fs.SkipAll
+		case !e.Type().IsRegular():
+			return nil
+		}
 		info, err := e.Info()
 		if err != nil {
-			return nil, "", err
-		}
-		if !info.Mode().IsRegular() {
-			continue
-		}
-		if slices.Contains(takenNames, e.Name()) {
-			return nil, fmt.Sprintf("the build script left a file %q, the name of something else there", e.Name()), nil
+			return err
 		}
 		size += units.Bytes(info.Size())
-		names = append(names, e.Name())
-	}
+		names = append(names, name)
+		return nil
+	})
 	switch {
+	case err != nil || failure != "":
+		return nil, failure, err
 	case !slices.Contains(names, runFile):
 		return nil, "the build script did not make a file run", nil
 	case len(names) > maxBuilt:
@@ -68,6 +72,8 @@ func (c *Compiler) listBuilt(dir *os.File) (names []string, failure string, err 
 	case size > c.options.MaxProgram:
 		return nil, fmt.Sprintf("the files of the build script have %s; a working directory takes %s", size,
 			c.options.MaxProgram), nil
+	case l.Run[0] != programMark:
+		return names, "", nil
 	}
 	f, err := root.Open(runFile)
 	if err != nil {
@@ -93,7 +99,9 @@ func copyBuilt(to string, dir *os.File, names []string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(copyFile(filepath.Join(to, name), from), from.Close()); err != nil {
+		file := filepath.Join(to, name)
+		err = errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), copyFile(file, from), from.Close())
+		if err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func (l Language) plan(files []sandbox.File) (plan, error) {
 		sources = append(sources, argument(name))
 	}
 	output := "/box/" + outputPath
-	if l.Artifact == artifactFolder {
+	if l.leavesFolder() {
 		output = "/box/" + outputFolder
 	}
 	p.command = l.withEnvironment(command(l.Compile, sources,
