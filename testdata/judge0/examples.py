@@ -83,9 +83,31 @@ def many():
 
 
 def files():
-    files = judge0.Filesystem(content=judge0.File(name="my_file.txt", content="hello, file"))
-    s = run(source_code="print(open('my_file.txt').read())", language=judge0.PYTHON, additional_files=files)
-    return brief(s)
+    files = judge0.Filesystem(content=[judge0.File(name="my_file.txt", content="hello, file"),
+                                       judge0.File(name="./dir1/dir2/my_file2.txt", content="hello, folder")])
+    source = "print(open('my_file.txt').read(), open('dir1/dir2/my_file2.txt').read())"
+    return brief(run(source_code=source, language=judge0.PYTHON, additional_files=files))
+
+
+def compiled_with_files():
+    files = judge0.Filesystem(content=[judge0.File(name="inc/a.h", content='#define A "inc/a.txt"'),
+                                       judge0.File(name="inc/a.txt", content="from a file")])
+    source = '#include <stdio.h>\n#include "inc/a.h"\nint main() { char b[20] = ""; fgets(b, 20, fopen(A, "r")); puts(b); }'
+    return brief(run(source_code=source, language=judge0.C, additional_files=files))
+
+
+def multi_file():
+    compile = "mkdir bin made && gcc -static -o bin/main src/main.c && echo compiled && echo 1 > made/x"
+    main = '#include <stdio.h>\nint main() { printf("%c\\n", getchar()); }'
+    files = judge0.Filesystem(content=[
+        judge0.File(name="compile", content=compile), judge0.File(name="src/main.c", content=main),
+        judge0.File(name="run", content='./bin/main; cat made/x; echo "$@"')])
+    broken = judge0.Filesystem(content=[judge0.File(name="compile.sh", content="echo no; exit 3"),
+                                        judge0.File(name="run.sh", content="")])
+    only_run = judge0.Filesystem(content=judge0.File(name="run.sh", content="echo $((1 + 1))"))
+    all = [run(language=judge0.MULTI_FILE, additional_files=f, source_code="", stdin="z",
+               command_line_arguments="'a  b'") for f in (files, broken, only_run)]
+    return [brief(s) + [(s.compile_output or "").strip()] for s in all]
 
 
 def failures():
@@ -115,6 +137,12 @@ def binary():
                             command_line_arguments="a \"b  c\" '$HOME' *"))
 
 
-PARTS = [languages, standard_input, one_test_case, test_cases, test_cases_and_languages, asynchronous, many, files,
-         failures, several_runs, binary]
+def redirect():
+    source = "import sys\nprint('a', flush=True); print('b', file=sys.stderr, flush=True); print('c')"
+    s = run(source_code=source, language=judge0.PYTHON, redirect_stderr_to_stdout=True)
+    return brief(s) + [s.stderr]
+
+
+PARTS = [languages, standard_input, one_test_case, test_cases, test_cases_and_languages, asynchronous, many, files, compiled_with_files, multi_file,
+         failures, several_runs, binary, redirect]
 print(json.dumps({part.__name__: part() for part in PARTS}, sort_keys=True))

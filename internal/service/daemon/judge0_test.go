@@ -1,8 +1,11 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +20,9 @@ import (
 
 // TestJudge0Client runs the examples of Judge0's Python client, which is not changed, against a daemon.
 func TestJudge0Client(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles in 17 languages")
+	}
 	testkit.Need(t, testkit.Judge0Client, testkit.Python, testkit.StaticGCC)
 	c := settings(t)
 	c.Judge0.Enabled, c.Judge0.Listen = true, freePort(t)
@@ -60,5 +66,37 @@ func TestJudge0Client(t *testing.T) {
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	d.drain()
+}
+
+// BenchmarkJudge0 measures, in every round, one job by POST /v1/jobs?wait= and the same as a submission of Judge0 with
+// wait=true, whose program and input come with the request.
+func BenchmarkJudge0(b *testing.B) {
+	c := settings(b)
+	c.Judge0.Enabled = true
+	d := serving(b, c)
+	program, err := os.ReadFile(emptyProgram(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := base64.StdEncoding.EncodeToString(program)
+	own := fmt.Appendf(nil, `{"program": {"base64": %q}, "tests": [{"name": "1", "input": {"text": "x"}}]}`, text)
+	submission := fmt.Appendf(nil, `{"source_code": %q, "language_id": 44, "stdin": "eA=="}`, text)
+	send := func(path, want string, body []byte) time.Duration {
+		begin := time.Now()
+		a := d.ask("POST", path, body, "Content-Type", jsonType)
+		if !bytes.Contains(a.body, []byte(want)) {
+			b.Fatalf("%s: %d %s", path, a.status, a.body)
+		}
+		return time.Since(begin)
+	}
+	var direct, door []time.Duration
+	for b.Loop() {
+		direct = append(direct, send("/v1/jobs?wait=60s", `"verdict":"AC"`, own))
+		door = append(door, send("/judge0/submissions?base64_encoded=true&wait=true", `"Accepted"`, submission))
+	}
+	b.ReportMetric(p50(direct), "own-p50-us")
+	b.ReportMetric(p50(door), "judge0-p50-us")
+	b.ReportMetric(p50(door)/p50(direct), "judge0/own")
 	d.drain()
 }

@@ -190,7 +190,13 @@ func (s submission) source() (any, error) {
 
 // files returns a zip file of the additional files, always in base64.
 func (s submission) files() (any, error) {
-	all := s.test().Files
+	all := maps.Clone(s.Job.Files)
+	if s.asked.Language == multiFile {
+		if all == nil {
+			all = map[string]api.File{}
+		}
+		all["run"] = s.Job.Program
+	}
 	if len(all) == 0 {
 		return nil, nil
 	}

@@ -204,7 +204,6 @@ func (f form) check(a asked, t texts) {
 	f.faults.check(!a.PerProcessMemory, "enable_per_process_and_thread_memory_limit", fixed)
 	f.faults.check(!a.Network, "enable_network", "enabling network is not allowed")
 	f.faults.check(blank(a.CompilerOptions), "compiler_options", "setting compiler options is not allowed")
-	f.faults.check(!a.Redirect, "redirect_stderr_to_stdout", fixed)
 	f.faults.check(blank(a.Callback), "callback_url", "setting callback is not allowed")
 }
 

@@ -66,7 +66,7 @@ func newFixtureIn(t testing.TB, dir, tokens string) *fixture {
 type someLanguages struct{}
 
 func (someLanguages) CheckLanguage(_ context.Context, _, id string) error {
-	if id == "c" || id == "python" || id == "bash" {
+	if id == "c" || id == "python" || id == "bash" || id == "project" {
 		return nil
 	}
 	return &api.LanguageUnavailableError{Language: id, Reason: "not installed"}
@@ -76,6 +76,7 @@ func (someLanguages) ListLanguages(context.Context) ([]api.LanguageStatus, error
 	return []api.LanguageStatus{{ID: "c", Available: true, Version: "gcc (Debian 12.2.0-14) 12.2.0"},
 		{ID: "python", Available: true, Version: "Python 3.11.2"},
 		{ID: "bash", Available: true, Version: "GNU bash, version 5.2.15(1)-release"},
+		{ID: "project", Available: true, Version: "Bash scripts 1 2"},
 		{ID: "kotlin", Reason: "not installed"}}, nil
 }
 

@@ -195,3 +195,16 @@ func FuzzSubmission(f *testing.F) {
 		}
 	})
 }
+
+// TestBase64 checks that base64 has lines of 60 characters, as Ruby writes it, and comes back.
+func TestBase64(t *testing.T) {
+	for n, want := range map[int]string{0: "", 1: "eA==\n", 45: strings.Repeat("eHh4", 15) + "\n",
+		46: strings.Repeat("eHh4", 15) + "\neA==\n"} {
+		text := strings.Repeat("x", n)
+		got := encode([]byte(text))
+		back, err := decode(got)
+		if got != want || err != nil || string(back) != text {
+			t.Errorf("%d bytes: %q, want %q; back %q, %v", n, got, want, back, err)
+		}
+	}
+}

@@ -29,7 +29,8 @@ const minStack = 128 * kib
 // jobOf returns the job of a submission, or adds to the faults.
 func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 	j := api.Job{Language: l.id, Program: content(t.source), Command: commands[l.number],
-		Checker: &api.Checker{Kind: "lines"}, Limits: limitsOf(a), Head: min(units.Bytes(a.FileSize)*kib, c.Limits.Max.Head),
+		Checker: &api.Checker{Kind: "lines"}, StderrToStdout: a.Redirect, Limits: limitsOf(a),
+		Head: min(units.Bytes(a.FileSize)*kib, c.Limits.Max.Head),
 		Keep: api.Keep{Stdout: api.KeepCut, Stderr: api.KeepCut, Bytes: units.Bytes(a.FileSize) * kib}}
 	test := api.Test{Name: testName}
 	if len(t.stdin) > 0 {
@@ -58,14 +59,10 @@ func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 
 // runProject makes the run script of a multi-file program the program of a job.
 func runProject(j *api.Job, files map[string][]byte, f faults) {
-	for _, name := range []string{"compile.sh", "compile"} {
-		if _, found := files[name]; found {
-			f.add("additional_files", "has %s; compile scripts are not supported", name)
-		}
-	}
 	for _, name := range []string{"run.sh", "run"} {
 		if text, found := files[name]; found {
 			j.Program = content(text)
+			delete(files, "run") // the name of the program there
 			return
 		}
 	}
@@ -82,9 +79,12 @@ func addFiles(a asked, j *api.Job, test *api.Test, archive []byte, f faults) {
 	if a.Language == multiFile {
 		runProject(j, files, f)
 	}
-	j.Files, test.Files = map[string]api.File{}, map[string]api.File{}
+	j.Files = map[string]api.File{}
 	for name, text := range files {
-		j.Files[name], test.Files[name] = content(text), content(text)
+		j.Files[name] = content(text)
+	}
+	if a.Language != multiFile { // its compilation leaves them
+		test.Files = j.Files
 	}
 }
 

@@ -75,7 +75,7 @@ var languages = []language{
 	{86, "Clojure", "", "clojure", "main.clj"},
 	{87, "F#", "", "fsharp", "script.fsx"},
 	{88, "Groovy", "", "groovy", "script.groovy"},
-	{multiFile, "Multi-file program", "", "bash", ""},
+	{multiFile, "Multi-file program", "", "project", ""},
 }
 
 // commands run the source of a language without an ID.
