@@ -174,6 +174,11 @@ func (l *localJob) complete(c config.Config) (err error) {
 	if l.job, err = jobspec.Complete(c, l.job); err != nil {
 		return inFlags(err)
 	}
+	catalogue, err := languages.Load(c.Languages.File)
+	if err != nil {
+		return usagef("languages.file: %w", err)
+	}
+	l.job = jobspec.Scale(c, catalogue.Factors(), l.job)
 	if err := l.findCommand(c.Sandbox.Root); err != nil {
 		return err
 	}

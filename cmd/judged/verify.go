@@ -41,6 +41,7 @@ type verifier struct {
 	host      hostKey
 	// accepted are solutions that propose has judged, by name. A limit that follows from their times changes no verdict.
 	accepted map[string]solution
+	factors  map[string]api.Factors // of the operator, by language
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -165,6 +166,11 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 		err = v.openCaches(&options, o.fresh)
 	}
 	if err == nil {
+		v.factors = options.Languages.Catalogue.Factors()
+		v.pkg.CheckFactors(func(id string) error {
+			_, err := options.Languages.Catalogue.Find(id, c.Sandbox.Root)
+			return err
+		})
 		options.Languages.CacheBytes = compiledBytes
 		options.Languages.Catalogue, err = languages.Load("")
 	}

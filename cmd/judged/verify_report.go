@@ -20,10 +20,13 @@ import (
 
 // solution is the result of a jury submission.
 type solution struct {
-	Name        string        `json:"name"`
-	Language    string        `json:"language,omitempty"`
-	Verdict     api.Verdict   `json:"verdict,omitempty"`
-	Score       *float64      `json:"score,omitempty"`
+	Name     string      `json:"name"`
+	Language string      `json:"language,omitempty"`
+	Verdict  api.Verdict `json:"verdict,omitempty"`
+	Score    *float64    `json:"score,omitempty"`
+	// TimeRatio is the factor of the language, if it has one: all times are divided by it, so that they compare with the
+	// time limit of the package.
+	TimeRatio   float64       `json:"time_ratio,omitempty"`
 	CPUTime     time.Duration `json:"cpu_time_ns"`        // of the slowest test
 	Spread      time.Duration `json:"spread_ns,omitzero"` // between the runs of that test, if it ran more than once
 	Low         time.Duration `json:"cpu_time_min_ns"`    // of that test
@@ -51,8 +54,8 @@ type testVerdict struct {
 func (x *solution) record(r api.Report) {
 	x.Verdict, x.Score, x.Groups, x.judged = r.Verdict, r.Score, r.Groups, true
 	for _, t := range r.Tests {
-		x.Tests = append(x.Tests, testVerdict{t.Name, t.Verdict, keptTimes(t)})
-		if t.CPUTime != nil && *t.CPUTime >= x.CPUTime {
+		x.Tests = append(x.Tests, testVerdict{t.Name, t.Verdict, x.keptTimes(t)})
+		if t.CPUTime != nil && x.divided(*t.CPUTime) >= x.CPUTime {
 			x.slowest = t.Name
 			x.setTime(t)
 		}
@@ -66,7 +69,7 @@ func (x *solution) measured(r api.Report) {
 		if t.CPUTime == nil || i < 0 {
 			continue
 		}
-		x.Tests[i].Runs = keptTimes(t)
+		x.Tests[i].Runs = x.keptTimes(t)
 		x.setTime(t)
 	}
 }
@@ -83,16 +86,25 @@ func (x *solution) runs() int {
 
 // setTime takes the times of the slowest test.
 func (x *solution) setTime(t api.TestReport) {
-	x.CPUTime, x.Spread, x.Low, x.High = *t.CPUTime, 0, *t.CPUTime, *t.CPUTime
+	x.CPUTime = x.divided(*t.CPUTime)
+	x.Spread, x.Low, x.High = 0, x.CPUTime, x.CPUTime
 	if t.Timing != nil {
-		x.Spread, x.Low, x.High = t.Timing.Spread, t.Timing.Min, t.Timing.Max
+		x.Spread, x.Low, x.High = x.divided(t.Timing.Spread), x.divided(t.Timing.Min), x.divided(t.Timing.Max)
 	}
 }
 
-func keptTimes(t api.TestReport) (times []time.Duration) {
+// divided returns a time as it compares with the time limit of the package.
+func (x *solution) divided(t time.Duration) time.Duration {
+	if x.TimeRatio == 0 {
+		return t
+	}
+	return time.Duration(float64(t) / x.TimeRatio)
+}
+
+func (x *solution) keptTimes(t api.TestReport) (times []time.Duration) {
 	for _, r := range t.AllRuns() {
 		if r.Kept {
-			times = append(times, r.CPUTime)
+			times = append(times, x.divided(r.CPUTime))
 		}
 	}
 	return times

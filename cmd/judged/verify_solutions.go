@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,10 @@ func (v *verifier) solutions(ctx context.Context, limit time.Duration,
 func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Submission,
 	limit time.Duration) (solution, error) {
 	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper}
+	x.TimeRatio = v.pkg.Factors[s.Language].Or(v.factors[s.Language]).Time
 	longest := limit
 	if s.Upper {
-		longest, x.unverified = v.longerLimit(s, limit)
+		longest, x.unverified = v.longerLimit(s, x, limit)
 	}
 	run := func(stop api.Stop) (api.Report, error) {
 		l, err := v.submission(s.Program, func(j *api.Job) { j.Limits.CPUTimeMS, j.Stop = longest.Milliseconds(), stop })
@@ -80,7 +82,7 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 	}
 	isSlow := anyTimeLimit(report)
 	if longest > limit {
-		if report, err = withLimit(v.pkg.Scheme, report, limit, stop); err != nil {
+		if report, err = withLimit(v.pkg.Scheme, report, x.multiplied(limit), stop); err != nil {
 			return x, fmt.Errorf("judge %s with %s: %w", s.Name, units.Duration(limit), err)
 		}
 	}
@@ -96,10 +98,16 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 	return x, nil
 }
 
+// multiplied returns the time limit of the solution for one of the package.
+func (x *solution) multiplied(limit time.Duration) time.Duration {
+	return time.Duration(float64(limit) * cmp.Or(x.TimeRatio, 1))
+}
+
 // longerLimit is the time limit that a submission must exceed that has to be too slow, or else why that is not judged.
-func (v *verifier) longerLimit(s problem.Submission, limit time.Duration) (longest time.Duration, unverified string) {
+func (v *verifier) longerLimit(s problem.Submission, x solution, limit time.Duration) (longest time.Duration,
+	unverified string) {
 	longest = max(limit, time.Duration(float64(limit)*v.pkg.TimeRule.Rejected))
-	if longest > v.c.Limits.Max.CPUTime {
+	if longest > x.divided(v.c.Limits.Max.CPUTime) {
 		return limit, fmt.Sprintf("%s was not judged with %g times the time limit, %s: limits.max.cpu_time is %s", s.Name,
 			v.pkg.TimeRule.Rejected, units.Duration(longest), units.Duration(v.c.Limits.Max.CPUTime))
 	}

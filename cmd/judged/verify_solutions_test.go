@@ -92,6 +92,11 @@ func TestSolutionTimes(t *testing.T) {
 	for i, d := range []time.Duration{10 * ms, 30 * ms, 20 * ms} {
 		r.Tests[i].Runs = run(d)
 	}
+	half := solution{Name: "a", TimeRatio: 2}
+	half.record(r)
+	if half.CPUTime != 15*ms || half.High != 15*ms || half.Tests[0].Runs[0] != 5*ms || half.multiplied(ms) != 2*ms {
+		t.Errorf("with the factor 2: %+v", half)
+	}
 	x := solution{Name: "a"}
 	x.record(r)
 	again := timedReport(t, api.Accepted, "2:AC:31")

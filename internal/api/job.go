@@ -38,18 +38,23 @@ type Job struct {
 	// checks what the interactor has written.
 	Interactor *Interactor `json:"interactor,omitempty"`
 	// Passes is how often the program of a multi-pass problem runs on a test at most; 0 means one run without passes.
-	Passes     int               `json:"passes,omitempty"`
-	Transcript bool              `json:"transcript,omitempty"` // record the conversation with the interactor, if any
-	Limits     Limits            `json:"limits,omitzero"`
-	CPUs       int               `json:"cpus,omitempty"` // width of the slot; 0 means 1
-	Repeats    Repeats           `json:"repeats,omitzero"`
-	Stop       Stop              `json:"stop,omitempty"`
-	Head       units.Bytes       `json:"head_bytes,omitempty"` // how much of stdout and stderr the report quotes
-	Keep       Keep              `json:"keep,omitzero"`
-	Collect    []string          `json:"collect,omitempty"` // files of the working directory, kept after each test
-	Priority   Priority          `json:"priority,omitempty"`
-	Pool       string            `json:"pool,omitempty"`
-	Labels     map[string]string `json:"labels,omitempty"`
+	Passes     int    `json:"passes,omitempty"`
+	Transcript bool   `json:"transcript,omitempty"` // record the conversation with the interactor, if any
+	Limits     Limits `json:"limits,omitzero"`
+	// Factors multiply the limits. They take precedence over ProblemFactors and over those of the operator. Scaling is what
+	// follows from them.
+	Factors        Factors           `json:"factors,omitzero"`
+	ProblemFactors Factors           `json:"problem_factors,omitzero" from:"judged"`
+	Scaling        *Scaling          `json:"scaling,omitempty" from:"judged"`
+	CPUs           int               `json:"cpus,omitempty"` // width of the slot; 0 means 1
+	Repeats        Repeats           `json:"repeats,omitzero"`
+	Stop           Stop              `json:"stop,omitempty"`
+	Head           units.Bytes       `json:"head_bytes,omitempty"` // how much of stdout and stderr the report quotes
+	Keep           Keep              `json:"keep,omitzero"`
+	Collect        []string          `json:"collect,omitempty"` // files of the working directory, kept after each test
+	Priority       Priority          `json:"priority,omitempty"`
+	Pool           string            `json:"pool,omitempty"`
+	Labels         map[string]string `json:"labels,omitempty"`
 	// Origin is the request of another interface that judged serves, in the form of that interface, which shows it again.
 	// Callers cannot send it.
 	Origin json.RawMessage `json:"origin,omitempty" from:"judged"`

@@ -16,7 +16,8 @@ type LanguageStatus struct {
 	Extensions []string `json:"extensions"`
 	Available  bool     `json:"available"`
 	Version    string   `json:"version,omitempty"`
-	Reason     string   `json:"reason,omitempty"` // reason why it is unavailable
+	Reason     string   `json:"reason,omitempty"`  // reason why it is unavailable
+	Factors    *Factors `json:"factors,omitempty"` // of limits, in the answer of a daemon
 }
 
 // LanguageUnavailableError means that this host does not have a language.

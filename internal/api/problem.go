@@ -4,22 +4,23 @@ import "maps"
 
 // Problem is what a package adds to jobs that name it. Its files are blobs.
 type Problem struct {
-	ID         string        `json:"id"`
-	Version    string        `json:"version"`          // digest of the package's files: SHA-256 in hex
-	Owner      string        `json:"owner,omitempty"`  // token that first stored it, "" if no token was needed
-	Tenant     string        `json:"tenant,omitempty"` // to which it belongs; "" means that all may use it
-	Name       string        `json:"name"`
-	Format     ProblemFormat `json:"format"`
-	Archive    string        `json:"archive"` // blob: the package as submitted
-	Tests      []Test        `json:"tests"`
-	Groups     []GroupTests  `json:"groups"` // outer ones before their parts
-	Checker    *Checker      `json:"checker"`
-	Interactor *Interactor   `json:"interactor,omitempty"`
-	InputFile  string        `json:"input_file,omitempty"`
-	OutputFile string        `json:"output_file,omitempty"`
-	Passes     int           `json:"passes,omitempty"`
-	Limits     Limits        `json:"limits"`
-	Findings   []string      `json:"findings"` // features that the package uses and judged does not support
+	ID         string             `json:"id"`
+	Version    string             `json:"version"`          // digest of the package's files: SHA-256 in hex
+	Owner      string             `json:"owner,omitempty"`  // token that first stored it, "" if no token was needed
+	Tenant     string             `json:"tenant,omitempty"` // to which it belongs; "" means that all may use it
+	Name       string             `json:"name"`
+	Format     ProblemFormat      `json:"format"`
+	Archive    string             `json:"archive"` // blob: the package as submitted
+	Tests      []Test             `json:"tests"`
+	Groups     []GroupTests       `json:"groups"` // outer ones before their parts
+	Checker    *Checker           `json:"checker"`
+	Interactor *Interactor        `json:"interactor,omitempty"`
+	InputFile  string             `json:"input_file,omitempty"`
+	OutputFile string             `json:"output_file,omitempty"`
+	Passes     int                `json:"passes,omitempty"`
+	Limits     Limits             `json:"limits"`
+	Factors    map[string]Factors `json:"factors,omitempty"` // of the limits, by language
+	Findings   []string           `json:"findings"`          // features that the package uses and judged does not support
 	// Members that only judged reads.
 	Scheme    *Scheme                    `json:"scheme,omitempty" from:"judged"`
 	Includes  map[string]map[string]File `json:"includes,omitempty" from:"judged"` // code for submissions, by language
@@ -41,12 +42,13 @@ func (p Problem) Job() Job {
 // ProblemOf is the inverse of Job: it returns the part of an accepted job that came from its problem.
 func ProblemOf(j Job) Problem {
 	return Problem{ID: j.Problem, Version: j.ProblemVersion, Tests: j.Tests, Checker: j.Checker, Interactor: j.Interactor,
-		Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits, Scheme: j.Scheme}
+		Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits, Scheme: j.Scheme,
+		Factors: map[string]Factors{j.Language: j.ProblemFactors}}
 }
 
-// Include adds the problem's code to a job in a language. It replaces files of the
-// same name.
+// Include adds the problem's code and factors to a job in a language. The code replaces files of the same name.
 func (p Problem) Include(j Job) Job {
+	j.ProblemFactors = p.Factors[j.Language]
 	j.Files = maps.Clone(j.Files)
 	for _, language := range []string{"", j.Language} {
 		for name, f := range p.Includes[language] {

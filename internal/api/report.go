@@ -35,6 +35,7 @@ type Report struct {
 	// Message is the reason for the verdict IE, CE or CX, or the missing file for which the job waits.
 	Message     string            `json:"message,omitempty"`
 	Compilation *Compilation      `json:"compilation,omitempty"` // of a job with a language
+	Language    *LanguageReport   `json:"language,omitempty"`
 	Problem     *ProblemVersion   `json:"problem,omitempty"`     // of a job that names a stored problem
 	CPUTime     *time.Duration    `json:"cpu_time_ns,omitempty"` // of the worst test
 	WallTime    *time.Duration    `json:"wall_time_ns,omitempty"`

@@ -103,7 +103,7 @@ func (t *Task) juryPrograms() []juryPart {
 
 // fail sets the report, but for the verdict, of a task whose sources do not compile.
 func (c *Compiled) fail(compilation *api.Compilation) {
-	c.Failed = &api.Report{State: api.Done, Compilation: compilation}
+	c.Failed = &api.Report{State: api.Done, Compilation: compilation, Language: c.Task.Use}
 	tests, _ := c.Task.plan()
 	for _, test := range tests {
 		c.Failed.Tests = append(c.Failed.Tests, api.TestReport{Name: test.Name, Verdict: api.Skipped})

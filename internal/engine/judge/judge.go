@@ -24,7 +24,8 @@ type Task struct {
 	// Language is what Files, the first with the entry point, are to be compiled as, which also sets Args; "" runs them
 	// as they are.
 	Language string
-	Args     []string // with the path of the program inside the sandbox
+	Use      *api.LanguageReport // of the report
+	Args     []string            // with the path of the program inside the sandbox
 	// Compiled says that Args are those of a language, which may have api.StackMark.
 	Compiled bool
 	Env      []string       // NAME=VALUE, of the program alone
@@ -69,7 +70,9 @@ func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(ap
 	start := func(ctx context.Context, t problem.Test) <-chan measure.Result {
 		return startTest(ctx, worker, task, t, t.Name != tests[len(tests)-1].Name)
 	}
-	return task.runTests(ctx, start, decided)
+	report, err := task.runTests(ctx, start, decided)
+	report.Language = task.Use
+	return report, err
 }
 
 // pending is a test whose runs are over.

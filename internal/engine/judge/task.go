@@ -30,7 +30,8 @@ func (e *InvalidError) Fault() api.Fault { return api.ProblemFault }
 // NewTask resolves the files of a complete job with path, which returns where the content of a file is stored. name is
 // the program's file name inside the sandbox. An error that is not one of path is an InvalidError.
 func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task, error) {
-	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head,
+	limits, use := j.LanguageReport()
+	t := Task{Language: j.Language, Use: use, Limits: limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head,
 		Keep: j.Keep, Collect: j.Collect, Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile,
 		StderrToStdout: j.StderrToStdout,
 		Scheme:         (*scoring.Scheme)(j.Scheme)}
@@ -63,7 +64,8 @@ func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task,
 		t.Env = append(t.Env, variable+"="+j.Env[variable])
 	}
 	for _, jt := range j.Tests {
-		test := problem.Test{Name: jt.Name, Limits: jt.Limits, Args: jt.Args, CheckerArgs: jt.CheckerArgs}
+		limits, _ := j.Scaling.Limits(jt.Limits)
+		test := problem.Test{Name: jt.Name, Limits: limits, Args: jt.Args, CheckerArgs: jt.CheckerArgs}
 		if jt.Input != nil {
 			p, err := path(*jt.Input)
 			if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"judged/configs"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
 	"judged/internal/sandbox"
@@ -57,7 +58,9 @@ type Language struct {
 	Environment []string `toml:"environment"`
 	Empty       string   `toml:"empty"`
 	Root        string   `toml:"root"`
-	Bounds      Bounds   `toml:"limits"`
+	// Factors multiply the limits of its programs.
+	Factors api.Factors `toml:"factors"`
+	Bounds  Bounds      `toml:"limits"`
 
 	limits sandbox.Limits // parsed Bounds
 	find   *regexp.Regexp // parsed EntryFind; nil matches nothing
@@ -184,7 +187,7 @@ func (l *Language) inherit(c Catalogue) error {
 			*x.own = x.base
 		}
 	}
-	l.Bounds = cmp.Or(l.Bounds, base.Bounds)
+	l.Bounds, l.Factors = cmp.Or(l.Bounds, base.Bounds), l.Factors.Or(base.Factors)
 	return nil
 }
 
@@ -199,6 +202,9 @@ func (l *Language) complete() (err error) {
 		if l.find, err = regexp.Compile(l.EntryFind); err != nil || l.find.NumSubexp() == 0 {
 			return fmt.Errorf("entry_find: %q is not a regular expression with a group (%v); write one", l.EntryFind, err)
 		}
+	}
+	for _, wrong := range l.Factors.Check() {
+		return fmt.Errorf("factors.%s: %s", wrong.Field, wrong.Detail)
 	}
 	for _, x := range []struct {
 		ok   bool
@@ -305,6 +311,17 @@ func (c Catalogue) Packages(ids []string) (packages, without []string) {
 	}
 	slices.Sort(packages)
 	return slices.Compact(packages), without
+}
+
+// Factors returns the factors of the languages that have any.
+func (c Catalogue) Factors() map[string]api.Factors {
+	all := map[string]api.Factors{}
+	for id, l := range c {
+		if l.Factors != (api.Factors{}) {
+			all[id] = l.Factors
+		}
+	}
+	return all
 }
 
 // OnHost returns which languages this host has under a root, in the order of their IDs.

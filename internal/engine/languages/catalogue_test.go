@@ -36,6 +36,10 @@ func TestLoadErrors(t *testing.T) {
 			`: x.variant_of: "y" is no language that is not a variant itself; name one of this file`},
 		{"variant of a variant", "version", "variant_of = \"x\"\nversion",
 			`: x.variant_of: "x" is no language that is not a variant itself; name one of this file`},
+		{"factor", "version", "factors = { time_ratio = nan }\nversion",
+			": x.factors.time_ratio: NaN is out of range; send 0.1 to 100"},
+		{"unknown factor", "version", "factors = { time = 2 }\nversion",
+			":5: x.time: unknown key; the file's head lists the keys"},
 		{"no group", "version", "entry_find = 'a'\nversion",
 			`: x.entry_find: "a" is not a regular expression with a group (<nil>); write one`},
 	} {
@@ -58,7 +62,8 @@ func TestLoadErrors(t *testing.T) {
 // TestVariants checks that a variant has what it does not set from its language.
 func TestVariants(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.toml")
-	if err := os.WriteFile(path, []byte(whole+"limits = { cpu_time = \"1s\" }\npackages = [\"p\"]\nneeds = [\"n\"]\n"+
+	if err := os.WriteFile(path, []byte(whole+"limits = { cpu_time = \"1s\" }\n"+
+		"factors = { time_ratio = 2 }\npackages = [\"p\"]\nneeds = [\"n\"]\n"+
 		"[x2]\nvariant_of = \"x\"\ncompile = [\"xc\", \"-2\", \"{output}\"]\nneeds = []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

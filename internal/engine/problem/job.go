@@ -36,6 +36,7 @@ func (p *Package) Judging(j api.Job) (api.Job, error) {
 	}
 	j.Limits = j.Limits.Or(api.Limits{CPUTimeMS: p.Limits.Time.Milliseconds(), Memory: p.Limits.Memory,
 		Output: p.Limits.Output})
+	j.ProblemFactors = p.Factors[j.Language]
 	j.Passes, j.InputFile, j.OutputFile = p.Limits.Passes, p.InputFile, p.OutputFile
 	j.Scheme = (*api.Scheme)(&p.Scheme)
 	j.Checker, j.Interactor = &api.Checker{Kind: "tokens"}, nil

@@ -56,6 +56,8 @@ type Package struct {
 	// SubmitAnswer says that submissions are outputs, one for each test: files with the names in the arguments of the
 	// tests, which the program cat prints.
 	SubmitAnswer bool
+	// Factors multiply the limits, by language.
+	Factors map[string]api.Factors
 	// Findings name what the package uses and judged does not do, each once; after maxFindings the rest is left out.
 	Findings []string
 
@@ -162,6 +164,9 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 	}
 	p.Version, t.find = t.digest, p.find
 	if err := p.reportBroken(t.broken); err != nil {
+		return err
+	}
+	if err := p.readFactors(t); err != nil {
 		return err
 	}
 	switch {

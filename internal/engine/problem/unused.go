@@ -7,10 +7,10 @@ import (
 )
 
 // knownTop are the files and folders of the formats, also those that say nothing about how to judge, and usual ones.
-var knownTop = strings.Fields("problem.yaml " + domjudgeFile + " " + timeLimitFile + " data submissions include " +
-	"input_validators input_format_validators output_validator output_validators output_visualizer input_visualizer " +
-	"answer_validators static_validator graders generators statement problem_statement solution attachments " +
-	"problem.pdf problem.html problem.txt README README.md LICENSE LICENSE.md Makefile")
+var knownTop = strings.Fields(ownFile + " problem.yaml " + domjudgeFile + " " + timeLimitFile + " data submissions " +
+	"include input_validators input_format_validators output_validator output_validators output_visualizer " +
+	"input_visualizer answer_validators static_validator graders generators statement problem_statement solution " +
+	"attachments problem.pdf problem.html problem.txt README README.md LICENSE LICENSE.md Makefile")
 
 // forPeople are the endings of files next to tests that say nothing about how to judge.
 var forPeople = []string{".hint", ".desc", ".png", ".jpg", ".jpeg", ".svg", ".md", ".interaction", ".statement",

@@ -114,7 +114,8 @@ func (s *Screen) Finish(ctx context.Context, l api.Lease, rep api.Report) error 
 		link.SmallestRatio = v.smallest(rec.Pool, decider, rec.Job.Language, rep.Host.Fingerprint,
 			needed(rec.Report.Priority))
 	}
-	link.Reason = Rule{rec.Job.Limits, link.SmallestRatio}.Doubt(rep)
+	limits, _ := rec.Job.Scaling.Limits(rec.Job.Limits)
+	link.Reason = Rule{limits, link.SmallestRatio}.Doubt(rep)
 	if link.Decided = link.Reason == ""; link.Decided {
 		rep.Screening = &link
 		err = s.o.Store.Finish(ctx, l, rep)

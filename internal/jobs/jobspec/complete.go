@@ -96,6 +96,7 @@ func Check(c config.Config, j api.Job) error {
 	e.passes(j)
 	e.transcript(j)
 	e.limits("limits", j.Limits, c.Limits.Max)
+	e.factors(j)
 	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus",
 		"%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
 	e.repeats(j.Repeats, c.Limits.Max)
@@ -418,6 +419,25 @@ func (e *Errors) limits(field string, l api.Limits, most config.MaxLimits) {
 		inRange(e, field+".stack_bytes", l.Stack, minStack, most.Memory, "limits.max.memory")
 	}
 	optional(e, field+".processes", l.Processes, most.Processes, "limits.max.processes")
+}
+
+func (e *Errors) factors(j api.Job) {
+	e.check(j.Language != "" || j.Factors == api.Factors{}, "factors",
+		"given without a language, whose programs they are for; send a language, or leave them out")
+	for _, wrong := range j.Factors.Check() {
+		e.add("factors."+wrong.Field, "%s", wrong.Detail)
+	}
+}
+
+// Scale sets the scaling of a complete job in a language, with the factors of the operator by language.
+func Scale(c config.Config, operator map[string]api.Factors, j api.Job) api.Job {
+	j.Scaling = nil
+	if j.Language != "" {
+		most := c.Limits.Max
+		j.Scaling = api.NewScaling(j, operator[j.Language], api.Limits{CPUTimeMS: most.CPUTime.Milliseconds(),
+			WallTimeMS: most.WallTime.Milliseconds(), Memory: most.Memory})
+	}
+	return j
 }
 
 func (e *Errors) head(j api.Job, most units.Bytes) {

@@ -298,6 +298,13 @@ func mismatch(token json.Token, t reflect.Type) string {
 			}
 			return ""
 		}
+	case reflect.Float64:
+		if n, ok := token.(json.Number); ok {
+			if _, err := n.Float64(); err == nil {
+				return ""
+			}
+			return short(n.String()) + " is too large"
+		}
 	case reflect.Int, reflect.Int64:
 		if n, ok := token.(json.Number); ok {
 			if _, err := strconv.ParseInt(n.String(), 10, t.Bits()); err == nil {
@@ -310,13 +317,17 @@ func mismatch(token json.Token, t reflect.Type) string {
 	return fmt.Sprintf("%s found; send %s", describe(token), wanted(t))
 }
 
-// limit matches the path of a limit of a job or of a test.
-var limit = regexp.MustCompile(`^((tests\[[0-9]+\]\.)?limits\.|keep\.bytes$)`)
+// limit matches the path of a limit of a job or of a test, and of a factor.
+var limit = regexp.MustCompile(`^((tests\[[0-9]+\]\.)?limits\.|factors\.|keep\.bytes$)`)
 
-// isZero reports whether a limit is 0, which Complete could not distinguish from an absent one.
+// isZero reports whether a limit or a factor is 0, which Complete could not distinguish from an absent one.
 func isZero(token json.Token) bool {
 	n, ok := token.(json.Number)
-	return ok && n == "0"
+	if !ok {
+		return false
+	}
+	value, err := n.Float64()
+	return err == nil && value == 0
 }
 
 func short(s string) string {
@@ -347,6 +358,8 @@ func wanted(t reflect.Type) string {
 		return "text"
 	case reflect.Int, reflect.Int64:
 		return "a whole number"
+	case reflect.Float64:
+		return "a number"
 	case reflect.Slice:
 		return "an array"
 	case reflect.Bool:

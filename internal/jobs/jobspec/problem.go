@@ -31,7 +31,7 @@ func Expand(j, problem api.Job) (api.Job, error) {
 func Collapse(j, sent api.Job) api.Job {
 	if sent.Problem != "" {
 		j.Tests, j.Checker, j.Interactor, j.Scheme, j.Passes = nil, nil, nil, nil, 0
-		j.InputFile, j.OutputFile = "", ""
+		j.InputFile, j.OutputFile, j.ProblemFactors = "", "", api.Factors{}
 		j.Files = maps.Clone(j.Files)
 		maps.DeleteFunc(j.Files, func(name string, _ api.File) bool { _, own := sent.Files[name]; return !own })
 		if len(j.Files) == 0 {

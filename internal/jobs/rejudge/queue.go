@@ -108,6 +108,7 @@ func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs
 	if j, err = jobspec.Complete(f.o.Config(), j); err != nil {
 		return j, err.Error(), nil
 	}
+	j = jobspec.Scale(f.o.Config(), f.o.Factors, j)
 	// Added after the check, because callers cannot send these labels.
 	j.Labels = map[string]string{jobs.RejudgeLabel: rec.ID, jobs.RejudgingLabel: u.ID}
 	skipped, err = f.missingFile(j, found)

@@ -41,12 +41,13 @@ type Blobs interface {
 
 // Options configure a Filler. All members except Most are required.
 type Options struct {
-	Store  Store
-	Blobs  Blobs
-	Config func() config.Config // its limits, slots and repeats are used
-	Holder string               // name of this process among those that share the database
-	Log    *slog.Logger
-	Most   int // maximum number of jobs of a rejudging; 0 means api.MaxRejudged
+	Store   Store
+	Blobs   Blobs
+	Config  func() config.Config   // its limits, slots and repeats are used
+	Factors map[string]api.Factors // of the operator, by language
+	Holder  string                 // name of this process among those that share the database
+	Log     *slog.Logger
+	Most    int // maximum number of jobs of a rejudging; 0 means api.MaxRejudged
 }
 
 // Filler fills rejudgings.

@@ -32,7 +32,8 @@ func (d *daemon) holder() string {
 // rejudger returns the filler of rejudgings. All daemons with jobs run one; only one of them does the work at a time.
 func (d *daemon) rejudger() *rejudge.Filler {
 	return rejudge.New(rejudge.Options{Store: d.store, Blobs: d.blobs,
-		Config: func() config.Config { return *d.config.Load() }, Holder: d.holder(), Log: d.o.Log})
+		Config: func() config.Config { return *d.config.Load() }, Holder: d.holder(), Log: d.o.Log,
+		Factors: d.o.Engine.Languages.Catalogue.Factors()})
 }
 
 // audits records audits as metrics.

@@ -325,7 +325,7 @@ func (d *daemon) openAPI(context.Context) error {
 	}
 	o := httpapi.Options{
 		Config: d.o.Config, Tokens: d.files.tokens, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Load().Handler(),
-		Log: d.o.Log, Now: time.Now,
+		Log: d.o.Log, Now: time.Now, Factors: d.o.Engine.Languages.Catalogue.Factors(),
 	}
 	if d.judges() {
 		o.Slots, o.Languages, o.Doctor = d.monitor, d.eng, d.health.doctor

@@ -95,7 +95,11 @@ func (s *Server) getLanguages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(l api.LanguageStatus) bool { return l.ID == api.BuildLanguage })
+	list = slices.DeleteFunc(slices.Clone(list), func(l api.LanguageStatus) bool { return l.ID == api.BuildLanguage })
+	for i := range list {
+		factors := s.factors[list[i].ID].Or(api.Factors{Time: 1, Memory: 1})
+		list[i].Factors = &factors
+	}
 	return s.writeJSON(w, http.StatusOK, languageList{Languages: list})
 }
 

@@ -283,13 +283,15 @@ func TestQueryOfHostileText(t *testing.T) {
 	}
 }
 
-// TestLanguagesOfCallers checks that the list has only languages that jobs may name.
+// TestLanguagesOfCallers checks that the list has only languages that jobs may name, with their factors.
 func TestLanguagesOfCallers(t *testing.T) {
-	var ids []string
-	for _, l := range answer[languageList](t, newFixture(t).ask("GET", "/v1/languages", "")).Languages {
-		ids = append(ids, l.ID)
+	f := newFixture(t, func(o *Options) { o.Factors = map[string]api.Factors{"kotlin": {Time: 2}} })
+	factors := map[string]api.Factors{}
+	for _, l := range answer[languageList](t, f.ask("GET", "/v1/languages", "")).Languages {
+		factors[l.ID] = *l.Factors
 	}
-	if diff := cmp.Diff([]string{"c", "kotlin"}, ids); diff != "" {
-		t.Errorf("languages (-want +got):\n%s", diff)
+	want := map[string]api.Factors{"c": {Time: 1, Memory: 1}, "kotlin": {Time: 2, Memory: 1}}
+	if diff := cmp.Diff(want, factors); diff != "" {
+		t.Errorf("factors (-want +got):\n%s", diff)
 	}
 }

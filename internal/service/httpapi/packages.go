@@ -133,6 +133,9 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p api.Pro
 			"files of tests have to be made by programs of the package: %d, the first one of test %q", n,
 			pkg.Recipes[0].Test)
 	}
+	pkg.CheckFactors(func(id string) error {
+		return s.languages.CheckLanguage(ctx, s.config.Decider(s.config.Slots.Pool), id)
+	})
 	j, err := s.packageJob(pkg)
 	if err != nil {
 		return p, err
@@ -154,6 +157,7 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p api.Pro
 		Version: pkg.Version, Name: pkg.Name, Format: pkg.Format, Archive: archive,
 		Tests: j.Tests, Groups: pkg.Scheme.Groups(), Checker: j.Checker, Interactor: j.Interactor, Passes: j.Passes,
 		InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits,
+		Factors:  pkg.Factors,
 		Findings: append([]string{}, pkg.Findings...)}, nil
 }
 

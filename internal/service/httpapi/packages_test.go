@@ -4,8 +4,10 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -342,4 +344,79 @@ func TestProblemsWithPoints(t *testing.T) {
 		t.Errorf("blobs that stay: %v %v", named, err)
 	}
 	wantProblem(t, f.submit("PUT", "/v1/jobs/b", strings.Replace(body, "{", `{"scheme": {}, `, 1)), "invalid-job")
+}
+
+// TestFactors checks that an accepted job has the factors of the job, of its problem and of the operator, in this order,
+// and that a repeated submission is the same job.
+func TestFactors(t *testing.T) {
+	store := openStore(t)
+	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *Options) {
+		o.Jobs, o.Blobs, o.Config.HTTP.MaxBlob = store, files, 1<<20
+		o.Factors = map[string]api.Factors{"c": {Time: 2, Memory: 4}}
+	})
+	put := func(factors string) *httptest.ResponseRecorder {
+		return f.ask("PUT", "/v1/problems/p", packageOf(t, map[string]string{"problem.yaml": "name: P\n", ".timelimit": "1",
+			"data/secret/1.in": "", "data/secret/1.ans": "", "judged-problem.toml": factors}))
+	}
+	w := put("[factors.c]\ntime_ratio = 3\n[factors.kotlin]\ntime_ratio = 2\n")
+	if w.Code != 201 {
+		t.Fatalf("status %d %s", w.Code, w.Body)
+	}
+	const absent = `judged-problem.toml: factors of a language that this host does not judge: language "kotlin": kotlinc is ` +
+		`not installed; install it below /usr`
+	if p := answer[api.Problem](t, w); p.Factors["c"].Time != 3 || !slices.Contains(p.Findings, absent) {
+		t.Errorf("factors %v, findings %q", p.Factors, p.Findings)
+	}
+	most := api.Limits{CPUTimeMS: 60000, WallTimeMS: 180000, Memory: 4 << 30}
+	for _, tt := range []struct {
+		id, members string
+		want        *api.Scaling
+	}{
+		{"plain", ``, nil},
+		{"language", `, "language": "c"`, &api.Scaling{Factors: api.Factors{Time: 3, Memory: 4},
+			TimeFrom: api.FactorOfProblem, MemoryFrom: api.FactorOfOperator, Most: most}},
+		{"own", `, "language": "c", "factors": {"time_ratio": 1, "memory_ratio": 1.5}`, &api.Scaling{
+			Factors: api.Factors{Time: 1, Memory: 1.5}, TimeFrom: api.FactorOfJob, MemoryFrom: api.FactorOfJob, Most: most}},
+	} {
+		for _, status := range []int{202, 200} {
+			body := `{"program": {"text": "x"}, "problem": "p"` + tt.members + `}`
+			if w := f.submit("PUT", "/v1/jobs/"+tt.id, body); w.Code != status {
+				t.Fatalf("%s: status %d %s", tt.id, w.Code, w.Body)
+			}
+		}
+		rec, err := store.Get(t.Context(), tt.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, rec.Job.Scaling); diff != "" || rec.Job.Limits.CPUTimeMS != 1000 {
+			t.Errorf("%s: CPU time %d ms, scaling (-want +got):\n%s", tt.id, rec.Job.Limits.CPUTimeMS, diff)
+		}
+	}
+	if w := put("[factors.c]\ntime_ratio = 9\n"); w.Code != 201 {
+		t.Fatalf("status %d %s", w.Code, w.Body)
+	}
+	w = f.submit("PUT", "/v1/jobs/language", `{"program": {"text": "x"}, "problem": "p", "language": "c"}`)
+	if w.Code != 200 {
+		t.Errorf("the same submission after the problem changed: status %d %s", w.Code, w.Body)
+	}
+	for _, tt := range []struct{ members, field string }{
+		{`"language": "c", "factors": {"time_ratio": 1000}`, "factors.time_ratio"},
+		{`"language": "c", "factors": {"time_ratio": 1e999}`, "factors.time_ratio"},
+		{`"language": "c", "factors": {"time_ratio": -0.0}`, "factors.time_ratio"},
+		{`"language": "c", "factors": {"time_ratio": "2"}`, "factors.time_ratio"},
+		{`"language": "c", "factors": {"time": 1}`, "factors.time"},
+		{`"factors": {"time_ratio": 1}`, "factors"},
+		{`"language": "c", "problem_factors": {"time_ratio": 1}`, "problem_factors"},
+		{`"language": "c", "scaling": {}`, "scaling"},
+	} {
+		p := wantProblem(t, f.submit("POST", "/v1/jobs", `{"program": {"text": "x"}, "problem": "p", `+tt.members+`}`),
+			"invalid-job")
+		if len(p.Errors) != 1 || p.Errors[0].Field != tt.field {
+			t.Errorf("%s: findings %+v, want one about %s", tt.members, p.Errors, tt.field)
+		}
+	}
 }

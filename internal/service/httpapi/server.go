@@ -81,7 +81,8 @@ type Options struct {
 	Blobs     Blobs
 	Slots     Slots // nil on a front
 	Languages Languages
-	Work      Work // nil on a judge node, like Jobs and Nodes
+	Factors   map[string]api.Factors // of the operator, by language
+	Work      Work                   // nil on a judge node, like Jobs and Nodes
 	Nodes     Nodes
 	Protocols api.Protocols // of nodes
 	Doors     []Door
@@ -102,6 +103,7 @@ type Server struct {
 	blobs     Blobs
 	slots     Slots
 	languages Languages
+	factors   map[string]api.Factors
 	work      Work
 	nodes     Nodes
 	protocols api.Protocols
@@ -135,9 +137,11 @@ func New(o Options) *Server {
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
 		work: o.Work, nodes: o.Nodes, protocols: o.Protocols, doors: o.Doors,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
-		intake: &intake.Intake{Config: o.Config, Jobs: o.Jobs, Blobs: o.Blobs, Languages: o.Languages, Pools: o.Nodes},
-		leases: &leases{all: map[api.Lease]leasedJob{}},
-		texts:  &sync.Pool{New: func() any { return new([]byte) }},
+		intake: &intake.Intake{Config: o.Config, Jobs: o.Jobs, Blobs: o.Blobs, Languages: o.Languages, Pools: o.Nodes,
+			Factors: o.Factors},
+		factors: o.Factors,
+		leases:  &leases{all: map[api.Lease]leasedJob{}},
+		texts:   &sync.Pool{New: func() any { return new([]byte) }},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -51,6 +51,7 @@ type Intake struct {
 	Blobs     Blobs
 	Languages Languages
 	Pools     Pools
+	Factors   map[string]api.Factors // of the operator, by language
 }
 
 // Request is a job as a caller submitted it.
@@ -84,7 +85,8 @@ func (in *Intake) Prepare(ctx context.Context, r Request) (jobs.Submission, erro
 	if err != nil {
 		return jobs.Submission{}, err
 	}
-	return jobs.Submission{ID: r.ID, BodyDigest: digest, Job: jobspec.Fill(in.Config, normal)}, nil
+	return jobs.Submission{ID: r.ID, BodyDigest: digest, Job: jobspec.Scale(in.Config, in.Factors,
+		jobspec.Fill(in.Config, normal))}, nil
 }
 
 // expand adds the content of the problem that a job names.

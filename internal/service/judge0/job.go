@@ -32,6 +32,9 @@ func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 		Checker: &api.Checker{Kind: "lines"}, StderrToStdout: a.Redirect, Limits: limitsOf(a),
 		Head: min(units.Bytes(a.FileSize)*kib, c.Limits.Max.Head),
 		Keep: api.Keep{Stdout: api.KeepCut, Stderr: api.KeepCut, Bytes: units.Bytes(a.FileSize) * kib}}
+	if l.id != "" {
+		j.Factors = api.Factors{Time: 1, Memory: 1} // the limits of a submission are those of its run
+	}
 	test := api.Test{Name: testName}
 	if len(t.stdin) > 0 {
 		input := content(t.stdin)

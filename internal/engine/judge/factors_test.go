@@ -1,0 +1,41 @@
+package judge_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/api"
+	"judged/internal/base/config"
+	"judged/internal/engine/judge"
+	"judged/internal/jobs/jobspec"
+)
+
+// TestFactorsOfATask checks that a task has the limits of its job and of its tests with the factors, once, and says so.
+func TestFactorsOfATask(t *testing.T) {
+	c := config.Default()
+	operator := map[string]api.Factors{"c": {Time: 2, Memory: 0.5}}
+	j, err := jobspec.Complete(c, api.Job{Program: api.File{Part: "x"}, Language: "c", Limits: api.Limits{CPUTimeMS: 1000},
+		Tests: []api.Test{{Name: "1"}, {Name: "2", Limits: api.Limits{CPUTimeMS: 50000}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j = jobspec.Scale(c, operator, jobspec.Scale(c, operator, j))
+	task, err := judge.NewTask(j, "", func(f api.File) (string, error) { return f.Part, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := api.Limits{CPUTimeMS: 2000, WallTimeMS: 6000, Memory: 128 << 20, Output: 64 << 20, Stack: 128 << 20,
+		Processes: 64}
+	own := limits
+	own.CPUTimeMS, own.WallTimeMS = 60000, 180000 // the bounds
+	type result struct {
+		Job, First, Second api.Limits
+		Use                *api.LanguageReport
+	}
+	want := result{limits, api.Limits{}, own, &api.LanguageReport{ID: "c", Time: 2, TimeFrom: api.FactorOfOperator,
+		Memory: 0.5, MemoryFrom: api.FactorOfOperator, Limits: limits}}
+	if diff := cmp.Diff(want, result{task.Limits, task.Tests[0].Limits, task.Tests[1].Limits, task.Use}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
