@@ -46,7 +46,8 @@ cannot change while judged serves is named in the log and left.`,
 			if err != nil {
 				return err
 			}
-			options.Daemon, options.Languages.Folder = true, filepath.Join(data, "compiled")
+			options.Daemon, options.MeasureStarts = true, true
+			options.Languages.Folder = filepath.Join(data, "compiled")
 			abort, stop := afterSecond()
 			defer stop()
 			err = daemon.Run(cmd.Context(), abort, daemon.Options{

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // BuildLanguage is the language of programs of a package that have a build script. Callers cannot send it.
@@ -10,14 +11,21 @@ const BuildLanguage = "build"
 
 // LanguageStatus is the status of a language on a host.
 type LanguageStatus struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name"`
-	VariantOf  string   `json:"variant_of,omitempty"` // ID of the language that it is a dialect of
-	Extensions []string `json:"extensions"`
-	Available  bool     `json:"available"`
-	Version    string   `json:"version,omitempty"`
-	Reason     string   `json:"reason,omitempty"`  // reason why it is unavailable
-	Factors    *Factors `json:"factors,omitempty"` // of limits, in the answer of a daemon
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	VariantOf  string     `json:"variant_of,omitempty"` // ID of the language that it is a dialect of
+	Extensions []string   `json:"extensions"`
+	Available  bool       `json:"available"`
+	Version    string     `json:"version,omitempty"`
+	Reason     string     `json:"reason,omitempty"`  // reason why it is unavailable
+	Factors    *Factors   `json:"factors,omitempty"` // of limits, in the answer of a daemon
+	Start      *StartCost `json:"start,omitempty"`   // nil until it is measured
+}
+
+// StartCost is what an empty program in a language needs on a host, on a CPU that does not judge: the median of a few runs.
+type StartCost struct {
+	CPUTime  time.Duration `json:"cpu_time_ns"`
+	WallTime time.Duration `json:"wall_time_ns"`
 }
 
 // LanguageUnavailableError means that this host does not have a language.

@@ -107,7 +107,11 @@ func (e *Engine) ListLanguages(ctx context.Context) ([]api.LanguageStatus, error
 	if err != nil {
 		return nil, err
 	}
-	return c.List(ctx)
+	list, err := c.List(ctx)
+	if err == nil && e.options.MeasureStarts {
+		e.addStarts(list)
+	}
+	return list, err
 }
 
 // RunScript runs a script where compilers run. See languages.Compiler.RunScript.

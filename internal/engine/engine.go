@@ -57,6 +57,7 @@ type Options struct {
 	BoxBytes           units.Bytes
 	BoxInodes          int
 	UIDFirst, UIDCount int
+	MeasureStarts      bool // measure what starts of languages cost, in the background after each ListLanguages
 	Daemon             bool // this process runs for long, so doctor examines it too
 	// CompileOnly means that nothing is judged: the CPUs of the slots are planned, so that compilers keep off them, and
 	// neither locked nor used. Another judged may be judging there.
@@ -81,6 +82,7 @@ type Engine struct {
 
 	asideMu sync.Mutex      // guards aside
 	aside   *measure.Worker // of JudgeAside, from the first use on
+	starts  starts
 
 	juryMu sync.Mutex              // guards jury
 	jury   map[string]*jury.Runner // by the slot's CPUs, from the first use on
@@ -289,6 +291,7 @@ func (e *Engine) CPUs() cpuset.Set {
 
 // Close removes everything that the engine created. No test may be running.
 func (e *Engine) Close() error {
+	e.stopStarts()
 	e.examining.Wait()
 	var errs []error
 	for _, w := range e.workers {

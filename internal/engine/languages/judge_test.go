@@ -178,3 +178,32 @@ func TestCompileOnly(t *testing.T) {
 		t.Errorf("languages %+v, %v", list, err)
 	}
 }
+
+// TestStarts waits until the list of languages has the cost of a start.
+func TestStarts(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	catalogue, err := languages.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := catalogue["c"]
+	broken.Empty = "int main(void) { return 1; }"
+	options := engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Root: sandbox.RootPrivate,
+		BoxBytes: 64 << 20, BoxInodes: 64, UIDFirst: 1<<22 + os.Getpid()%4096*1000, UIDCount: 1000, MeasureStarts: true,
+		Languages: engine.LanguageOptions{Catalogue: languages.Catalogue{"broken": broken, "c": catalogue["c"]},
+			CacheBytes: 64 << 20},
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	eng, err := engine.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	testkit.WaitFor(t, time.Minute, "the cost of a start of C", func() bool {
+		list, err := eng.ListLanguages(t.Context())
+		if err != nil || len(list) != 2 || list[0].Start != nil {
+			t.Fatalf("languages %+v, %v", list, err)
+		}
+		start := list[1].Start
+		return start != nil && start.CPUTime > 0 && start.WallTime > 0
+	})
+}
