@@ -48,6 +48,9 @@ func archivedTables(version int) []string {
 	if version >= fed {
 		tables = append(tables, "feed")
 	}
+	if version >= metered {
+		tables = append(tables, "tenant_usage")
+	}
 	return tables
 }
 

@@ -1,14 +1,16 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/base/config"
 )
 
 // capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up the jobs that this process puts,
@@ -27,8 +29,12 @@ type capacity struct {
 	counted time.Time
 	took    time.Duration // duration of the last count
 	added   int           // since the running count began
-	running *counting     // nil if none is running
+	tenants map[string]places
+	running *counting // nil if none is running
 }
+
+// places are the numbers of jobs of one tenant, like those of all in capacity.
+type places struct{ known, flying, added int }
 
 // counting is a count of the queue.
 type counting struct {
@@ -43,47 +49,63 @@ const (
 	countShare = 20
 )
 
-// reserve reserves a place in the queue until release. It returns false if the queue is full.
-func (s *Store) reserve(caller context.Context) (bool, error) {
-	if s.maxWaiting.Load() <= 0 {
-		return true, nil
+// reserve reserves a place in the queue until release. refused is ErrFull, or a QuotaError of the tenant.
+func (s *Store) reserve(caller context.Context, tenant string) (refused, err error) {
+	if s.maxWaiting.Load() <= 0 && s.usage.tenant(tenant).MaxWaiting == 0 {
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(caller, s.opts.Timeout)
 	defer cancel()
 	for {
-		ok, count := s.placeOrCount()
+		refused, count := s.placeOrCount(tenant)
 		if count == nil {
-			return ok, nil
+			return refused, nil
 		}
 		select {
 		case <-count.done:
 		case <-ctx.Done():
-			return false, s.explain(caller, "count waiting jobs", ctx.Err())
+			return nil, s.explain(caller, "count waiting jobs", ctx.Err())
 		}
 		if count.err != nil {
-			return false, count.err
+			return nil, count.err
 		}
 	}
 }
 
 // placeOrCount reserves a place, or returns the count to wait for if only the count can show whether there is one.
-func (s *Store) placeOrCount() (bool, *counting) {
-	r := &s.capacity
+func (s *Store) placeOrCount(tenant string) (refused error, count *counting) {
+	r, quota := &s.capacity, s.usage.tenant(tenant).MaxWaiting
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	full := r.known+r.flying >= int(s.maxWaiting.Load())
+	most, t := int(s.maxWaiting.Load()), r.tenants[tenant]
+	switch {
+	case most > 0 && r.known+r.flying >= most:
+		refused = fmt.Errorf("%d jobs wait: %w", most, ErrFull)
+	case quota > 0 && t.known+t.flying >= quota:
+		refused = &QuotaError{Tenant: tenant, Quota: "max_waiting", Limit: strconv.Itoa(quota)}
+	}
 	shared := s.driver.listen != nil
-	if r.counted.IsZero() || full && r.left || shared && time.Since(r.counted) > max(countAge, countShare*r.took) {
+	if r.counted.IsZero() || refused != nil && r.left || shared && time.Since(r.counted) > max(countAge, countShare*r.took) {
 		r.start()
 	}
-	if r.running != nil && (r.counted.IsZero() || full) {
-		return false, r.running
+	if r.running != nil && (r.counted.IsZero() || refused != nil) {
+		return nil, r.running
 	}
-	if full {
-		return false, nil
+	if refused != nil {
+		return refused, nil
 	}
 	r.flying++
-	return true, nil
+	r.change(tenant, places{flying: 1})
+	return nil, nil
+}
+
+// change adds to the numbers of a tenant. The caller must hold mu.
+func (r *capacity) change(tenant string, by places) {
+	if r.tenants == nil {
+		r.tenants = map[string]places{}
+	}
+	t := r.tenants[tenant]
+	r.tenants[tenant] = places{t.known + by.known, max(t.flying+by.flying, 0), t.added + by.added}
 }
 
 // start starts a count unless one is running. The caller must hold mu.
@@ -92,6 +114,9 @@ func (r *capacity) start() {
 		return
 	}
 	r.running, r.left, r.added = &counting{done: make(chan struct{})}, false, 0
+	for name, t := range r.tenants {
+		r.tenants[name] = places{t.known, t.flying, 0}
+	}
 	wakeUp(r.wake)
 }
 
@@ -105,12 +130,22 @@ func (s *Store) countWaiting(life context.Context) {
 		case <-r.wake:
 		}
 		start := time.Now()
-		depths, err := s.Depth(life)
+		depths, waiting, err := s.countQueue(life)
 		r.mu.Lock()
 		if err == nil {
 			// Jobs that were put meanwhile may or may not have been counted.
 			r.known, r.counted, r.took = depths.Total()+r.added, time.Now(), time.Since(start)
 			r.left = r.left || r.added > 0
+			for name := range waiting {
+				r.change(name, places{})
+			}
+			for name, t := range r.tenants {
+				if t.known = waiting[name] + t.added; t == (places{}) {
+					delete(r.tenants, name)
+				} else {
+					r.tenants[name] = t
+				}
+			}
 		}
 		r.running.err = err
 		close(r.running.done)
@@ -119,20 +154,19 @@ func (s *Store) countWaiting(life context.Context) {
 	}
 }
 
-// SetTenants changes Options.Tenants.
-func (s *Store) SetTenants(all []config.Tenant) { s.turns.setTenants(all) }
-
 // SetMaxWaiting changes Options.MaxWaiting.
 func (s *Store) SetMaxWaiting(n int) { s.maxWaiting.Store(int64(n)) }
 
 // release ends a reservation; added means that a job was queued.
-func (r *capacity) release(added bool) {
+func (r *capacity) release(tenant string, added bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flying = max(r.flying-1, 0) // already 0 if there is no limit
+	r.change(tenant, places{flying: -1})
 	if added {
 		r.known++
 		r.added++
+		r.change(tenant, places{known: 1, added: 1})
 	}
 }
 
@@ -143,17 +177,26 @@ func (r *capacity) jobLeft() {
 	r.left = true
 }
 
-// Room returns ErrFull if a new job would be refused now.
+// Room returns ErrFull, or a QuotaError, if a new job of the caller would be refused now.
 func (s *Store) Room(ctx context.Context) error {
-	ok, err := s.reserve(ctx)
-	if err != nil {
-		return err
+	tenant := TenantOf(ctx)
+	refused, err := s.place(ctx, tenant)
+	if err != nil || refused != nil {
+		return cmp.Or(err, refused)
 	}
-	if !ok {
-		return fmt.Errorf("%d jobs wait: %w", s.maxWaiting.Load(), ErrFull)
-	}
-	s.capacity.release(false)
+	s.capacity.release(tenant, false)
 	return nil
+}
+
+// place is like reserve for a new job of a caller, to which all quotas apply.
+func (s *Store) place(ctx context.Context, tenant string) (refused, err error) {
+	var quota *QuotaError
+	if err := s.checkCPUTime(ctx, tenant); errors.As(err, &quota) {
+		return quota, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return s.reserve(ctx, tenant)
 }
 
 // Depths is the number of queued jobs by pool and priority. Audits are not counted.
@@ -178,8 +221,15 @@ GROUP BY pool, priority, tenant, state`
 
 // Depth counts the queued jobs, and learns their turns. A job whose lease has expired counts once it is queued again.
 func (s *Store) Depth(ctx context.Context) (Depths, error) {
-	depths, found := Depths{}, newSeenTurns()
-	err := s.rows(ctx, s.read, query{"count waiting jobs", depthText, nil}, func(rows *sql.Rows) error {
+	depths, _, err := s.countQueue(ctx)
+	return depths, err
+}
+
+// countQueue is like Depth, and also returns the number of queued jobs of each tenant.
+func (s *Store) countQueue(ctx context.Context) (depths Depths, tenants map[string]int, err error) {
+	depths, tenants = Depths{}, map[string]int{}
+	found := newSeenTurns()
+	err = s.rows(ctx, s.read, query{"count waiting jobs", depthText, nil}, func(rows *sql.Rows) error {
 		var f flow
 		var state, n int
 		var first, last int64
@@ -192,11 +242,14 @@ func (s *Store) Depth(ctx context.Context) (Depths, error) {
 				depths[f.pool] = map[api.Priority]int{}
 			}
 			depths[f.pool][api.Priorities()[f.priority]] += n
+			if f.tenant != "" {
+				tenants[f.tenant] += n
+			}
 		}
 		return nil
 	})
 	if err == nil {
 		s.turns.learn(found)
 	}
-	return depths, err
+	return depths, tenants, err
 }

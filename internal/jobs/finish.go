@@ -20,7 +20,7 @@ WHERE id = ?2 AND attempt = ?3 AND +state = 1`
 	head = COALESCE(?6, head)
 WHERE id = ?3 AND attempt = ?4 AND +state = 1 RETURNING pool, width, priority, turn, seq`
 	finishJob = `UPDATE jobs SET state = 2, parked = 0, verdict = ?1, finished = ?2, head = ?3, tests = ?4, outputs = ?7
-WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING seq`
+WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING seq, tenant, priority`
 	cancelJob = `UPDATE jobs SET state = 3, parked = 0, verdict = ?1, finished = ?2 WHERE id = ?3 AND +state < 2
 	AND (?4 = '' OR tenant = ?4)
 RETURNING ` + rowColumns
@@ -111,15 +111,18 @@ func (s *Store) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
 	}
-	seq := int64(0)
+	seq, tenant, priority := int64(0), "", 0
 	err = s.rows(ctx, s.write, query{"finish job", finishJob, []any{
 		string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt, outputs}},
-		func(rows *sql.Rows) error { return rows.Scan(&seq) })
+		func(rows *sql.Rows) error { return rows.Scan(&seq, &tenant, &priority) })
 	if err != nil {
 		return err
 	}
 	if seq == 0 {
 		return s.fenced(ctx, "finish", l)
+	}
+	if priority != auditPriority {
+		s.charge(tenant, cpuOf(rep.Tests))
 	}
 	s.ended(l.ID, seq)
 	return nil
@@ -140,6 +143,7 @@ func (s *Store) Cancel(ctx context.Context, id string) (api.Report, error) {
 			s.ended(id, r.seq)
 			rep, err := r.report()
 			rep.Tests = tests
+			s.charge(rep.Tenant, cpuOf(tests))
 			return rep, err
 		}
 		if r, err = s.readRow(ctx, id); err != nil {

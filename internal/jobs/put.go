@@ -29,12 +29,12 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrBadID)
 	}
 	n.Tenant = TenantOf(ctx)
-	reserved, err := s.reserve(ctx)
+	refused, err := s.place(ctx, n.Tenant)
 	if err != nil {
 		return Record{}, false, err
 	}
-	if reserved {
-		defer func() { s.capacity.release(created) }()
+	if refused == nil {
+		defer func() { s.capacity.release(n.Tenant, created) }()
 		rec, created, err = s.insert(ctx, n)
 		if err != nil {
 			return Record{}, false, err
@@ -46,8 +46,8 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	}
 	rec, err = s.Get(WithTenant(ctx, ""), n.ID)
 	switch {
-	case errors.Is(err, api.ErrNotFound) && !reserved:
-		return Record{}, false, fmt.Errorf("store job %q: %d jobs wait: %w", n.ID, s.maxWaiting.Load(), ErrFull)
+	case errors.Is(err, api.ErrNotFound) && refused != nil:
+		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, refused)
 	case err == nil && hidden(ctx, rec.Report.Tenant):
 		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrConflict)
 	case err == nil && rec.BodyDigest != n.BodyDigest:

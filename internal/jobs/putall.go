@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -74,20 +75,23 @@ func (s *Store) PutAll(ctx context.Context, list []Packed) ([]Stored, error) {
 		}
 	}
 	reserved, created := 0, 0
+	var refused error
 	defer func() {
 		for i := range reserved {
-			s.capacity.release(i < created)
+			s.capacity.release(list[i].tenant, i < created)
 		}
 	}()
 	for ; reserved < len(list); reserved++ {
-		if ok, err := s.reserve(ctx); err != nil {
+		var err error
+		if refused, err = s.place(ctx, list[reserved].tenant); err != nil {
 			return nil, err
-		} else if !ok {
+		}
+		if refused != nil {
 			break
 		}
 	}
-	all := putting{list: list, turns: make([]int64, len(list)), places: reserved, created: s.now().UnixNano(),
-		sql: s.driver.sql}
+	all := putting{list: list, turns: make([]int64, len(list)), places: reserved, refused: refused,
+		created: s.now().UnixNano(), sql: s.driver.sql}
 	for i := range all.turns {
 		all.turns[i] = s.turns.assign(list[i].flow())
 	}
@@ -120,6 +124,7 @@ type putting struct {
 	list    []Packed
 	turns   []int64
 	places  int // number of jobs that the queue has room for
+	refused error
 	created int64
 	sql     func(string) string
 
@@ -206,7 +211,7 @@ func (p *putting) compare(ctx context.Context, tx *sql.Tx, list []int) error {
 	for _, i := range list {
 		switch k, found := stored[p.list[i].ID]; {
 		case !found:
-			p.outcomes[i].Err = fmt.Errorf("store job %q: %w", p.list[i].ID, ErrFull)
+			p.outcomes[i].Err = fmt.Errorf("store job %q: %w", p.list[i].ID, cmp.Or(p.refused, ErrFull))
 		case k.hidden || k.digest != p.list[i].BodyDigest:
 			p.outcomes[i].Err = fmt.Errorf("store job %q: %w", p.list[i].ID, ErrConflict)
 		}

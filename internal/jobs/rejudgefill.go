@@ -158,15 +158,15 @@ func (s *Store) RejudgingRoom(ctx context.Context) (int, error) {
 // QueueRejudged queues the job that judges a selected one again, once. old has the current verdict. QueueRejudged
 // returns ErrFull, or ErrFinal if the rejudging is no longer being filled.
 func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n Submission) error {
-	reserved, err := s.reserve(ctx)
+	refused, err := s.reserve(ctx, n.Tenant)
 	if err != nil {
 		return err
 	}
-	if !reserved {
-		return fmt.Errorf("fill rejudging %q: %d jobs wait: %w", id, s.maxWaiting.Load(), ErrFull)
+	if refused != nil {
+		return fmt.Errorf("fill rejudging %q: %w", id, refused)
 	}
 	added := false
-	defer func() { s.capacity.release(added) }()
+	defer func() { s.capacity.release(n.Tenant, added) }()
 	n.ID, n.BodyDigest = RejudgeID(id, old.ID), id
 	turn := s.turns.assign(n.flow())
 	defer func() {

@@ -111,6 +111,7 @@ func (s *Store) sweepValues(ctx context.Context) error {
 	return s.tx(ctx, "sweep old values", func(ctx context.Context, tx *sql.Tx) error {
 		for _, text := range []string{
 			`DELETE FROM audits WHERE created < ?1`,
+			`DELETE FROM tenant_usage WHERE day < ?1`,
 			`DELETE FROM rejudged WHERE rejudging IN (SELECT id FROM rejudgings WHERE created < ?1)`,
 			`DELETE FROM rejudgings WHERE created < ?1`,
 		} {

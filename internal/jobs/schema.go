@@ -153,13 +153,24 @@ CREATE TABLE feed (
 	number   BIGINT NOT NULL
 );
 CREATE INDEX feed_job ON feed (job, number);
-{feed}`}
+{feed}`, `
+CREATE TABLE tenant_usage (
+	tenant     TEXT   NOT NULL,
+	day        BIGINT NOT NULL,
+	blob_bytes BIGINT NOT NULL,
+	cpu_ns     BIGINT NOT NULL,
+	PRIMARY KEY (tenant, day)
+) {clustered};
+`}
 
 // renamed is the first version of the schema in which the table of values is called key_value.
 const renamed = 9
 
 // fed is the first version of the schema with a feed.
 var fed = 1 + slices.IndexFunc(migrations, func(text string) bool { return strings.Contains(text, "{feed}") })
+
+// metered is the first version of the schema with the usage of tenants.
+var metered = 1 + slices.IndexFunc(migrations, func(text string) bool { return strings.Contains(text, "tenant_usage") })
 
 // valuesTable returns the name of the table of values in a version of the schema.
 func valuesTable(version int) string {

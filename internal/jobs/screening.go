@@ -74,6 +74,7 @@ WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, atOnce, h
 	if !found {
 		return s.fenced(ctx, "finish", rec.Lease)
 	}
+	s.charge(rec.Report.Tenant, cpuOf(rep.Tests))
 	s.notifier.moved.Add(1)
 	s.notifyJob(rec.ID)
 	s.notifyWork(moved.slotClass())

@@ -52,6 +52,7 @@ type Store struct {
 	notifier notifier
 	capacity capacity
 	turns    turns
+	usage    usage
 	outbox   outbox
 	feed     feed
 	check    check
@@ -139,6 +140,7 @@ func (s *Store) run(ctx context.Context, schema []string) (_ *Store, err error) 
 	s.tasks.Go(func() { s.maintain(life) })
 	s.tasks.Go(func() { s.countWaiting(life) })
 	s.tasks.Go(func() { s.fillFeed(life) })
+	s.tasks.Go(func() { s.storeUsages(life) })
 	if s.driver.listen != nil {
 		s.tasks.Go(func() { s.driver.listen(life) })
 	}

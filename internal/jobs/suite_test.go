@@ -252,6 +252,8 @@ var suite = map[string]func(*testing.T, backend){
 	"turns":             testTurns,
 	"forwarded turns":   testForwardedTurns,
 	"late turn":         testLateTurn,
+	"waiting quota":     testWaitingQuota,
+	"daily quotas":      testDailyQuotas,
 	"turns of batches":  testBatchTurns,
 }
 

@@ -266,6 +266,10 @@ type Tenant struct {
 	Name string `toml:"name"`
 	// Weight is the tenant's share of the slots while several tenants wait with jobs of a priority.
 	Weight int `toml:"weight"`
+	// Quotas; 0 means none.
+	MaxWaiting    int           `toml:"max_waiting"`
+	BlobsPerDay   units.Bytes   `toml:"blobs_per_day"`
+	CPUTimePerDay time.Duration `toml:"cpu_time_per_day"`
 }
 
 func newTenant() Tenant { return Tenant{Weight: 1} }

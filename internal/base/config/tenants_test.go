@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -14,6 +15,9 @@ name = "a"
 [[tenants]]
 weight = 3
 name = "b"
+max_waiting = 10
+blobs_per_day = "1GiB"
+cpu_time_per_day = "2h"
 `), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +25,8 @@ name = "b"
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]Tenant{{Name: "a", Weight: 1}, {Name: "b", Weight: 3}}, c.Tenants); diff != "" {
+	if diff := cmp.Diff([]Tenant{{Name: "a", Weight: 1}, {Name: "b", Weight: 3, MaxWaiting: 10,
+		BlobsPerDay: 1 << 30, CPUTimePerDay: 2 * time.Hour}}, c.Tenants); diff != "" {
 		t.Errorf("tenants (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(c.Tenants, Default().Reloaded(c).Tenants); diff != "" {
@@ -37,6 +42,10 @@ func TestTenantErrors(t *testing.T) {
 		"no name":     {"[[tenants]]\n[[tenants]]\nname=\"a\"\n", `tenants[0].name: "" is not a name; use`},
 		"twice": {"[[tenants]]\nname=\"a\"\n[[tenants]]\nname=\"a\"\n",
 			`tenants[1].name: "a" is another tenant already; name`},
+		"waiting": {"[[tenants]]\nname=\"a\"\nmax_waiting = -1\n", "tenants[0].max_waiting: -1 is out of range; use 0 to"},
+		"blobs":   {"[[tenants]]\nname=\"a\"\nblobs_per_day = \"2PiB\"\n", "tenants[0].blobs_per_day: "},
+		"time": {"[[tenants]]\nname=\"a\"\ncpu_time_per_day = \"-1s\"\n",
+			"tenants[0].cpu_time_per_day: -1s is out of range"},
 		"weight": {"[[tenants]]\nname=\"a\"\nweight = 0\n", "tenants[0].weight: 0 is out of range; use 1 to 1000"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -190,6 +190,9 @@ func (v *validator) tenants(all []Tenant) {
 		v.check(!seen[t.Name], key+".name", "%q is another tenant already; name each tenant once", t.Name)
 		seen[t.Name] = true
 		between(v, key+".weight", t.Weight, 1, maxWeight)
+		between(v, key+".max_waiting", t.MaxWaiting, 0, 10_000_000)
+		between(v, key+".blobs_per_day", t.BlobsPerDay, 0, 1<<50)
+		between(v, key+".cpu_time_per_day", t.CPUTimePerDay, 0, 100*365*24*time.Hour)
 	}
 }
 

@@ -124,13 +124,20 @@ type files struct {
 	blobStore
 	space  space
 	failed func(operation string)
+	quotas quotas
+}
+
+// quotas limits what tenants upload; *jobs.Store implements it.
+type quotas interface {
+	CheckUpload(ctx context.Context) error
+	ChargeBlobs(ctx context.Context, n units.Bytes)
 }
 
 // blobOperation is the label of failed uploads in judged_store_errors_total.
 const blobOperation = "blob"
 
 func (d *daemon) filesOf(b blobStore) *files {
-	return &files{b, space{blobFolder(d.o.Config)}, d.storeFailed}
+	return &files{b, space{blobFolder(d.o.Config)}, d.storeFailed, d.store}
 }
 
 // keepOutput stores an output of a job. On a judge node it stores a copy, which the node sends to its front before the
@@ -150,8 +157,14 @@ func (f *files) Put(
 	digest string,
 	r io.Reader,
 ) (sum string, n units.Bytes, created bool, err error) {
+	if err := f.quotas.CheckUpload(ctx); err != nil {
+		return "", 0, false, err
+	}
 	from := &upload{Reader: r, space: f.space}
 	sum, n, created, err = f.blobStore.Put(ctx, digest, from)
+	if err == nil && created {
+		f.quotas.ChargeBlobs(ctx, n)
+	}
 	_, differs := errors.AsType[*blobs.DigestError](err)
 	answered := err == nil || differs || errors.Is(err, blobs.ErrTooBig) || errors.Is(err, context.Canceled)
 	if from.full || from.err == nil && !answered {
@@ -162,13 +175,21 @@ func (f *files) Put(
 
 // PutAll stores contents, unless they would fill the disk.
 func (f *files) PutAll(ctx context.Context, contents map[string][]byte) error {
-	size := reserveBytes
-	for _, content := range contents {
+	if err := f.quotas.CheckUpload(ctx); err != nil {
+		return err
+	}
+	fresh, size := units.Bytes(0), reserveBytes
+	for digest, content := range contents {
 		size += units.Bytes(len(content))
+		if _, err := f.Stat(digest); err != nil {
+			fresh += units.Bytes(len(content))
+		}
 	}
 	err := f.space.check(size)
 	if err == nil {
-		err = f.blobStore.PutAll(ctx, contents)
+		if err = f.blobStore.PutAll(ctx, contents); err == nil {
+			f.quotas.ChargeBlobs(ctx, fresh)
+		}
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		f.failed(blobOperation)

@@ -63,7 +63,7 @@ func (d *Desk) Room(ctx context.Context) error {
 	}
 	err := d.s.jobs.Room(ctx)
 	if errors.Is(err, jobs.ErrFull) {
-		return d.s.full()
+		return d.s.full(err)
 	}
 	return err
 }

@@ -86,6 +86,15 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, q)
 }
 
+// getTenants responds with all tenants, or with that of the caller.
+func (s *Server) getTenants(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.jobs.Tenants(r.Context())
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, api.TenantList{Tenants: list})
+}
+
 type languageList struct {
 	Languages []api.LanguageStatus `json:"languages"`
 }

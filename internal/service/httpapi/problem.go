@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"syscall"
+	"time"
 
 	"judged/internal/api"
 	"judged/internal/service/intake"
@@ -64,6 +65,7 @@ var kinds = map[string]struct {
 	"invalid-batch":     {http.StatusUnprocessableEntity, "No job of the batch was accepted"},
 	"missing-blob":      {http.StatusUnprocessableEntity, "A blob is missing"},
 	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},
+	"quota":             {http.StatusTooManyRequests, "A quota is used up"},
 	"internal":          {http.StatusInternalServerError, "Internal error"},
 	"not-ready":         {http.StatusServiceUnavailable, "Not ready"},
 	"temporary-failure": {http.StatusServiceUnavailable, "The database is unavailable"},
@@ -101,10 +103,15 @@ func problemOf(err error) *Problem {
 		absent  *intake.MissingProblemError
 		tooLong *http.MaxBytesError
 		digest  *blobs.DigestError
+		quota   *jobs.QuotaError
 	)
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &quota):
+		wait := max(quota.Reset, retryFull*time.Second)
+		return problem("quota", "try again later; GET /v1/tenants shows what is left", "%s",
+			quota).retryAfter(int((wait + time.Second - 1) / time.Second))
 	case errors.As(err, &blob):
 		p = problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the job again", "%s", err)
 		p.Errors = blob.Findings

@@ -62,6 +62,7 @@ func (s *Server) jobRoutes() []route {
 		{"POST", "/v1/rejudgings/{id}/apply", admin, s.bodiless(s.applyRejudging)},
 		{"DELETE", "/v1/rejudgings/{id}", admin, s.bodiless(s.cancelRejudging)},
 		{"GET", "/v1/queue", read, s.getQueue},
+		{"GET", "/v1/tenants", read, s.getTenants},
 		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/{$}", nil, s.getPage},
 	}

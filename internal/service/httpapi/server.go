@@ -29,6 +29,7 @@ type Jobs interface {
 	PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error)
 	Room(ctx context.Context) error
 	Depth(ctx context.Context) (jobs.Depths, error)
+	Tenants(ctx context.Context) ([]api.Tenant, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	Wait(ctx context.Context, id string) (api.Report, error)
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error]

@@ -127,10 +127,10 @@ func (s *Server) checkRoom(ctx context.Context, id string) error {
 	if !errors.Is(err, jobs.ErrFull) {
 		return err
 	}
-	if _, err = s.jobs.Get(ctx, id); errors.Is(err, api.ErrNotFound) {
-		return s.full()
+	if _, failed := s.jobs.Get(ctx, id); !errors.Is(failed, api.ErrNotFound) {
+		return failed
 	}
-	return err
+	return s.full(err)
 }
 
 // receive reads a job and stores its files as blobs. It releases its reserved memory when it returns.
@@ -170,12 +170,16 @@ func (s *Server) notStored(id string, err error) error {
 		p.Instance = location(id)
 		return p
 	case errors.Is(err, jobs.ErrFull):
-		return s.full()
+		return s.full(err)
 	}
 	return err
 }
 
-func (s *Server) full() *Problem {
+// full returns the problem of a full queue, or of a quota.
+func (s *Server) full(err error) error {
+	if errors.As(err, new(*jobs.QuotaError)) {
+		return problemOf(err)
+	}
 	return problem(
 		"queue-full",
 		"try again later",

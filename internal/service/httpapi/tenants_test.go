@@ -217,3 +217,45 @@ func TestTenantsOfStreams(t *testing.T) {
 		}
 	}
 }
+
+// TestTenantsQuotas checks that a 429 names the quota and when to try again, in every way to submit a job, and that a
+// tenant sees only its own.
+func TestTenantsQuotas(t *testing.T) {
+	f := newTenantFixture(t)
+	f.store.SetTenants([]config.Tenant{{Name: "a", Weight: 2, MaxWaiting: 1, CPUTimePerDay: time.Hour},
+		{Name: "b", Weight: 1}})
+	if w := f.as("ann", "PUT", "/v1/jobs/first", small); w.Code != http.StatusAccepted {
+		t.Fatalf("%+v", w)
+	}
+	for _, r := range []struct{ method, path string }{{"PUT", "/v1/jobs/second"}, {"POST", "/v1/jobs"}} {
+		w := f.submit(r.method, r.path, small, "Authorization: Bearer ann")
+		p := wantProblem(t, w, "quota")
+		if p.Detail != "tenant a has used up max_waiting, which is 1" || w.Header().Get("Retry-After") != "5" {
+			t.Errorf("%s %s: %+v, Retry-After %s", r.method, r.path, p, w.Header().Get("Retry-After"))
+		}
+	}
+	if w := f.as("ann", "PUT", "/v1/jobs/first", small); w.Code != http.StatusOK {
+		t.Errorf("the same job again: %+v", w)
+	}
+	for _, name := range []string{"bob", "ops"} {
+		if w := f.as(name, "PUT", "/v1/jobs/of-"+name, small); w.Code != http.StatusAccepted {
+			t.Errorf("%s: %+v", name, w)
+		}
+	}
+	for name, want := range map[string]string{"ann": "a 1", "bob": "b 1", "ops": "a 1, b 1"} {
+		var got []string
+		w := f.ask("GET", "/v1/tenants", "", "Authorization: Bearer "+name)
+		for _, tenant := range answer[api.TenantList](t, w).Tenants {
+			got = append(got, fmt.Sprint(tenant.Name, " ", tenant.Waiting))
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s sees %v, want %s", name, got, want)
+		}
+	}
+	f.store.SetTenants([]config.Tenant{{Name: "a", Weight: 1, CPUTimePerDay: 1, BlobsPerDay: 1}})
+	f.store.ChargeBlobs(jobs.WithTenant(t.Context(), "a"), 1)
+	if err := f.store.CheckUpload(jobs.WithTenant(t.Context(), "a")); problemOf(err).Status != http.StatusTooManyRequests ||
+		!strings.Contains(err.Error(), "blobs_per_day, which is 1B") {
+		t.Errorf("upload: %v", err)
+	}
+}

@@ -1,0 +1,116 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"judged/internal/api"
+	"judged/internal/base/config"
+)
+
+// quotaOf returns the quota that an error names.
+func quotaOf(err error) string {
+	var quota *QuotaError
+	if !errors.As(err, &quota) {
+		return fmt.Sprint(err)
+	}
+	return quota.Tenant + " " + quota.Quota
+}
+
+// tries returns the results of a caller who puts jobs with these IDs one by one.
+func (b *bench) tries(tenant string, ids ...string) (results []string) {
+	for _, id := range ids {
+		_, created, err := b.Put(b.of(tenant), Submission{ID: id, BodyDigest: "digest", Job: sampleJob()})
+		results = append(results, fmt.Sprint(created, " ", quotaOf(err)))
+	}
+	return results
+}
+
+// testWaitingQuota checks that only the tenant that has used up its quota is refused, and that a repeated submission
+// is not.
+func testWaitingQuota(t *testing.T, be backend) {
+	b := be.open(t, func(o *Options) { o.Tenants = []config.Tenant{{Name: "a", Weight: 1, MaxWaiting: 2}} })
+	want := []string{"true <nil>", "true <nil>", "false a max_waiting", "false <nil>"}
+	if diff := cmp.Diff(want, b.tries("a", "1", "2", "3", "1")); diff != "" {
+		t.Errorf("puts of a (-want +got):\n%s", diff)
+	}
+	if got := quotaOf(b.Room(b.of("a"))); got != "a max_waiting" {
+		t.Errorf("room: %s", got)
+	}
+	for _, tenant := range []string{"", "b"} {
+		b.must(b.Room(b.of(tenant)))
+		if diff := cmp.Diff(want[:1], b.tries(tenant, "of-"+tenant)); diff != "" {
+			t.Errorf("puts of %q (-want +got):\n%s", tenant, diff)
+		}
+	}
+	var list []Packed
+	for _, id := range []string{"2", "4"} {
+		p, err := b.Pack(b.of("a"), Submission{ID: id, BodyDigest: "digest", Job: sampleJob()})
+		b.must(err)
+		list = append(list, p)
+	}
+	outcomes, err := b.PutAll(b.of("a"), list)
+	b.must(err)
+	if outcomes[0].Created || outcomes[0].Err != nil || quotaOf(outcomes[1].Err) != "a max_waiting" {
+		t.Errorf("batch: %+v", outcomes)
+	}
+	b.want(outcomes[1].Err, ErrFull)
+	b.take()
+	if diff := cmp.Diff([]string{"true <nil>", "false a max_waiting"}, b.tries("a", "5", "6")); diff != "" {
+		t.Errorf("puts after one was taken (-want +got):\n%s", diff)
+	}
+}
+
+// testDailyQuotas checks that what was used today is refused until tomorrow, also after a restart.
+func testDailyQuotas(t *testing.T, be backend) {
+	b := be.open(t, func(o *Options) {
+		o.Tenants = []config.Tenant{{Name: "a", Weight: 2, CPUTimePerDay: 10 * time.Millisecond, BlobsPerDay: 100},
+			{Name: "b", Weight: 1}}
+	})
+	b.clock.advance(24*time.Hour - time.Duration(b.Store.now().UnixNano())%(24*time.Hour)) // midnight
+	b.must(b.CheckUpload(b.of("a")))
+	b.ChargeBlobs(b.of("a"), 100)
+	b.putOf("a", "finished", nil)
+	b.finish(b.take().Lease, api.Accepted) // 6 ms
+	b.must(b.Room(b.of("a")))
+	b.putOf("a", "passed-on", nil)
+	w := b.take()
+	b.must(b.Recheck(b.ctx(), b.get(w.ID), sampleReport(api.TimeLimit), api.CrossCheck{}, b.Store.now())) // 6 ms
+	if be.name == "sqlite" {
+		b.must(b.storeUsage(b.ctx()))
+		*b = *b.again()
+	}
+	for name, err := range map[string]error{"a cpu_time_per_day": b.Room(b.of("a")),
+		"a blobs_per_day": b.CheckUpload(b.of("a"))} {
+		var quota *QuotaError
+		if quotaOf(err) != name || !errors.As(err, &quota) || quota.Reset <= 0 || quota.Reset > 24*time.Hour {
+			t.Errorf("error %v, want %s", err, name)
+		}
+	}
+	_, err := b.PutAudit(b.ctx(), Audit{ID: "@audit", Original: "finished", Tenant: "a"}, sampleJob())
+	b.must(err)
+	want := []api.Tenant{{Name: "a", Weight: 2, Waiting: 1, BlobsToday: 100, BlobsPerDay: 100,
+		CPUTimeToday: 12 * time.Millisecond, CPUTimePerDay: 10 * time.Millisecond}, {Name: "b", Weight: 1}}
+	for tenant, want := range map[string][]api.Tenant{"": want, "a": want[:1], "b": want[1:], "c": {}} {
+		got, err := b.Tenants(b.of(tenant))
+		b.must(err)
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(api.Tenant{}, "ResetsAt")); diff != "" {
+			t.Errorf("%q sees (-want +got):\n%s", tenant, diff)
+		}
+	}
+	for _, other := range []string{"", "b"} {
+		b.must(errors.Join(b.Room(b.of(other)), b.CheckUpload(b.of(other))))
+	}
+	if be.name == "sqlite" { // the clock of a server cannot be set
+		b.clock.advance(24 * time.Hour)
+		b.must(errors.Join(b.Room(b.of("a")), b.CheckUpload(b.of("a"))))
+	}
+	if u := cpuOf(sampleReport(api.Accepted).Tests); u != (used{cpu: 6 * time.Millisecond}) {
+		t.Errorf("a report has %+v", u)
+	}
+}
