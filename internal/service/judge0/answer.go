@@ -17,7 +17,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
-	"judged/internal/service/httpapi"
 )
 
 // view is how a caller wants to see submissions.
@@ -36,10 +35,10 @@ type getter func(s submission) (any, error)
 type submission struct {
 	jobs.Record
 	view    view
-	desk    *httpapi.Desk
-	known   catalogue
+	path    func(digest string) (string, error) // of a blob
+	known   catalogue                           // for the name of the language
 	asked   asked
-	decided bool // a run or a compilation has ended
+	decided bool // the job has ended
 }
 
 // getters are all members of a submission.
@@ -115,13 +114,13 @@ func fieldsOf(parameter string) (fields, unknown []string) {
 var errNotText = errors.New("a text is not UTF-8")
 
 // show returns a submission as JSON members.
-func show(desk *httpapi.Desk, known catalogue, rec jobs.Record, v view) (map[string]any, error) {
-	s := submission{Record: rec, view: v, desk: desk, known: known, decided: rec.Report.State.Final()}
-	if err := json.Unmarshal(rec.Job.Origin, &s.asked); err != nil {
-		return nil, fmt.Errorf("decode the origin of job %q: %w", rec.ID, err)
+func (s submission) show() (map[string]any, error) {
+	s.decided = s.Report.State.Final()
+	if err := json.Unmarshal(s.Job.Origin, &s.asked); err != nil {
+		return nil, fmt.Errorf("decode the origin of job %q: %w", s.ID, err)
 	}
 	members := map[string]any{}
-	for _, name := range v.fields {
+	for _, name := range s.view.fields {
 		value, err := getters[name](s)
 		if err != nil {
 			return nil, err
@@ -174,7 +173,7 @@ func (s submission) file(f *api.File) (any, error) {
 }
 
 func (s submission) read(f api.File) ([]byte, error) {
-	path, err := s.desk.BlobPath(f.Blob)
+	path, err := s.path(f.Blob)
 	if err != nil {
 		return nil, err
 	}

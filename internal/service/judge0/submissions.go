@@ -151,7 +151,7 @@ func (h *handler) show(r *http.Request, known catalogue, token string, v view) (
 	if err != nil {
 		return nil, err
 	}
-	return show(h.desk, known, rec, v)
+	return submission{Record: rec, view: v, path: h.desk.BlobPath, known: known}.show()
 }
 
 func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
