@@ -207,11 +207,7 @@ func (r *scanner) content(n int, create func(int) (io.WriteCloser, error)) error
 	if err != nil {
 		return err
 	}
-	in := &stringReader{r: r}
-	_, err = io.Copy(w, base64.NewDecoder(base64.StdEncoding, in))
-	if err == nil && !in.ended {
-		err = errors.New("content that is not base64")
-	}
+	_, err = io.Copy(w, base64.NewDecoder(base64.StdEncoding, &stringReader{r: r}))
 	return errors.Join(err, w.Close())
 }
 

@@ -72,6 +72,27 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// TestOrder: a result that ends a judging is sent after those before it, without which the server cannot decide.
+func TestOrder(t *testing.T) {
+	w := newWorld(t)
+	p := w.problem("1", "2", "3")
+	id := w.submit(p, "2 WA")
+	first := fmt.Sprintf("/%d", w.Judging(id).Tasks[0].ID)
+	w.Fault = func(_, path string) *domserver.Fault {
+		if strings.HasPrefix(path, "judgehosts/add-judging-run") && strings.HasSuffix(path, first) {
+			return &domserver.Fault{Wait: 50 * time.Millisecond}
+		}
+		return nil
+	}
+	stop := w.start(newFakeEngine(1))
+	w.await(id)
+	stop()
+	if diff := cmp.Diff([]string{"correct", "wrong-answer", ""}, results(w.Judging(id))); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	w.clean()
+}
+
 // TestFields: a result has all that the server shows.
 func TestFields(t *testing.T) {
 	w := newWorld(t)
@@ -152,6 +173,9 @@ func TestCompilation(t *testing.T) {
 			j := w.Judging(id)
 			if j.Result != tt.result || len(j.Compiled) > 0 && !strings.Contains(j.Compiled[0].Output, tt.output) {
 				t.Errorf("result %q, compiled %+v", j.Result, j.Compiled)
+			}
+			if hosts := len(w.Hosts()); len(j.Compiled) > hosts {
+				t.Errorf("%d reports of the compilation from %d hosts", len(j.Compiled), hosts)
 			}
 			if e.compiled > 1 {
 				t.Errorf("compiled %d times", e.compiled)

@@ -33,6 +33,7 @@ func TestOnlyRedirects(t *testing.T) {
 		"A=\"$1\"; shift\nB=\"$1\"; shift\nexec timeout 1 \"$@\" < \"$A\" > \"$B\"\n":                      false,
 		"A=\"$1\"; shift\nB=\"$1\"; shift\nexec \"$@\" < \"$A\" > \"$B\"\nrm x\n":                          false,
 		"A=\"$1\"; shift\nexec \"$@\" < \"$A\"\n":                                                          false,
+		"A=\"$1\"; shift\nB=\"$1\"; shift\nexec \"$@\" < \"$B\" > \"$B\"\n":                                false,
 		"": false,
 	} {
 		if got := onlyRedirects([]byte(script)); got != want {
@@ -89,6 +90,7 @@ func TestReadFiles(t *testing.T) {
 		{"two contents", `[{"filename":"a","content":"","content":""}]`, nil},
 		{"not base64", `[{"filename":"a","content":"aG!="}]`, nil},
 		{"half of base64", `[{"filename":"a","content":"aGk"}]`, nil},
+		{"more after the end of base64", `[{"filename":"a","content":"aGk=` + strings.Repeat("A", 1<<13) + `"}]`, nil},
 		{"another escape", `[{"filename":"a","content":"a\nGk="}]`, nil},
 		{"cut in the content", `[{"filename":"a","content":"aGk`, nil},
 		{"cut after the content", `[{"filename":"a","content":"aGk="`, nil},

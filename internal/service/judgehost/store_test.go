@@ -90,6 +90,9 @@ func TestStoreForgetsFailures(t *testing.T) {
 	if _, err := s.get(t.Context(), "key", func(context.Context, string) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("error %v", err)
 	}
+	if list, err := os.ReadDir(s.folder); err != nil || len(list) > 0 {
+		t.Errorf("%d folders, %v", len(list), err)
+	}
 	if err := os.Mkdir(filepath.Join(s.folder, unfinishedPrefix+"x"), 0o700); err != nil { // of a judged that was killed
 		t.Fatal(err)
 	}
