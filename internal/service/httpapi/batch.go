@@ -111,7 +111,7 @@ func (s *Server) readBatch(w http.ResponseWriter, r *http.Request) (batchRequest
 	case n == 0:
 		return sent, problem("bad-request", `send {"jobs": [{"job": {…}}, …]}`, "the batch has no jobs")
 	case n > maxBatch:
-		return sent, problem("too-large", "send several batches", "%d jobs; a batch has at most %d", n, maxBatch)
+		return sent, problem("bad-request", "send several batches", "%d jobs; a batch has at most %d", n, maxBatch)
 	}
 	return sent, nil
 }

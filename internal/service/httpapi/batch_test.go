@@ -165,7 +165,7 @@ func TestBatchRefused(t *testing.T) {
 		{"empty", `{"jobs": []}`, "bad-request", nil, nil},
 		{"unknown key", `{"jobs": [` + bad + `], "all": true}`, "bad-request", nil, nil},
 		{"unknown key of an item", `{"jobs": [{"jb": {}}]}`, "bad-request", nil, nil},
-		{"too many", batchOf(maxBatch + 1), "too-large", nil, nil},
+		{"too many", batchOf(maxBatch + 1), "bad-request", nil, nil},
 		{"long", `{"jobs": [` + strings.Repeat(" ", 5<<20) + `]}`, "too-large", nil, nil},
 		{"long key", batchOf(1), "bad-request", nil, []string{"Idempotency-Key: " + strings.Repeat("k", 256)}},
 		{"invalid", `{"jobs": [` + bad + `]}`, "invalid-job", []string{"400 invalid-job"}, nil},
@@ -301,7 +301,7 @@ func TestHaveBlobs(t *testing.T) {
 		`{"sha256": []}`:               "bad-request",
 		`{"sha256": ["x"]}`:            "bad-request",
 		`{"blobs": ["` + there + `"]}`: "bad-request",
-		`{"sha256": [` + many + `]}`:   "too-large",
+		`{"sha256": [` + many + `]}`:   "bad-request",
 	} {
 		wantProblem(t, big.submit("POST", "/v1/blobs:have", body), kind)
 	}

@@ -116,7 +116,7 @@ func (s *Server) haveBlobs(w http.ResponseWriter, r *http.Request) error {
 	case n == 0:
 		return problem("bad-request", `send {"sha256": ["…"]}`, "the request has no digests")
 	case n > maxHave:
-		return problem("too-large", "send several requests", "%d digests; a request has at most %d", n, maxHave)
+		return problem("bad-request", "send several requests", "%d digests; a request has at most %d", n, maxHave)
 	}
 	a, seen := haveAnswer{Stored: []blobInfo{}, Missing: []string{}}, map[string]bool{}
 	for _, digest := range q.SHA256 {

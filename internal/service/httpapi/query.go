@@ -75,7 +75,7 @@ const (
 
 func filterOf(values url.Values) (jobs.Filter, error) {
 	f := jobs.Filter{State: api.State(values.Get("state")), Tenant: values.Get("tenant"), After: values.Get("after")}
-	if f.Tenant != "" && !config.ValidTenant(f.Tenant) {
+	if values.Has("tenant") && !config.ValidTenant(f.Tenant) {
 		return f, problem("bad-request", "use 1 to 64 letters, digits, - and _", "parameter tenant: %.70q", f.Tenant)
 	}
 	states := []api.State{"", api.Queued, api.Running, api.Done, api.CancelledState}

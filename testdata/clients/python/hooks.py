@@ -99,12 +99,18 @@ def operation(context):
     return context.operation.definition.raw["operationId"]
 
 
-def job_of(context, case):
-    """The job in a body, as JSON or as a part of a form; None if there is none."""
+def items_of(context, case):
+    """The jobs of a batch with their ids."""
+    items = case.body.get("jobs") if operation(context) == "postBatch" and isinstance(case.body, dict) else None
+    return items if isinstance(items, list) else []
+
+
+def jobs_of(context, case):
+    """The jobs in a body: one, as JSON or as a part of a form, or those of a batch."""
     if operation(context) not in ("postJob", "putJob") or not isinstance(case.body, dict):
-        return None
+        return [item["job"] for item in items_of(context, case)]
     job = case.body if case.media_type == "application/json" else case.body.get("job")
-    return job if isinstance(job, dict) else None
+    return [job] if isinstance(job, dict) else []
 
 
 def meant_to_fail(case):
@@ -115,20 +121,21 @@ def meant_to_fail(case):
 def filter_case(context, case):
     if meant_to_fail(case):
         return True
-    job = job_of(context, case)
     labels = [label.split("=", 1)[0] for label in (case.query or {}).get("label", [])]
-    return (job is None or possible(job)) and len(set(labels)) == len(labels)
+    return all(map(possible, jobs_of(context, case))) and len(set(labels)) == len(labels)
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
     if meant_to_fail(case):
         return
-    job = job_of(context, case)
-    if job is not None:
+    for job in jobs_of(context, case):
         complete(job)
         if case.media_type != "application/json":
             case.body = {"job": job}
+    for item in items_of(context, case):
+        if "id" in item:
+            item.pop("idempotency_key", None)
     if operation(context) == "putBlob":
         case.body, case.path_parameters["sha256"] = CONTENT, DIGEST
     if operation(context) == "putProblem":
