@@ -2,8 +2,10 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +30,7 @@ type Config struct {
 	Repeats   Repeats   `toml:"repeats"`
 	Queue     Queue     `toml:"queue"`
 	Retention Retention `toml:"retention"`
+	Callbacks Callbacks `toml:"callbacks"`
 	Canary    Canary    `toml:"canary"`
 	Audit     Audit     `toml:"audit"`
 	Pools     []Pool    `toml:"pools"`
@@ -169,6 +172,32 @@ type Retention struct {
 	MaxAge  time.Duration `toml:"max_age"`
 	MaxJobs int           `toml:"max_jobs"` // 0: see Config.MaxJobs
 }
+
+// Callbacks says how judged reports the end of a job to the URL that the job names.
+type Callbacks struct {
+	SecretFile string   `toml:"secret_file"` // path; without it, jobs with a callback are refused
+	Allow      []string `toml:"allow"`       // networks, addresses and host names that are reached although they are private
+}
+
+// Allowed returns the networks and the host names in Allow.
+func (c Callbacks) Allowed() (networks []netip.Prefix, hosts []string, err error) {
+	for _, text := range c.Allow {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			networks = append(networks, prefix.Masked())
+		} else if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+			networks = append(networks, netip.PrefixFrom(addr, addr.BitLen()))
+		} else if hostName.MatchString(text) {
+			hosts = append(hosts, strings.ToLower(text))
+		} else {
+			return nil, nil, fmt.Errorf("%q is no network, address or host name; write such as \"10.0.0.0/8\" or "+
+				"\"platform.example.org\"", text)
+		}
+	}
+	return networks, hosts, nil
+}
+
+// hostName needs a letter in the last label: digits and dots may be a mistyped network.
+var hostName = regexp.MustCompile(`^([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]*[A-Za-z][A-Za-z0-9_-]*$`)
 
 // maxJobsSQLite is the default of retention.max_jobs on a single host, where disk space is limited.
 const maxJobsSQLite = 100_000
@@ -338,6 +367,7 @@ func Default() Config {
 		Repeats:   Repeats{Policy: api.Confirm},
 		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
 		Retention: Retention{MaxAge: 720 * time.Hour},
+		Callbacks: Callbacks{Allow: []string{}},
 		Canary:    Canary{Interval: 10 * time.Minute},
 		Audit:     Audit{Percent: 2, Interval: time.Hour, Shadow: 720 * time.Hour, CrossCheck: true},
 		Tune:      Tune{Journal: "/run/judged/tune.json"},

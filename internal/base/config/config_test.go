@@ -70,6 +70,9 @@ strict = true
 cpu_time = "1500ms"
 [queue]
 max_deliver = 5
+[callbacks]
+secret_file = "s"
+allow = ["10.0.0.0/8", "platform.example.org"]
 `)
 	got, err := Load(file, []string{
 		"JUDGED_HTTP_MAX_BODY=2MiB", "JUDGED_LIMITS_MAX_TESTS=7", "JUDGED_SLOTS_STRICT=false",
@@ -85,6 +88,7 @@ max_deliver = 5
 	want.Limits.Default.CPUTime = 1500 * time.Millisecond
 	want.Limits.Max.Tests = 7
 	want.Queue.MaxDeliver = 5
+	want.Callbacks = Callbacks{SecretFile: "s", Allow: []string{"10.0.0.0/8", "platform.example.org"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -99,7 +103,7 @@ func TestLoadErrors(t *testing.T) {
 		{"unknown key", "[http]\n\nlisen = \"x\"\n", nil,
 			[]string{":3: http.lisen: unknown key; use one of cert_file, key_file, listen, max_blob"}},
 		{"unknown section", "[htp]\nlisten = \"x\"\n", nil,
-			[]string{":2: htp.listen: unknown key; use one of audit, blobs, canary, data_dir, database"}},
+			[]string{":2: htp.listen: unknown key; use one of audit, blobs, callbacks, canary, data_dir"}},
 		{"unknown empty section", "[htp]\n", nil, []string{":1: htp: unknown key"}},
 		{"unknown key of a nested section", "[limits.default]\nram = 1\n", nil,
 			[]string{":2: limits.default.ram: unknown key; use one of cpu_time, memory"}},
@@ -114,6 +118,8 @@ func TestLoadErrors(t *testing.T) {
 			[]string{":2: slots.width: \"1\" is text; write int without quotes"}},
 		{"text for a section", "http = \"x\"\n", nil, []string{":1: http: unknown key"}},
 		{"section for a key", "[data_dir]\nx = 1\n", nil, []string{":2: data_dir.x: unknown key"}},
+		{"no list", "[callbacks]\nallow = [\"a\", 1]\n", nil,
+			[]string{`:2: callbacks.allow: [a 1] does not fit; write a list of texts, such as ["a", "b"]`}},
 		{"array", "[slots]\ncpu_list = [2, 3]\n", nil, []string{":2: slots.cpu_list: [2 3] does not fit; write CPUs"}},
 		{"syntax", "[http]\nlisten = \n", nil, []string{":2: "}},
 		{"duplicate", "[log]\nlevel = \"info\"\nlevel = \"warn\"\n", nil, []string{":3: "}},
@@ -182,6 +188,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"repeats.policy":          func(c *Config) { c.Repeats.Policy = "best" },
 		"queue.max_waiting":       func(c *Config) { c.Queue.MaxWaiting = 0 },
 		"queue.max_deliver":       func(c *Config) { c.Queue.MaxDeliver = 0 },
+		"callbacks.allow":         func(c *Config) { c.Callbacks.Allow = []string{"10.0.0.0/8", "10.0.0.0/33"} },
 		"retention.max_age":       func(c *Config) { c.Retention.MaxAge = 0 },
 		"audit.percent":           func(c *Config) { c.Audit.Percent = 101 },
 		"audit.interval":          func(c *Config) { c.Audit.Interval = time.Millisecond },

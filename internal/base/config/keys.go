@@ -69,6 +69,9 @@ func (k key) setText(text string) error {
 		return parse(p, text, `a size with its unit, such as "64MiB"`, parseBytes)
 	case *cpuset.Set:
 		return parse(p, text, `CPUs as "2-3,7" or a mask as "0x8c"`, cpuset.Parse)
+	case *[]string:
+		*p = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+		return nil
 	}
 	if k.field.Kind() != reflect.String {
 		return fmt.Errorf("no parser for type %s", k.field.Type())
@@ -85,6 +88,13 @@ func (k key) setTOML(value any) error {
 			return fmt.Errorf("%q is text; write %s without quotes", v, k.field.Kind())
 		}
 		return k.setText(v)
+	case []any:
+		if list, ok := texts(v); ok && k.field.Kind() == reflect.Slice {
+			if p, ok := k.field.Addr().Interface().(*[]string); ok {
+				*p = list
+				return nil
+			}
+		}
 	case bool:
 		if k.field.Kind() == reflect.Bool {
 			k.field.SetBool(v)
@@ -97,6 +107,17 @@ func (k key) setTOML(value any) error {
 		}
 	}
 	return fmt.Errorf("%v does not fit; write %s", value, k.example())
+}
+
+// texts returns the elements of an array of texts.
+func texts(array []any) (list []string, ok bool) {
+	list = make([]string, len(array))
+	for i, v := range array {
+		if list[i], ok = v.(string); !ok {
+			return nil, false
+		}
+	}
+	return list, true
 }
 
 // example describes a valid value in the syntax of the file.
@@ -112,6 +133,8 @@ func (k key) example() string {
 		return `a size with its unit in quotes, such as "64MiB"`
 	case cpuset.Set:
 		return `CPUs in quotes, such as "2-3"`
+	case []string:
+		return `a list of texts, such as ["a", "b"]`
 	}
 	return "text in quotes"
 }

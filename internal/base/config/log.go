@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"judged/internal/base/cpuset"
@@ -33,6 +34,8 @@ func (k key) text() string {
 		return durationText(x)
 	case cpuset.Set:
 		return x.String()
+	case []string:
+		return strings.Join(x, ",")
 	default:
 		return fmt.Sprint(x)
 	}

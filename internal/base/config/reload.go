@@ -18,6 +18,7 @@ func (c Config) Reloaded(next Config) Config {
 		c.Fleet.TokenFile, c.Fleet.CAFile = next.Fleet.TokenFile, next.Fleet.CAFile
 	}
 	c.Limits.Default, c.Limits.Max, c.Repeats = next.Limits.Default, next.Limits.Max, next.Repeats
+	c.Callbacks = next.Callbacks
 	c.Queue.MaxWaiting = next.Queue.MaxWaiting
 	c.Tenants = next.Tenants
 	c.Log.Level = next.Log.Level

@@ -20,6 +20,8 @@ func TestReloaded(t *testing.T) {
 			*p = !*p
 		case *cpuset.Set:
 			*p = cpuset.New(5)
+		case *[]string:
+			*p = []string{"a", "b"}
 		default:
 			if k.field.Kind() == reflect.String {
 				k.field.SetString(k.field.String() + "x")
@@ -39,7 +41,7 @@ func TestReloaded(t *testing.T) {
 		"limits.max.head", "limits.max.keep", "limits.max.keep_job", "limits.max.processes", "limits.max.tests",
 		"limits.max.files", "limits.max.collect", "limits.max.repeats",
 		"repeats.policy",
-		"queue.max_waiting", "log.level"}
+		"queue.max_waiting", "callbacks.secret_file", "callbacks.allow", "log.level"}
 	if diff := cmp.Diff(want, Differences(now, then)); diff != "" {
 		t.Errorf("what takes effect (-want +got):\n%s", diff)
 	}

@@ -58,6 +58,8 @@ func (c Config) Validate() error {
 	between(v, "queue.max_deliver", c.Queue.MaxDeliver, 1, 100)
 	between(v, "retention.max_age", c.Retention.MaxAge, time.Minute, 100*365*24*time.Hour)
 	between(v, "retention.max_jobs", c.Retention.MaxJobs, 0, 10_000_000)
+	_, _, err := c.Callbacks.Allowed()
+	v.check(err == nil, "callbacks.allow", "%v", err)
 	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval",
 		"%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
 	between(v, "audit.percent", c.Audit.Percent, 0, 100)
