@@ -48,6 +48,7 @@
 //	  lab/experiment lab/probe                         [2]  published experiments repeated; what a slot is like
 //	service  what runs as a daemon
 //	  service/metrics service/render                   [0]  every metric; reports as tables
+//	  service/callback                                 [0]  reports the ends of jobs to URLs
 //	  service/intake                                   [0]  from what a platform sends to a job
 //	  service/judgehost                                [0]  judges for a DOMjudge server
 //	  service/httpapi                                  [1]  routes, and the page for people

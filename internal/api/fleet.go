@@ -169,8 +169,9 @@ type NodeWork struct {
 	Exhausted bool   `json:"exhausted,omitempty"`
 }
 
-// NodeWorkOf converts from Work.
+// NodeWorkOf converts from Work. A node runs programs of contestants, so it does not get the URL of the callback.
 func NodeWorkOf(w Work) *NodeWork {
+	w.Job.Callback = nil
 	return &NodeWork{ID: w.ID, Attempt: w.Attempt, Job: w.Job, Report: w.Report, Last: w.Last, Exhausted: w.Exhausted}
 }
 

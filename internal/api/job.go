@@ -57,7 +57,8 @@ type Job struct {
 	Labels         map[string]string `json:"labels,omitempty"`
 	// Origin is the request of another interface that judged serves, in the form of that interface, which shows it again.
 	// Callers cannot send it.
-	Origin json.RawMessage `json:"origin,omitempty" from:"judged"`
+	Origin   json.RawMessage `json:"origin,omitempty" from:"judged"`
+	Callback *Callback       `json:"callback,omitempty"` // where judged reports the end of the job
 }
 
 // File names the source of a file's content: exactly one member is set. An accepted job has only blobs.

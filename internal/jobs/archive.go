@@ -51,6 +51,9 @@ func archivedTables(version int) []string {
 	if version >= metered {
 		tables = append(tables, "tenant_usage")
 	}
+	if version >= withCallbacks {
+		tables = append(tables, "callbacks", "receivers")
+	}
 	return tables
 }
 

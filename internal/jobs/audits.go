@@ -48,6 +48,7 @@ const (
 // PutAudit queues a job that is to be judged again, unless a job with the ID of the audit exists. Audits do not count
 // toward the limits of the queue.
 func (s *Store) PutAudit(ctx context.Context, a Audit, j api.Job) (created bool, err error) {
+	j.Callback = nil // that of the original
 	j.Priority, j.Pool, j.Labels = api.Audit, a.Pool, map[string]string{AuditLabel: a.Original}
 	n := Submission{ID: a.ID, BodyDigest: auditBodyDigest, Job: j, Tenant: a.Tenant}
 	_, args, err := s.newRow(n, 0)

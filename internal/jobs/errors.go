@@ -20,6 +20,8 @@ var (
 	ErrNotOwner = errors.New("another token stored the problem")
 	// ErrNoRejudging means that the rejudging does not exist or was deleted.
 	ErrNoRejudging = errors.New("no such rejudging")
+	// ErrNoReceiver means that no callback of the receiver has failed.
+	ErrNoReceiver = errors.New("no such receiver")
 	// ErrBadID means that ValidID rejects the ID.
 	ErrBadID = errors.New("invalid ID: want 1 to 64 of A-Z a-z 0-9 . _ -, starting with a letter or digit")
 	// ErrBadBackup means that Restore cannot use the file: it is damaged, was written by a newer judged, or is not a

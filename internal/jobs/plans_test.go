@@ -42,15 +42,16 @@ var planExceptions = map[string]string{
 	`SELECT seq, id, verdict, labels, host, cpus, state, priority, attempt, excused, created, started, finished, head, tests FROM jobs
 WHERE finished`: "reads all that were judged since a time, for judged fairness",
 	`SELECT seq, id, verdict, labels, host, cpus, state, priority, attempt, excused, created, started, finished, head, digest, job FROM jobs`: "reads all unfinished jobs, to keep their blobs",
-	"UPDATE jobs\nSET pool":           "moves a whole pool",
-	"UPDATE jobs SET parked":          "puts a batch back in line",
-	"SELECT COALESCE(MAX(f.position)": "checks a batch, once a minute",
-	"SELECT MIN(position) FROM feed":  "reads past what was deleted since VACUUM, for readers of all that is kept",
-	"DELETE FROM feed":                "deletes a batch",
-	"DELETE FROM labels":              "deletes a batch",
-	"DELETE FROM jobs WHERE":          "deletes a batch",
-	"DELETE FROM events WHERE job IN": "deletes a batch",
-	"DELETE FROM key_value":           "reads all values once a minute",
+	"UPDATE jobs\nSET pool":              "moves a whole pool",
+	"UPDATE jobs SET parked":             "puts a batch back in line",
+	"SELECT COALESCE(MAX(f.position)":    "checks a batch, once a minute",
+	"SELECT MIN(position) FROM feed":     "reads past what was deleted since VACUUM, for readers of all that is kept",
+	"DELETE FROM feed":                   "deletes a batch",
+	"DELETE FROM labels":                 "deletes a batch",
+	"DELETE FROM jobs WHERE":             "deletes a batch",
+	"DELETE FROM events WHERE job IN":    "deletes a batch",
+	"DELETE FROM key_value":              "reads all values once a minute",
+	"DELETE FROM callbacks WHERE job IN": "deletes a batch",
 }
 
 // plansElsewhere lists statements that a running daemon does not execute: start of the statement -> reason.
@@ -65,6 +66,7 @@ var plansElsewhere = map[string]string{
 	"INSERT INTO feed (":                    "triggers, and the migration",
 	"SELECT (EXTRACT":                       "reads no table",
 	"SELECT set_config":                     "reads no table",
+	"INSERT INTO callbacks":                 "a trigger",
 }
 
 // TestPlans runs every statement next to many jobs, with statistics of different times, and compares the number of
@@ -124,6 +126,11 @@ func TestPlans(t *testing.T) {
 	statement(`INSERT INTO audits (id, original, stage, pool, origin, target, created, finished)
 SELECT 'a' || i, 'o', i % 4, 'default', 'n', '', now, now FROM generate_series(1, 50000) AS i,
 	(SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT * 1000 - 3600000000000 AS now) AS clock`)
+	statement(`INSERT INTO callbacks (job, receiver, due, created)
+SELECT -i, CASE WHEN i < 40000 THEN '0' ELSE 'zz' || i END, CASE WHEN i < 40000 THEN i ELSE 0 END, i
+FROM generate_series(1, 80000) AS i`)
+	statement(`INSERT INTO receivers (id, tenant, origin, failures, paused, disabled, changed)
+SELECT 'zz' || i, '', '', 0, 1, 0, 9000000000000000000 FROM generate_series(1, 50000) AS i`)
 	fillJobs(t, quiet, "waiting", planWaiting)
 	fillJobs(t, quiet, "delayed", planDelayed)
 	check("kept plans", early)
@@ -384,6 +391,7 @@ func (b *bench) exercise(prefix string) {
 	b.exerciseAudits(prefix)
 	b.exerciseRejudging(prefix, w.ID)
 	b.exerciseValues(prefix)
+	b.exerciseCallbacks(prefix)
 	must(b.Sweep(ctx))
 	must(b.Blobs(ctx))
 	b.awaitCount()
@@ -459,6 +467,36 @@ func (b *bench) exerciseRejudging(prefix, original string) {
 		_, _, of := b.Rejudgings(WithTenant(ctx, "a"), "", 2)
 		b.must(errors.Join(page, list, of, end(ctx, id)))
 	}
+}
+
+func (b *bench) exerciseCallbacks(prefix string) {
+	b.t.Helper()
+	ctx, call := b.ctx(), api.Callback{URL: "https://" + prefix + ".example"}
+	for n := range 3 {
+		id := fmt.Sprint(prefix, "call", n)
+		b.put(id, func(j *api.Job) { j.Callback = &call })
+		_, err := b.Cancel(ctx, id)
+		b.must(err)
+		_, err = b.Callbacks(ctx, id)
+		b.must(err)
+	}
+	_, err := b.DueReceivers(ctx, "", 10)
+	b.must(err)
+	receiver := ReceiverID("", call)
+	claimed, err := b.ClaimCallbacks(ctx, receiver, 3, time.Minute)
+	b.must(err)
+	for n, result := range []api.CallbackResult{api.TryFailed, api.TryDelivered} {
+		_, err := b.CallbackJob(ctx, claimed[n], true)
+		b.must(err)
+		_, err = b.FinishCallback(ctx, claimed[n], TriedCallback{Try: api.CallbackTry{Number: 1, Result: result},
+			Next: b.Store.now(), Receiver: never})
+		b.must(err)
+	}
+	_, _, page := b.Receivers(ctx, "", 10)
+	_, enabled := b.EnableReceiver(ctx, receiver)
+	_, _, disabled := b.DisabledReceiver(ctx, "", call)
+	_, count := b.DisabledReceivers(ctx)
+	b.must(errors.Join(page, enabled, disabled, count, b.DropCallback(ctx, claimed[2])))
 }
 
 func (b *bench) exerciseValues(prefix string) {

@@ -57,6 +57,8 @@ func (s *Store) openPostgres() error {
 		"{postgres9}", `ALTER INDEX memory_name RENAME TO key_value_name; ALTER INDEX memory_pkey RENAME TO key_value_pkey;
 CREATE VIEW memory AS SELECT name, value, stored FROM key_value;`,
 		"{feed}", postgresFeed,
+		"{callbacks}", `CREATE FUNCTION add_callback() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN `+addCallback+
+			` RETURN NULL; END $$; `+onEnd+` EXECUTE FUNCTION add_callback()`,
 		"{lock}", "FOR UPDATE SKIP LOCKED", "{hold}", "FOR UPDATE", "{position}", "strpos", "{bytes}", `COLLATE "C"`, "?", "$")
 	p := &peers{store: s, config: config, wake: make(chan struct{}, 1), pending: map[string]bool{}}
 	s.driver = driver{

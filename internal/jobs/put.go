@@ -69,9 +69,9 @@ const defaultPool = "default"
 
 // The statement that inserts a job.
 const (
-	insertInto = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job, tenant, turn)
-VALUES `
-	insertRow  = `(?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10)`
+	insertInto = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job, tenant, turn,
+	callback) VALUES `
+	insertRow  = `(?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10, ?11)`
 	insertOnce = ` ON CONFLICT (id) DO NOTHING RETURNING seq`
 	insertJob  = insertInto + insertRow + insertOnce
 )

@@ -23,6 +23,7 @@ type Packed struct {
 	priority int
 	class    slotClass
 	body     []byte
+	receiver string // of the callback, "" without one
 }
 
 // Pack encodes a submission of a caller for PutAll.
@@ -33,7 +34,8 @@ func (s *Store) Pack(ctx context.Context, n Submission) (Packed, error) {
 
 func pack(n Submission) (p Packed, err error) {
 	p = Packed{ID: n.ID, BodyDigest: n.BodyDigest, tenant: n.Tenant, class: n.slotClass(),
-		priority: priorityNumber(n.Job.Priority), labels: listedLabels(n)}
+		priority: priorityNumber(n.Job.Priority), labels: listedLabels(n),
+		receiver: receiverOf(n)}
 	if p.priority < 0 {
 		return p, fmt.Errorf("encode job %q: unknown priority %q", n.ID, n.Job.Priority)
 	}
@@ -57,7 +59,8 @@ func (p Packed) flow() flow { return flow{lane{p.class.pool, p.priority}, p.tena
 
 // args returns the arguments of insertJob.
 func (p Packed) args(created, turn int64) []any {
-	return []any{p.ID, p.BodyDigest, p.priority, p.class.pool, p.class.width, created, p.encoded, p.body, p.tenant, turn}
+	return []any{p.ID, p.BodyDigest, p.priority, p.class.pool, p.class.width, created, p.encoded, p.body, p.tenant, turn,
+		p.receiver}
 }
 
 // Stored is the outcome of PutAll for one submission: that of Put.

@@ -88,6 +88,7 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 		for _, text := range []string{
 			`DELETE FROM labels WHERE job IN ` + old,
 			`DELETE FROM events WHERE job IN ` + old,
+			`DELETE FROM callbacks WHERE job IN ` + old,
 			`DELETE FROM jobs WHERE seq IN ` + old,
 		} {
 			result, err := tx.ExecContext(ctx, s.driver.sql(text), before, sweepBatch)
@@ -114,6 +115,7 @@ func (s *Store) sweepValues(ctx context.Context) error {
 			`DELETE FROM tenant_usage WHERE day < ?1`,
 			`DELETE FROM rejudged WHERE rejudging IN (SELECT id FROM rejudgings WHERE created < ?1)`,
 			`DELETE FROM rejudgings WHERE created < ?1`,
+			`DELETE FROM receivers WHERE changed < ?1`,
 		} {
 			if _, err := tx.ExecContext(ctx, s.driver.sql(text), before); err != nil {
 				return err

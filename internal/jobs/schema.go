@@ -24,6 +24,10 @@ import (
 // The feed lists the events of all jobs by their numbers. Triggers fill it, so that no statement can change a job
 // without its event: {feed} creates them. A row of job 0 is a position without an event. Positions start at the time in
 // microseconds, so that a reader that has a position of another database, or of one before a restore, does not find it.
+//
+// The column callback of a job is the ID of the receiver, or empty. A trigger, which {callbacks} creates, inserts the
+// row of callbacks when the job ends, so that no statement can end a job without its callback. Its due is the time from
+// which it may be tried, or 0 after the last try; its state is 0 pending, 1 delivered, 2 given up.
 var migrations = []string{`
 CREATE TABLE jobs (
 	seq      {serial},
@@ -161,7 +165,35 @@ CREATE TABLE tenant_usage (
 	cpu_ns     BIGINT NOT NULL,
 	PRIMARY KEY (tenant, day)
 ) {clustered};
-`}
+`, `
+ALTER TABLE jobs ADD COLUMN callback TEXT NOT NULL DEFAULT '';
+CREATE TABLE callbacks (
+	job      BIGINT   NOT NULL PRIMARY KEY,
+	receiver TEXT     NOT NULL,
+	due      BIGINT   NOT NULL,
+	tries    BIGINT   NOT NULL DEFAULT 0,
+	state    SMALLINT NOT NULL DEFAULT 0,
+	created  BIGINT   NOT NULL,
+	log      {blob}
+) {clustered};
+CREATE INDEX callbacks_due ON callbacks (receiver, due) WHERE due > 0;
+CREATE TABLE receivers (
+	id       TEXT     NOT NULL PRIMARY KEY,
+	tenant   TEXT     NOT NULL,
+	origin   TEXT     NOT NULL,
+	failures BIGINT   NOT NULL,
+	paused   BIGINT   NOT NULL DEFAULT 0,
+	disabled SMALLINT NOT NULL DEFAULT 0,
+	changed  BIGINT   NOT NULL,
+	error    TEXT     NOT NULL DEFAULT ''
+) {clustered};
+CREATE INDEX receivers_failing ON receivers (id) WHERE failures > 0;
+CREATE INDEX receivers_disabled ON receivers (paused) WHERE disabled > 0;
+CREATE INDEX receivers_changed ON receivers (changed);
+{callbacks}`}
+
+// withCallbacks is the first version of the schema with callbacks.
+const withCallbacks = 15
 
 // renamed is the first version of the schema in which the table of values is called key_value.
 const renamed = 9

@@ -24,6 +24,7 @@ func (s *Store) openSQLite() error {
 	tokens := strings.NewReplacer("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{blob}", "BLOB", "{clustered}",
 		"WITHOUT ROWID", "{postgres}", "", "{postgres9}", "",
 		"{feed}", sqliteFeed,
+		"{callbacks}", onEnd+` BEGIN `+addCallback+` END`,
 		"{upto}", "=", "{among}", ">= (", "{/among}", ")", "{lock}", "", "{hold}", "", "{bytes}", "", "{position}", "instr")
 	s.driver = driver{
 		name:        s.opts.File,

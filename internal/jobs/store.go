@@ -109,6 +109,7 @@ func connect(o Options) (*Store, error) {
 	for group := range s.feed.changed {
 		s.feed.changed[group] = make(chan struct{})
 	}
+	s.notifier.callbacks = make(chan struct{}, 1)
 	if o.URL == "" {
 		return s, s.openSQLite()
 	}

@@ -15,7 +15,8 @@ type notifier struct {
 	works map[slotClass]*line
 	jobs  map[string]*watch
 
-	feed chan struct{} // holds a token when there may be new events of any job
+	feed      chan struct{} // holds a token when there may be new events of any job
+	callbacks chan struct{} // holds a token when there may be new callbacks
 
 	moved atomic.Int64 // number of times that jobs became available again, see lows
 }
@@ -118,6 +119,7 @@ func (h *notifier) changed(id string) {
 
 func (h *notifier) ended(id string) {
 	wakeUp(h.feed)
+	wakeUp(h.callbacks)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.jobs[id]; w != nil {
@@ -161,6 +163,7 @@ func (h *notifier) lines() {
 // everything wakes all callers.
 func (h *notifier) everything() {
 	wakeUp(h.feed)
+	wakeUp(h.callbacks)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines()

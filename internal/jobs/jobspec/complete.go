@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -30,6 +32,7 @@ const (
 	maxCommand = 64 << 10  // bytes of the whole command including pointers; half of what execve always accepts
 	maxValue   = 255       // bytes of a label's value
 	maxPasses  = 100       // of a test
+	maxURL     = 2048      // bytes of the URL of a callback
 	// An environment of 32 variables takes less than maxCommand, so both fit together.
 	maxVariables = 32  // of the environment
 	maxVariable  = 255 // characters of a variable's name, and of its value
@@ -107,6 +110,7 @@ func Check(c config.Config, j api.Job) error {
 	e.check(j.Pool == "" || config.ValidPool(j.Pool), "pool", "%s is not the name of a pool; send one of GET /v1/pools, "+
 		"or leave it out", text.Quoted(j.Pool))
 	e.labels(j.Labels)
+	e.callback(j.Callback)
 	return e.err()
 }
 
@@ -483,6 +487,25 @@ func (e *Errors) labels(labels map[string]string) {
 		e.check(utf8.ValidString(labels[k]) && !strings.ContainsFunc(labels[k], unprintable), field,
 			"send a value of printable UTF-8")
 	}
+}
+
+func (e *Errors) callback(c *api.Callback) {
+	if c == nil {
+		return
+	}
+	const field = "callback.url"
+	e.check(len(c.URL) <= maxURL, field, "%d bytes; send at most %d", len(c.URL), maxURL)
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		e.add(field, "not a URL of http or https with a host; send such as https://platform.example.org/hook")
+		return
+	}
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16)
+	e.check(err == nil && port > 0 && !strings.HasSuffix(u.Host, ":"), field, "the port is no number from 1 to 65535")
+	e.check(u.User == nil, field, "has a user or password, which logs would show; send a secret in the path or the query")
+	e.check(!strings.Contains(c.URL, "#"), field, "has a fragment, which is not sent; leave it out")
+	e.check(!strings.ContainsFunc(c.URL, func(r rune) bool { return r <= ' ' || r > '~' }), field,
+		"has characters that a URL cannot have; encode them")
 }
 
 // oneOf accepts the empty value, which selects the default.

@@ -78,7 +78,7 @@ func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs
 	j api.Job, skipped string, err error) {
 	q := u.Request
 	j = rec.Job
-	j.Priority, j.Labels = api.Rejudge, nil
+	j.Priority, j.Labels, j.Callback = api.Rejudge, nil, nil
 	if j.Problem != "" && !q.SameProblem {
 		p, err := f.problemNow(jobs.WithTenant(ctx, rec.Report.Tenant), j.Problem, found)
 		if passing(ctx, err) {

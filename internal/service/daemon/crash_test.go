@@ -36,11 +36,13 @@ type crash struct {
 	traces   *traces
 	ctx      context.Context
 	now      *instance // the running daemon
+	platform *platform
 	accepted atomic.Int64
 }
 
 // TestCrash submits jobs while the daemon is killed at random moments: while it takes jobs, while it only judges, and
-// while it starts. A PostgreSQL server is killed too. Each accepted job ends with exactly one report.
+// while it starts. A PostgreSQL server is killed too. Each accepted job ends with exactly one report, and each callback
+// arrives.
 func TestCrash(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testCrash(t, settings(t), nil) })
 	t.Run("postgres", func(t *testing.T) {
@@ -66,6 +68,7 @@ func testCrash(t *testing.T, settings config.Config, server *postgres.Server) {
 	t.Logf("seed %d", crashSeed)
 	c.config.HTTP.Listen = freePort(t)
 	c.config.Queue.MaxDeliver = 2 * crashKills // several kills may hit one job
+	c.platform = newPlatform(t, &c.config)
 	c.start()
 	program := c.now.program("sum/AC-sum.c")
 
@@ -78,6 +81,7 @@ func testCrash(t *testing.T, settings config.Config, server *postgres.Server) {
 		t.Fatal(err)
 	}
 	c.check()
+	c.checkCallbacks()
 	c.now.drain()
 	w.none()
 	if left, _ := filepath.Glob(filepath.Join(c.config.DataDir, "blobs", "tmp", "*")); len(left) > 0 {
@@ -122,6 +126,7 @@ func (c *crash) submitAll(ctx context.Context, program api.File, first, step int
 	platform := newClient(c.t, "http://"+c.config.HTTP.Listen)
 	for n := first; n < crashJobs; n += step {
 		id, j, _ := crashJob(n, program)
+		j.Callback = c.callbackOf(n)
 		for {
 			_, err := platform.Submit(ctx, id, j)
 			if err == nil {
@@ -254,6 +259,36 @@ func (c *crash) check() {
 	if len(seen) != crashJobs {
 		c.t.Errorf("%d jobs are listed, want %d", len(seen), crashJobs)
 	}
+}
+
+// callbackOf returns the callback of every third job.
+func (c *crash) callbackOf(n int) *api.Callback {
+	if n%3 > 0 {
+		return nil
+	}
+	return &api.Callback{URL: c.platform.URL}
+}
+
+// checkCallbacks checks that each job with a callback was reported with its verdict, and no other job.
+func (c *crash) checkCallbacks() {
+	missing := func() (n int) {
+		for n := range crashJobs {
+			id, _, verdict := crashJob(n, api.File{})
+			if got := c.platform.got(id); (c.callbackOf(n) != nil) != (len(got) > 0) {
+				return n + 1
+			} else if len(got) > 0 && (got[0].Data.Verdict != verdict || got[0].Type != "job.done") {
+				c.t.Errorf("job %s: callback %+v, want %s", id, got[0], verdict)
+			}
+		}
+		return 0
+	}
+	testkit.WaitFor(c.t, patience, "all callbacks", func() bool { return missing() == 0 })
+	repeated := 0
+	for n := range crashJobs {
+		id, _, _ := crashJob(n, api.File{})
+		repeated += max(0, len(c.platform.got(id))-1)
+	}
+	c.t.Logf("%d callbacks arrived more than once", repeated)
 }
 
 func (c *crash) depth() map[api.Priority]int {

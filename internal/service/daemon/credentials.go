@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"judged/internal/base/config"
+	"judged/internal/service/callback"
 	"judged/internal/service/httpapi"
 )
 
@@ -35,14 +36,16 @@ type credentials struct {
 	certificate *tls.Certificate // nil: HTTP
 	nodeToken   string           // of a judge, "" if it has none
 	roots       *x509.CertPool   // CAs that a judge trusts, nil for those of the system
+	callbacks   callback.Settings
 }
 
 // readCredentials reads and checks all files. It returns a SettingError for each unusable one.
 func readCredentials(c config.Config) (credentials, error) {
 	var read credentials
-	var errs [4]error
+	var errs [5]error
 	read.tokens, errs[0] = readTokens(c)
 	read.certificate, errs[1] = readCertificate(c.HTTP)
+	read.callbacks, errs[4] = readCallbacks(c.Callbacks)
 	if c.Fleet.Role == config.RoleJudge {
 		read.nodeToken, errs[2] = readNodeToken(c.Fleet)
 		read.roots, errs[3] = readRoots(c.Fleet)
@@ -67,6 +70,19 @@ func readTokens(c config.Config) (*httpapi.Tokens, error) {
 		return nil, &SettingError{"http.token_file", err}
 	}
 	return tokens, nil
+}
+
+func readCallbacks(c config.Callbacks) (s callback.Settings, err error) {
+	if s.Policy, err = callback.NewPolicy(c); err != nil {
+		return s, &SettingError{"callbacks.allow", err}
+	}
+	if c.SecretFile == "" {
+		return s, nil
+	}
+	if s.Secrets, err = callback.LoadSecrets(c.SecretFile); err != nil {
+		return s, &SettingError{"callbacks.secret_file", err}
+	}
+	return s, nil
 }
 
 func readCertificate(h config.HTTP) (*tls.Certificate, error) {

@@ -27,6 +27,7 @@ import (
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
+	"judged/internal/service/callback"
 	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
 	"judged/internal/service/judge0"
@@ -70,7 +71,8 @@ type daemon struct {
 	node       string          // name in the fleet
 	registry   *front.Registry // nil on a judge node
 	prefetcher *judge.Prefetcher
-	front      *frontLink // on a judge node
+	callbacks  *callback.Deliverer // nil on a judge node
+	front      *frontLink          // on a judge node
 	known      known
 	tuned      *tuned
 	eng        *engine.Engine
@@ -331,6 +333,9 @@ func (d *daemon) openAPI(context.Context) error {
 		o.Slots, o.Languages, o.Doctor = d.monitor, d.eng, d.health.doctor
 	}
 	if d.hasJobs() {
+		d.callbacks = callback.New(callback.Options{Store: d.store, Settings: d.files.callbacks,
+			Tried: d.metrics.Load().CallbackTried, Log: d.o.Log})
+		o.Callbacks = d.callbacks
 		o.Jobs, o.Blobs = d.store, d.filesOf(d.blobs)
 	}
 	if d.registry != nil {
@@ -374,6 +379,9 @@ func (d *daemon) serve(drain, abort context.Context) error {
 			group.Go(func() error { d.comparePeers(watching); return nil })
 		}
 		group.Go(func() error { d.rejudger().Run(watching); return nil })
+	}
+	if d.callbacks != nil {
+		group.Go(func() error { d.callbacks.Run(watching); return nil })
 	}
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
 	if d.o.Config.Judge0.Enabled && d.judges() {

@@ -29,7 +29,7 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		StoreOperations: append(jobs.Operations(), blobOperation),
 	}
 	if d.hasJobs() {
-		o.QueueDepth = d.store.Depth
+		o.QueueDepth, o.DisabledReceivers = d.store.Depth, d.store.DisabledReceivers
 	}
 	if d.judges() {
 		o.Pool = d.o.Config.Slots.Pool

@@ -52,6 +52,9 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	d.api.Store(d.api.Load().With(then, read.tokens))
 	d.certificate.Store(read.certificate)
 	d.access.use(read)
+	if d.callbacks != nil {
+		d.callbacks.Use(read.callbacks)
+	}
 	d.store.SetMaxWaiting(then.Queue.MaxWaiting)
 	d.store.SetTenants(then.Tenants)
 	d.o.Log.Info("reloaded configuration and tokens", "by", "SIGHUP", "changed", config.Differences(now, then), "tokens",

@@ -143,6 +143,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		{"ProblemList", problemList{}}, {"ProblemSummary", api.ProblemSummary{}},
 		{"Batch", batchRequest{}}, {"BatchAnswer", batchAnswer{}},
 		{"HaveRequest", haveRequest{}}, {"HaveAnswer", haveAnswer{}},
+		{"CallbackEvent", api.CallbackEvent{}}, {"CallbackList", callbackList{}}, {"ReceiverList", api.ReceiverList{}},
 		{"Doctor", api.DoctorReport{}}, {"Rejudging", api.Rejudging{}}, {"RejudgingRequest", api.RejudgingRequest{}},
 	}
 	d := readDocument(t)
@@ -241,7 +242,7 @@ func jsonType(t reflect.Type) string {
 func TestOpenAPIRefusesUnknownMembers(t *testing.T) {
 	d := readDocument(t)
 	for _, name := range []string{"Job", "File", "Test", "Checker", "Limits", "Repeats", "Batch",
-		"BatchItem", "HaveRequest"} {
+		"BatchItem", "HaveRequest", "Callback"} {
 		if got := string(d.Components.Schemas[name].AdditionalProperties); got != "false" {
 			t.Errorf("%s: additionalProperties %q, want false", name, got)
 		}

@@ -173,6 +173,8 @@ func problemOf(err error) *Problem {
 		)
 	case errors.Is(err, jobs.ErrNoRejudging):
 		return problem("not-found", "see GET /v1/rejudgings", "no such rejudging")
+	case errors.Is(err, jobs.ErrNoReceiver):
+		return problem("not-found", "see GET /v1/receivers", "no such receiver")
 	case errors.Is(err, jobs.ErrNoProblem):
 		return problem("not-found", "see GET /v1/problems, or store it with PUT", "no such problem")
 	case errors.Is(err, jobs.ErrNotOwner):

@@ -285,6 +285,17 @@ func TestOpenAPIIsAsStrict(t *testing.T) {
 		{`"pool": null`, false},
 		{`"labels": {"a/b": "", "c": "\u00e9"}`, true},
 		{`"labels": {"a b": ""}`, false},
+		{`"callback": {"url": "https://platform.example:8443/hook?key=1"}`, true},
+		{`"callback": {"url": "http://127.0.0.1"}`, true},
+		{`"callback": {"url": "http://[::1]:80"}`, true},
+		{`"callback": {}`, false},
+		{`"callback": {"url": ""}`, false},
+		{`"callback": {"url": "ftp://platform.example/"}`, false},
+		{`"callback": {"url": "https:///hook"}`, false},
+		{`"callback": {"url": "https://user:password@platform.example/"}`, false},
+		{`"callback": {"url": "https://platform.example/#a"}`, false},
+		{`"callback": {"url": "https://platform.example/a b"}`, false},
+		{`"callback": {"url": "https://platform.example", "format": "judge0"}`, false},
 		{`"labels": {"a": "\n"}`, false},
 	} {
 		text := `{` + tt.job

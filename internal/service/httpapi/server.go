@@ -47,6 +47,9 @@ type Jobs interface {
 		next string, err error)
 	ApplyRejudging(ctx context.Context, id string) error
 	CancelRejudging(ctx context.Context, id string) error
+	Callbacks(ctx context.Context, id string) ([]api.CallbackLog, error)
+	Receivers(ctx context.Context, after string, limit int) (page []api.Receiver, next string, err error)
+	EnableReceiver(ctx context.Context, id string) (api.Receiver, error)
 }
 
 // Blobs stores files; *blobs.Store implements it.
@@ -82,6 +85,7 @@ type Options struct {
 	Blobs     Blobs
 	Slots     Slots // nil on a front
 	Languages Languages
+	Callbacks intake.Callbacks
 	Factors   map[string]api.Factors // of the operator, by language
 	Work      Work                   // nil on a judge node, like Jobs and Nodes
 	Nodes     Nodes
@@ -139,7 +143,7 @@ func New(o Options) *Server {
 		work: o.Work, nodes: o.Nodes, protocols: o.Protocols, doors: o.Doors,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 		intake: &intake.Intake{Config: o.Config, Jobs: o.Jobs, Blobs: o.Blobs, Languages: o.Languages, Pools: o.Nodes,
-			Factors: o.Factors},
+			Factors: o.Factors, Callbacks: o.Callbacks},
 		factors: o.Factors,
 		leases:  &leases{all: map[api.Lease]leasedJob{}},
 		texts:   &sync.Pool{New: func() any { return new([]byte) }},

@@ -15,6 +15,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/units"
 	"judged/internal/fleet/front"
+	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/jobspec"
 )
@@ -48,6 +49,22 @@ func (in *Intake) check(ctx context.Context, r Request) error {
 		return in.size(f, r.Parts), ctx.Err()
 	})
 	if found = found.With(findings(err)); len(found) > 0 {
+		return found
+	}
+	if err != nil || r.Job.Callback == nil {
+		return err
+	}
+	return in.checkCallback(ctx, r)
+}
+
+// checkCallback refuses a callback that could not be delivered now, except for that of a job that is stored: its caller
+// repeats the submission.
+func (in *Intake) checkCallback(ctx context.Context, r Request) error {
+	found, err := in.Callbacks.Check(ctx, jobs.TenantOf(ctx), *r.Job.Callback)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if _, err = in.Jobs.Get(ctx, r.ID); errors.Is(err, api.ErrNotFound) {
 		return found
 	}
 	return err

@@ -44,6 +44,12 @@ type Pools interface {
 	CheckPool(ctx context.Context, name string) error
 }
 
+// Callbacks checks the callbacks of jobs; *callback.Deliverer implements it.
+type Callbacks interface {
+	// Check returns what is wrong with the callback of a tenant's job.
+	Check(ctx context.Context, tenant string, c api.Callback) (jobspec.Errors, error)
+}
+
 // Intake prepares submissions. It is safe for concurrent use.
 type Intake struct {
 	Config    config.Config // its sections limits, slots, repeats and sandbox are used
@@ -52,6 +58,7 @@ type Intake struct {
 	Languages Languages
 	Pools     Pools
 	Factors   map[string]api.Factors // of the operator, by language
+	Callbacks Callbacks
 }
 
 // Request is a job as a caller submitted it.

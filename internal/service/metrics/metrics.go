@@ -33,6 +33,8 @@ type Options struct {
 	// Tuned returns for each setting that judged tune has applied whether it is in effect.
 	Tuned    func() map[string]bool
 	Settings []string // all settings that judged tune can apply
+	// DisabledReceivers returns the number of receivers of callbacks that are disabled.
+	DisabledReceivers func(ctx context.Context) (int, error)
 	// StoreOperations are the values of the label operation.
 	StoreOperations []string
 	Now             func() time.Time // nil means time.Now
@@ -90,6 +92,7 @@ type Metrics struct {
 
 	drift       *prometheus.CounterVec
 	storeErrors *prometheus.CounterVec
+	callbacks   *prometheus.CounterVec
 	audits      *prometheus.CounterVec
 	// For screening pools.
 	screened, screenChecks *prometheus.CounterVec
@@ -131,6 +134,8 @@ func New(o Options) *Metrics {
 		"Times that a setting applied by judged tune was found changed, by setting.", "setting")
 	m.storeErrors = m.counter("judged_store_errors_total",
 		"Operations that failed because the database or the disk was unavailable, by operation.", "operation")
+	m.callbacks = m.counter("judged_callbacks_total",
+		"Tries to deliver a callback, by result; only failed and interrupted ones are repeated.", "result")
 	if o.Nodes != nil {
 		m.audits = m.counter("judged_audits_total",
 			"Jobs judged once more to compare nodes, by pool and by whether their times could be compared.", "pool",
@@ -234,6 +239,9 @@ func (m *Metrics) preset(o Options) {
 	}
 	for _, a := range attempts() {
 		m.attempts.WithLabelValues(string(a))
+	}
+	for _, r := range api.CallbackResults() {
+		m.callbacks.WithLabelValues(string(r))
 	}
 	for _, op := range o.StoreOperations {
 		m.storeErrors.WithLabelValues(op)

@@ -52,6 +52,7 @@ func fed() *Metrics {
 			return []api.Pool{{Name: "default", Judging: 1, Waiting: waiting.Total()},
 				{Name: "metal", Screen: &api.Screen{}}}, nil
 		},
+		DisabledReceivers: func(context.Context) (int, error) { return 2, nil },
 		Nodes: func(context.Context) ([]api.Node, error) {
 			return []api.Node{{Name: "judge-1", Pool: "default", Up: true}, {Name: "judge-2", Pool: "metal",
 				Deviation: &api.Deviation{Ratio: 0.03, Deviates: true}}}, nil

@@ -228,5 +228,10 @@ func (m *Metrics) ScreenChecked(pool string, refuted, usable bool) {
 	m.screenChecks.WithLabelValues(pool, result).Inc()
 }
 
+// CallbackTried counts a try to deliver a callback.
+func (m *Metrics) CallbackTried(result api.CallbackResult) {
+	m.callbacks.WithLabelValues(string(result)).Inc()
+}
+
 // TuneDrifted counts a setting of judged tune that was found to have changed.
 func (m *Metrics) TuneDrifted(setting string) { m.drift.WithLabelValues(setting).Inc() }

@@ -22,6 +22,7 @@ type state struct {
 	ready, free, slot, check, turbo, tuned    *prometheus.Desc
 	depth, poolDepth, poolJudging, screenOpen *prometheus.Desc
 	node, deviation, deviates                 *prometheus.Desc
+	disabledReceivers                         *prometheus.Desc
 	queueFailures                             prometheus.Counter
 }
 
@@ -53,6 +54,8 @@ func newState(o Options) *state {
 			"pool"),
 		screenOpen: desc("judged_screen_open",
 			"Whether a screening pool may decide: 0 after a check has closed it.", "pool"),
+		disabledReceivers: desc("judged_callback_receivers_disabled",
+			"Receivers of callbacks that are disabled because they failed too often or wanted no more."),
 		queueFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "judged_queue_depth_errors_total",
 			Help: "Scrapes at which the depth of the queue could not be read."}),
 	}
@@ -61,7 +64,7 @@ func newState(o Options) *state {
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth, s.poolDepth,
-		s.poolJudging, s.screenOpen, s.node, s.deviation, s.deviates} {
+		s.poolJudging, s.screenOpen, s.node, s.deviation, s.deviates, s.disabledReceivers} {
 		out <- d
 	}
 	s.queueFailures.Describe(out)
@@ -76,6 +79,18 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	s.collectTuned(out)
 	s.collectQueue(out)
 	s.collectNodes(out)
+	s.collectReceivers(out)
+}
+
+func (s *state) collectReceivers(out chan<- prometheus.Metric) {
+	if s.options.DisabledReceivers == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	if n, err := s.options.DisabledReceivers(ctx); err == nil { // counted in judged_store_errors_total
+		out <- gauge(s.disabledReceivers, float64(n))
+	}
 }
 
 func (s *state) collectNodes(out chan<- prometheus.Metric) {

@@ -1,0 +1,248 @@
+package callback
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"judged/internal/api"
+	"judged/internal/base/poll"
+	"judged/internal/jobs"
+	"judged/internal/jobs/jobspec"
+)
+
+// Store has the callbacks; *jobs.Store implements it.
+type Store interface {
+	CallbackDue() <-chan struct{}
+	DueReceivers(ctx context.Context, after string, limit int) ([]jobs.CallbackReceiver, error)
+	ClaimCallbacks(ctx context.Context, receiver string, n int, lease time.Duration) ([]jobs.ClaimedCallback, error)
+	CallbackJob(ctx context.Context, c jobs.ClaimedCallback, tests bool) (jobs.Callback, error)
+	FinishCallback(ctx context.Context, c jobs.ClaimedCallback, t jobs.TriedCallback) (api.Receiver, error)
+	DropCallback(ctx context.Context, c jobs.ClaimedCallback) error
+	DisabledReceiver(ctx context.Context, tenant string, c api.Callback) (r api.Receiver, disabled bool, err error)
+	Now() time.Time
+}
+
+// Options configure a Deliverer.
+type Options struct {
+	Store    Store
+	Settings Settings
+	// Formats are the formats in addition to that of Standard Webhooks.
+	Formats map[api.CallbackFormat]Format
+	// Tried is called with the result of each try.
+	Tried func(api.CallbackResult)
+	Log   *slog.Logger
+
+	standard Format // the zero value selects that of this package
+}
+
+// Settings can change while a Deliverer runs.
+type Settings struct {
+	Policy  Policy
+	Secrets *Secrets // nil: Standard Webhooks are refused
+}
+
+const (
+	// atOnce is the number of tries that run at once, and ofReceiver the number of those to one receiver. Receivers
+	// whose last try failed, and those that are new, have one try at a time, and half of atOnce together: the other
+	// half is for those that work.
+	atOnce     = 64
+	ofReceiver = 4
+	// lease is how long a claim lasts: longer than any try. After a crash, its tries are repeated then.
+	lease = 30 * time.Second
+	// pollEvery is how often the store is read without a notification.
+	pollEvery = 5 * time.Second
+	// passEvery is the least time between two passes.
+	passEvery = 20 * time.Millisecond
+	// page is the number of receivers that a pass reads at once.
+	page = 500
+)
+
+// Deliverer delivers callbacks. It is safe for concurrent use.
+type Deliverer struct {
+	o     Options
+	freed chan struct{} // holds a token when a try has ended
+
+	mu       sync.Mutex // guards the rest
+	settings Settings
+	client   *http.Client
+	busy     map[string]int // tries that run, by receiver
+	running  int
+	unproven int // those of receivers that are not proven
+	tries    sync.WaitGroup
+}
+
+// New returns a deliverer; Run starts it.
+func New(o Options) *Deliverer {
+	if o.standard.Body == nil {
+		o.standard = standard
+	}
+	d := &Deliverer{o: o, freed: make(chan struct{}, 1), busy: map[string]int{}}
+	d.Use(o.Settings)
+	return d
+}
+
+// Use applies other settings to later tries. Connections of earlier ones are closed, since their addresses may no
+// longer be allowed.
+func (d *Deliverer) Use(s Settings) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.client != nil {
+		d.client.CloseIdleConnections()
+	}
+	d.settings, d.client = s, newClient(s.Policy)
+}
+
+func (d *Deliverer) current() (Settings, *http.Client) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.settings, d.client
+}
+
+// format returns the format of a callback.
+func (d *Deliverer) format(name api.CallbackFormat) (Format, bool) {
+	if name == api.StandardWebhook {
+		return d.o.standard, true
+	}
+	f, ok := d.o.Formats[name]
+	return f, ok
+}
+
+// Check returns what is wrong with the callback of a tenant's job, as errors of its members. The error means that the
+// store could not be read.
+func (d *Deliverer) Check(ctx context.Context, tenant string, c api.Callback) (jobspec.Errors, error) {
+	settings, _ := d.current()
+	f, _ := d.format(c.Format)
+	if f.Signed && !settings.Secrets.has(tenant) {
+		whose := ""
+		if tenant != "" {
+			whose = " of the tenant"
+		}
+		return jobspec.Errors{{Field: "callback", Detail: "judged has no secret" + whose + " to sign it; ask the operator " +
+			"for one in callbacks.secret_file, or leave it out"}}, nil
+	}
+	if err := settings.Policy.literal(hostOf(c.URL)); err != nil {
+		return jobspec.Errors{{Field: "callback.url", Detail: err.Error() +
+			"; send a URL of a public address, or ask the operator to list it"}}, nil
+	}
+	r, disabled, err := d.o.Store.DisabledReceiver(ctx, tenant, c)
+	if err != nil || !disabled {
+		return nil, err
+	}
+	return jobspec.Errors{{Field: "callback.url", Detail: r.Origin + " is disabled until " +
+		r.Paused.Format(time.RFC3339) + " (" + r.LastError + "); enable it with POST /v1/receivers/" + r.ID +
+		"/enable when it works, or leave the callback out"}}, nil
+}
+
+// Run delivers callbacks until ctx is done and the tries have ended.
+func (d *Deliverer) Run(ctx context.Context) {
+	defer func() {
+		d.tries.Wait()
+		_, client := d.current()
+		client.CloseIdleConnections()
+	}()
+	for ctx.Err() == nil {
+		next, err := d.pass(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.o.Log.Warn("cannot read callbacks; trying again soon", "error", err)
+			next = d.o.Store.Now().Add(pollEvery)
+		}
+		timer := time.NewTimer(max(0, min(pollEvery, next.Sub(d.o.Store.Now()))))
+		select {
+		case <-ctx.Done():
+		case <-d.o.Store.CallbackDue():
+		case <-d.freed:
+		case <-timer.C:
+		}
+		timer.Stop()
+		poll.Sleep(ctx, passEvery)
+	}
+}
+
+// pass starts the tries that are due and for which there is room. It returns when the next one is due.
+func (d *Deliverer) pass(ctx context.Context) (next time.Time, err error) {
+	now := d.o.Store.Now()
+	next = now.Add(pollEvery)
+	for after := ""; ; {
+		receivers, err := d.o.Store.DueReceivers(ctx, after, page)
+		if err != nil {
+			return next, err
+		}
+		for _, r := range receivers {
+			after = r.ID
+			if r.Due.After(now) {
+				if r.Due.Before(next) {
+					next = r.Due
+				}
+				continue
+			}
+			if err := d.start(ctx, r); err != nil {
+				return next, err
+			}
+		}
+		if len(receivers) < page {
+			return next, nil
+		}
+	}
+}
+
+// start starts tries of a receiver, as many as there is room for.
+func (d *Deliverer) start(ctx context.Context, r jobs.CallbackReceiver) error {
+	room := d.reserve(r)
+	if room == 0 {
+		return nil // the end of a try starts the next pass
+	}
+	claimed, err := d.o.Store.ClaimCallbacks(ctx, r.ID, room, lease)
+	for range room - len(claimed) {
+		d.release(r)
+	}
+	for _, c := range claimed {
+		d.tries.Go(func() {
+			defer d.ended(r)
+			d.try(ctx, c)
+		})
+	}
+	return err
+}
+
+// reserve reserves room for tries of a receiver and returns for how many.
+func (d *Deliverer) reserve(r jobs.CallbackReceiver) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := min(ofReceiver-d.busy[r.ID], atOnce-d.running)
+	if !r.Proven {
+		n = min(n, 1-d.busy[r.ID], atOnce/2-d.unproven)
+	}
+	if n = max(n, 0); n == 0 {
+		return 0
+	}
+	d.busy[r.ID] += n
+	d.running += n
+	if !r.Proven {
+		d.unproven += n
+	}
+	return n
+}
+
+func (d *Deliverer) release(r jobs.CallbackReceiver) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy[r.ID]--; d.busy[r.ID] == 0 {
+		delete(d.busy, r.ID)
+	}
+	d.running--
+	if !r.Proven {
+		d.unproven--
+	}
+}
+
+// ended releases the room of a try and starts the next pass.
+func (d *Deliverer) ended(r jobs.CallbackReceiver) {
+	d.release(r)
+	select {
+	case d.freed <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,439 @@
+package callback
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"judged/internal/api"
+	"judged/internal/jobs"
+	"judged/internal/testkit"
+	"judged/internal/testkit/postgres"
+)
+
+// triesOf returns the results and statuses of a callback.
+func triesOf(l api.CallbackLog) (all []string) {
+	for _, t := range l.Tries {
+		all = append(all, fmt.Sprintf("%d %s %d", t.Number, t.Result, t.Status))
+	}
+	return all
+}
+
+// TestDeliver checks what a receiver gets, the first one alone.
+func TestDeliver(t *testing.T) {
+	f, r := open(t, jobs.Options{}), receive(t, nil)
+	for n := range 3 {
+		f.end(fmt.Sprint("job-", n), r.URL+"/hook?key=1")
+	}
+	f.put("waiting", r.URL)
+	f.run(f.deliverer(settings(t, "127.0.0.1")))
+	for n := range 3 {
+		f.reach(fmt.Sprint("job-", n), api.CallbackDelivered)
+	}
+	var order []string
+	for _, c := range r.got() {
+		var e api.CallbackEvent
+		if err := json.Unmarshal([]byte(c.body), &e); err != nil {
+			t.Fatal(err)
+		}
+		order = append(order, e.Data.ID)
+	}
+	slices.Sort(order[1:]) // tried at once, since the first was delivered
+	if diff := cmp.Diff([]string{"job-0", "job-1", "job-2"}, order); diff != "" {
+		t.Errorf("jobs (-want +got):\n%s", diff)
+	}
+	rec, err := f.store.Get(t.Context(), "job-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got api.CallbackEvent
+	if err := json.Unmarshal([]byte(r.got()[0].body), &got); err != nil {
+		t.Fatal(err)
+	}
+	rep := rec.Report
+	want := api.CallbackEvent{Type: "job.done", Time: rep.FinishedAt, Data: api.CallbackJob{ID: "job-0", State: api.Done,
+		Verdict: api.WrongAnswer, JudgementType: "WA", Message: "no", Labels: map[string]string{"team": "7"}, Attempt: 1,
+		CreatedAt: rep.CreatedAt, StartedAt: rep.StartedAt, FinishedAt: rep.FinishedAt, Report: "/v1/jobs/job-0"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+	log := f.callback("job-0")
+	wantLog := api.CallbackLog{ID: r.got()[0].id, URL: r.URL + "/hook?key=1", State: api.CallbackDelivered,
+		CreatedAt: rep.FinishedAt, Tries: []api.CallbackTry{{Number: 1, Result: api.TryDelivered, Status: 204}}}
+	if diff := cmp.Diff(wantLog, log, cmpopts.IgnoreFields(api.CallbackTry{}, "StartedAt", "Took")); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	if l := f.callback("waiting"); l.State != api.CallbackWaiting || l.ID != "" {
+		t.Errorf("the callback of a job that waits: %+v", l)
+	}
+	if _, err := f.store.Cancel(t.Context(), "waiting"); err != nil {
+		t.Fatal(err)
+	}
+	f.reach("waiting", api.CallbackDelivered)
+	if last := r.got()[3]; !strings.Contains(last.body, `"type":"job.cancelled"`) {
+		t.Errorf("the callback of a cancelled job: %s", last.body)
+	}
+}
+
+// TestRetries checks receivers that fail, each with one job.
+func TestRetries(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) }) // after the parallel tests
+	for _, tt := range []struct {
+		name   string
+		url    string // of the callback; "" means that of the receiver
+		allow  string
+		answer func(n int, w http.ResponseWriter, r *http.Request) int
+		want   []string
+		error  string // of the first try
+		state  api.CallbackState
+	}{
+		{"500, then 200", "", "127.0.0.0/8", func(n int, _ http.ResponseWriter, _ *http.Request) int {
+			return []int{500, 404, 200}[n-1]
+		}, []string{"1 failed 500", "2 failed 404", "3 delivered 200"}, "the answer has status 500", api.CallbackDelivered},
+		{"always 500", "", "127.0.0.1", func(int, http.ResponseWriter, *http.Request) int { return 500 },
+			[]string{"1 failed 500", "2 failed 500", "3 failed 500", "4 failed 500", "5 given_up 500"}, "status 500",
+			api.CallbackGivenUp},
+		{"timeout", "", "127.0.0.1", func(n int, _ http.ResponseWriter, r *http.Request) int {
+			if n == 1 {
+				select {
+				case <-r.Context().Done():
+				case <-hang:
+				}
+			}
+			return 200
+		}, []string{"1 failed 0", "2 delivered 200"}, "context deadline exceeded", api.CallbackDelivered},
+		{"gone", "", "127.0.0.1", func(int, http.ResponseWriter, *http.Request) int { return 410 },
+			[]string{"1 given_up 410"}, "status 410", api.CallbackGivenUp},
+		{"redirect to link-local", "", "127.0.0.1", func(n int, w http.ResponseWriter, r *http.Request) int {
+			if n > 1 {
+				return 200
+			}
+			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", http.StatusTemporaryRedirect)
+			return 0
+		}, []string{"1 failed 307", "2 delivered 200"}, "status 307, and redirects are not followed",
+			api.CallbackDelivered},
+		{"closed port", "http://" + closed.Addr().String(), "127.0.0.1", nil, []string{"1 failed 0", "2 failed 0",
+			"3 failed 0", "4 failed 0", "5 given_up 0"}, "connection refused", api.CallbackGivenUp},
+		{"address that is not listed", "", "10.0.0.0/8", nil, []string{"1 failed 0", "2 failed 0", "3 failed 0",
+			"4 failed 0", "5 given_up 0"}, "address 127.0.0.1 is not public and not in callbacks.allow",
+			api.CallbackGivenUp},
+		{"name of loopback", "http://localhost:1/", "127.0.0.2", nil, []string{"1 failed 0", "2 failed 0", "3 failed 0",
+			"4 failed 0", "5 given_up 0"}, "is not public and not in callbacks.allow", api.CallbackGivenUp},
+		{"long header", "", "127.0.0.1", func(n int, w http.ResponseWriter, _ *http.Request) int {
+			if n == 1 {
+				w.Header().Set("X", strings.Repeat("x", 2*maxHeader))
+			}
+			return 200
+		}, []string{"1 failed 0", "2 delivered 200"}, "", api.CallbackDelivered},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f, r := open(t, jobs.Options{}), receive(t, tt.answer)
+			url := r.URL
+			if tt.url != "" {
+				url = tt.url
+			}
+			f.end("job", url)
+			d := f.deliverer(settings(t, tt.allow))
+			if strings.HasPrefix(tt.name, "timeout") {
+				d.o.standard.Limit = 50 * time.Millisecond
+			}
+			f.run(d)
+			log := f.reach("job", tt.state)
+			if diff := cmp.Diff(tt.want, triesOf(log)); diff != "" {
+				t.Errorf("tries (-want +got):\n%s", diff)
+			}
+			if got := log.Tries[0].Error; !strings.Contains(got, tt.error) {
+				t.Errorf("error %q, want one with %q", got, tt.error)
+			}
+			for _, c := range r.got() {
+				if c.id != log.ID || c.body != r.got()[0].body {
+					t.Errorf("call %q with the body %s, want %q in all calls", c.id, c.body, log.ID)
+				}
+			}
+		})
+	}
+}
+
+// TestAllowedName checks that a listed name permits its address.
+func TestAllowedName(t *testing.T) {
+	f, r := open(t, jobs.Options{}), receive(t, nil)
+	f.end("job", strings.Replace(r.URL, "127.0.0.1", "LocalHost", 1))
+	f.run(f.deliverer(settings(t, "localhost")))
+	f.reach("job", api.CallbackDelivered)
+}
+
+// TestSlowReceiver checks that a receiver that never answers delays no other, nor do many of them.
+func TestSlowReceiver(t *testing.T) {
+	f := open(t, jobs.Options{})
+	release := make(chan struct{})
+	defer close(release)
+	quick := receive(t, nil)
+	f.end("first", quick.URL)
+	d := f.deliverer(settings(t, "127.0.0.1"))
+	f.run(d)
+	f.reach("first", api.CallbackDelivered) // it is proven now
+	for n := range 2 * atOnce / 2 {
+		slow := receive(t, func(_ int, _ http.ResponseWriter, r *http.Request) int {
+			select {
+			case <-r.Context().Done():
+			case <-release:
+			}
+			return 200
+		})
+		f.end(fmt.Sprint("slow", n), slow.URL)
+		f.end(fmt.Sprint("more", n), slow.URL)
+	}
+	testkit.WaitFor(t, patience, "the slow receivers to have their share", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.unproven == atOnce/2
+	})
+	for n := range 20 {
+		f.end(fmt.Sprint("quick", n), quick.URL)
+	}
+	for n := range 20 {
+		f.reach(fmt.Sprint("quick", n), api.CallbackDelivered)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unproven != atOnce/2 {
+		t.Errorf("%d tries of the slow receivers have ended", atOnce/2-d.unproven)
+	}
+	for id, n := range d.busy {
+		if n > 1 {
+			t.Errorf("receiver %s has %d tries at once before one has succeeded", id, n)
+		}
+	}
+}
+
+// TestRestart checks that a callback whose try a stop interrupts is delivered by the next deliverer, under the same ID.
+func TestRestart(t *testing.T) {
+	f := open(t, jobs.Options{})
+	arrived := make(chan struct{}, 1)
+	r := receive(t, func(n int, _ http.ResponseWriter, r *http.Request) int {
+		if n == 1 {
+			arrived <- struct{}{}
+			<-r.Context().Done()
+		}
+		return 200
+	})
+	f.end("job", r.URL)
+	stop := f.run(f.deliverer(settings(t, "127.0.0.1")))
+	<-arrived
+	stop()
+	log := f.callback("job")
+	if log.State != api.CallbackPending || !slices.Equal(triesOf(log), []string{"1 interrupted 0"}) || log.Receiver != nil {
+		t.Errorf("after the stop: %+v", log)
+	}
+	f.run(f.deliverer(settings(t, "127.0.0.1")))
+	log = f.reach("job", api.CallbackDelivered)
+	if diff := cmp.Diff([]string{"1 interrupted 0", "2 delivered 200"}, triesOf(log)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if calls := r.got(); len(calls) != 2 || calls[0].id != calls[1].id {
+		t.Errorf("%d calls, IDs %+v", len(calls), calls)
+	}
+}
+
+// TestTwoDeliverers checks that two daemons that share a database deliver each callback once.
+func TestTwoDeliverers(t *testing.T) {
+	o := jobs.Options{URL: postgres.Start(t, "fsync=off").Database(t)}
+	one, two := open(t, o), open(t, o)
+	receivers := []*receiver{receive(t, nil), receive(t, nil), receive(t, nil)}
+	one.run(one.deliverer(settings(t, "127.0.0.1")))
+	two.run(two.deliverer(settings(t, "127.0.0.1")))
+	const n = 90
+	for i := range n {
+		one.end(fmt.Sprint(i), receivers[i%len(receivers)].URL)
+	}
+	for i := range n {
+		one.reach(fmt.Sprint(i), api.CallbackDelivered)
+	}
+	seen := map[string]int{}
+	for _, r := range receivers {
+		for _, c := range r.got() {
+			seen[c.id]++
+		}
+	}
+	for id, calls := range seen {
+		if calls != 1 {
+			t.Errorf("callback %s was delivered %d times", id, calls)
+		}
+	}
+	if len(seen) != n {
+		t.Errorf("%d callbacks were delivered, want %d", len(seen), n)
+	}
+	for name, f := range map[string]*fixture{"one": one, "two": two} {
+		f.mu.Lock()
+		if f.results[api.TryDelivered] == 0 {
+			t.Errorf("deliverer %s has delivered nothing", name)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// TestDisabledReceiver checks that a receiver that wants no more gets nothing until it is enabled, and that new jobs
+// for it are refused meanwhile.
+func TestDisabledReceiver(t *testing.T) {
+	f := open(t, jobs.Options{})
+	r := receive(t, func(n int, _ http.ResponseWriter, _ *http.Request) int {
+		if n == 1 {
+			return http.StatusGone
+		}
+		return 200
+	})
+	f.end("1", r.URL+"/secret")
+	f.end("2", r.URL)
+	d := f.deliverer(settings(t, "127.0.0.1"))
+	stop := f.run(d)
+	log := f.reach("1", api.CallbackGivenUp)
+	if log.Receiver == nil || !log.Receiver.Disabled || log.Receiver.Origin != r.URL {
+		t.Fatalf("receiver %+v", log.Receiver)
+	}
+	found, err := d.Check(t.Context(), "", api.Callback{URL: r.URL + "/other"})
+	if err != nil || len(found) != 1 || found[0].Field != "callback.url" ||
+		!strings.Contains(found[0].Detail, "POST /v1/receivers/"+log.Receiver.ID+"/enable") {
+		t.Errorf("check: %v, %v", found, err)
+	}
+	if _, err := f.store.EnableReceiver(t.Context(), log.Receiver.ID); err != nil {
+		t.Fatal(err)
+	}
+	f.reach("2", api.CallbackDelivered)
+	stop()
+	if n := len(r.got()); n != 2 {
+		t.Errorf("%d calls, want 2", n)
+	}
+	if text := f.log.String(); !strings.Contains(text, "is disabled") || !strings.Contains(text, log.Receiver.ID) ||
+		strings.Contains(text, "/secret") {
+		t.Errorf("log: %s", text)
+	}
+}
+
+// TestPauses checks the pauses of a receiver until it is disabled.
+func TestPauses(t *testing.T) {
+	total := time.Duration(0)
+	for failures := 1; failures < DisabledAfter; failures++ {
+		pause, disabled := receiverPause(failures)
+		if disabled || (pause > 0) != (failures >= pausedAfter) {
+			t.Errorf("after %d failures: %v, disabled %t", failures, pause, disabled)
+		}
+		total += pause
+	}
+	if total < 12*time.Hour || total > 24*time.Hour {
+		t.Errorf("disabled after %v, want about 18 hours", total)
+	}
+	if pause, disabled := receiverPause(DisabledAfter); !disabled || pause != DisabledFor {
+		t.Errorf("after %d failures: %v, %t", DisabledAfter, pause, disabled)
+	}
+	total = 0
+	for _, p := range standard.Pauses {
+		total += p
+	}
+	if total < 23*time.Hour || total > 25*time.Hour {
+		t.Errorf("the tries of a callback take %v, want a day", total)
+	}
+}
+
+// TestOtherFormat checks that a format decides method, body and number of tries, and that unknown ones are given up.
+func TestOtherFormat(t *testing.T) {
+	f := open(t, jobs.Options{})
+	var methods []string
+	plain := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		methods = append(methods, r.Method+" "+r.Header.Get("webhook-id"))
+		w.WriteHeader(http.StatusTeapot)
+	})}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = plain.Serve(l) }()
+	defer plain.Close()
+	j := api.Job{Tests: []api.Test{{Name: "1"}},
+		Callback: &api.Callback{URL: "http://" + l.Addr().String(), Format: "other"}}
+	if _, _, err := f.store.Put(t.Context(), jobs.Submission{ID: "job", Job: j}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := f.store.Take(t.Context(), api.Want{})
+	if err == nil {
+		err = f.store.Finish(t.Context(), w.Lease, api.Report{Verdict: api.Accepted, Tests: []api.TestReport{{Name: "1"}}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := f.deliverer(Settings{Policy: settings(t, "127.0.0.1").Policy})
+	d.o.Formats = map[api.CallbackFormat]Format{"other": {Method: http.MethodPut, Tests: true, Limit: time.Second,
+		Pauses: []time.Duration{time.Millisecond}, Body: func(r jobs.Record) ([]byte, error) {
+			return fmt.Appendf(nil, `{"tests": %d}`, len(r.Report.Tests)), nil
+		}}}
+	if found, err := d.Check(t.Context(), "", *j.Callback); err != nil || len(found) > 0 {
+		t.Errorf("a callback that is not signed needs a secret: %v, %v", found, err)
+	}
+	stop := f.run(d)
+	log := f.reach("job", api.CallbackGivenUp)
+	stop()
+	if diff := cmp.Diff([]string{"1 failed 418", "2 given_up 418"}, triesOf(log)); diff != "" {
+		t.Errorf("tries (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"PUT ", "PUT "}, methods); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// TestWorstBody checks the bound of a body.
+func TestWorstBody(t *testing.T) {
+	labels := map[string]string{}
+	for n := range 32 {
+		labels[fmt.Sprintf("%063d", n)] = strings.Repeat(`"`, 128) + strings.Repeat("<", 127)
+	}
+	body, err := eventBody(jobs.Record{Report: api.Report{ID: strings.Repeat("i", 64), Tenant: strings.Repeat("t", 64),
+		State: api.CancelledState, Labels: labels, Message: strings.Repeat("\x01", 1<<20),
+		Problem: &api.ProblemVersion{ID: strings.Repeat("p", 64), Version: strings.Repeat("v", 64)}}})
+	if err != nil || len(body) > MaxBody || len(body) < MaxBody/2 {
+		t.Errorf("%d bytes, want up to %d, %v", len(body), MaxBody, err)
+	}
+}
+
+// TestCheckSecret checks that a signed callback needs a secret of the tenant.
+func TestCheckSecret(t *testing.T) {
+	f := open(t, jobs.Options{})
+	with := f.deliverer(settings(t))
+	without := f.deliverer(Settings{})
+	public := api.Callback{URL: "https://platform.example/hook"}
+	for _, tt := range []struct {
+		name   string
+		d      *Deliverer
+		tenant string
+		c      api.Callback
+		field  string // "" if nothing is wrong
+	}{
+		{"fine", with, "", public, ""},
+		{"no secret", without, "", public, "callback"},
+		{"no secret of the tenant", with, "a", public, "callback"},
+		{"literal address", with, "", api.Callback{URL: "http://[::ffff:10.0.0.1]:80/"}, "callback.url"},
+	} {
+		found, err := tt.d.Check(context.Background(), tt.tenant, tt.c)
+		field := ""
+		if len(found) > 0 {
+			field = found[0].Field
+		}
+		if err != nil || field != tt.field {
+			t.Errorf("%s: %v, %v", tt.name, found, err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package callback
+
+import (
+	"bufio"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// Secrets are the keys of signatures, by tenant; "" is for jobs without a tenant. A nil *Secrets has none.
+type Secrets struct {
+	keys map[string][]*webhooks.Webhook
+}
+
+// Bounds of a secret in bytes, from the specification of Standard Webhooks.
+const (
+	minSecret = 24
+	maxSecret = 64
+)
+
+// secretText matches what must not be quoted in an error.
+var secretText = regexp.MustCompile(`whsec_|[A-Za-z0-9+/]{32}`)
+
+// LoadSecrets reads a file of secrets, see ParseSecrets.
+func LoadSecrets(path string) (*Secrets, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read secrets: %w; name a file that judged may read", err)
+	}
+	defer f.Close()
+	s, err := ParseSecrets(f)
+	if err != nil {
+		return nil, fmt.Errorf("read secrets from %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// ParseSecrets parses lines "SECRET" and "TENANT SECRET". A tenant may have several secrets: each callback is signed
+// with all of them, so that an old and a new one overlap. Empty lines and lines that start with # are ignored. Errors
+// name the line and never quote a secret.
+func ParseSecrets(r io.Reader) (*Secrets, error) {
+	s := &Secrets{map[string][]*webhooks.Webhook{}}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		key, err := parseSecret(fields)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		tenant := strings.Join(fields[:len(fields)-1], "")
+		s.keys[tenant] = append(s.keys[tenant], key)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(s.keys) == 0 {
+		return nil, errors.New("no secrets; add a line whsec_BASE64")
+	}
+	return s, nil
+}
+
+func parseSecret(fields []string) (*webhooks.Webhook, error) {
+	text, prefixed := strings.CutPrefix(fields[len(fields)-1], "whsec_")
+	key, err := base64.StdEncoding.Strict().DecodeString(text)
+	switch {
+	case len(fields) > 2:
+		return nil, fmt.Errorf("%d fields; write SECRET or TENANT SECRET", len(fields))
+	case len(fields) == 2 && secretText.MatchString(fields[0]):
+		return nil, errors.New("a secret is not the last field; write SECRET or TENANT SECRET")
+	case !prefixed || err != nil || len(key) < minSecret || len(key) > maxSecret:
+		return nil, fmt.Errorf(`no secret; write "whsec_" and %d to %d bytes in base64, such as the output of: `+
+			`echo "whsec_$(openssl rand -base64 32)"`, minSecret, maxSecret)
+	}
+	return webhooks.NewWebhookRaw(key)
+}
+
+// has reports whether there is a secret for a tenant.
+func (s *Secrets) has(tenant string) bool { return s != nil && len(s.keys[tenant]) > 0 }
+
+// sign returns the signatures of a message, one for each secret of the tenant.
+func (s *Secrets) sign(tenant, id string, at time.Time, body []byte) (string, error) {
+	if !s.has(tenant) {
+		return "", errNoSecret
+	}
+	var all []string
+	for _, key := range s.keys[tenant] {
+		one, err := key.Sign(id, at, body)
+		if err != nil {
+			return "", fmt.Errorf("sign a callback: %w", err)
+		}
+		all = append(all, one)
+	}
+	return strings.Join(all, " "), nil
+}
+
+// errNoSecret means that callbacks.secret_file has no secret for the tenant of a job.
+var errNoSecret = errors.New("callbacks.secret_file has no secret for it")

@@ -1,0 +1,206 @@
+package callback
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"judged/internal/api"
+	"judged/internal/jobs"
+)
+
+const (
+	// maxAnswer is how much of an answer is read, in bytes, so that the connection can be used again.
+	maxAnswer = 16 << 10
+	// maxHeader bounds the headers of an answer, in bytes.
+	maxHeader = 64 << 10
+	// maxError bounds an error in the log of a job, in bytes.
+	maxError = 300
+)
+
+// newClient returns a client that connects as the policy permits. It does not follow redirects, and it uses no proxy of
+// the environment, which would connect to addresses that the policy does not see.
+func newClient(p Policy) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext:            p.dial,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConnsPerHost:    ofReceiver,
+			MaxIdleConns:           atOnce,
+			IdleConnTimeout:        30 * time.Second,
+			TLSHandshakeTimeout:    standard.Limit,
+			MaxResponseHeaderBytes: maxHeader,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// hostOf returns the host of a URL without its port.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// try tries a claimed callback once and stores the result. If the store fails, the claim expires and the callback is
+// tried again.
+func (d *Deliverer) try(ctx context.Context, c jobs.ClaimedCallback) {
+	err := d.tryOnce(ctx, c)
+	if errors.Is(err, api.ErrNotFound) {
+		err = d.o.Store.DropCallback(context.WithoutCancel(ctx), c)
+	}
+	if err != nil && ctx.Err() == nil {
+		d.o.Log.Warn("cannot store the result of a callback; it will be tried again", "error", err)
+	}
+}
+
+func (d *Deliverer) tryOnce(ctx context.Context, c jobs.ClaimedCallback) error {
+	call, format, err := d.read(ctx, c)
+	if err != nil {
+		return err
+	}
+	started := d.o.Store.Now()
+	status, sending := d.send(ctx, format, call, started)
+	t := jobs.TriedCallback{Origin: call.Job.Job.Callback.Origin(), Tenant: call.Job.Report.Tenant,
+		Try: api.CallbackTry{Number: c.Number, StartedAt: started, Took: d.o.Store.Now().Sub(started), Status: status}}
+	if sending != nil {
+		t.Try.Error = shorten(sending)
+	}
+	d.decide(&t, format, sending, ctx.Err() != nil)
+	r, err := d.o.Store.FinishCallback(context.WithoutCancel(ctx), c, t)
+	if err != nil {
+		return err
+	}
+	d.o.Tried(t.Try.Result)
+	d.note(call, t, r)
+	return nil
+}
+
+// read returns what is to be sent, and its format.
+func (d *Deliverer) read(ctx context.Context, c jobs.ClaimedCallback) (call jobs.Callback, f Format, err error) {
+	if call, err = d.o.Store.CallbackJob(ctx, c, false); err != nil {
+		return call, f, err
+	}
+	f, known := d.format(call.Job.Job.Callback.Format)
+	if !known {
+		// Configured on another front, or not any more: only the pauses of the standard format are used.
+		name := call.Job.Job.Callback.Format
+		f = Format{Pauses: standard.Pauses, Body: func(jobs.Record) ([]byte, error) {
+			return nil, fmt.Errorf("format %q %w", name, errUnknownFormat)
+		}}
+	}
+	if f.Tests {
+		call, err = d.o.Store.CallbackJob(ctx, c, true)
+	}
+	return call, f, err
+}
+
+// errUnknownFormat means that this daemon does not send callbacks of a format.
+var errUnknownFormat = errors.New("is not configured")
+
+// errBody means that a body could not be made.
+var errBody = errors.New("make the body")
+
+// send sends a callback and returns the status of the answer, or 0. It returns an error unless the receiver has
+// accepted the callback.
+func (d *Deliverer) send(ctx context.Context, f Format, call jobs.Callback, at time.Time) (status int, err error) {
+	settings, client := d.current()
+	body, err := f.Body(call.Job)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", errBody, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.Limit)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, f.Method, call.Job.Job.Callback.URL, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "judged")
+	if f.Signed {
+		signature, err := settings.Secrets.sign(call.Job.Report.Tenant, call.ID, at, body)
+		if err != nil {
+			return 0, err
+		}
+		r.Header.Set(webhooks.HeaderWebhookID, call.ID)
+		r.Header.Set(webhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
+		r.Header.Set(webhooks.HeaderWebhookSignature, signature)
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // its status has decided
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		err = fmt.Errorf("the answer has status %d", answer.StatusCode)
+	}
+	if 300 <= answer.StatusCode && answer.StatusCode < 400 {
+		err = fmt.Errorf("%w, and redirects are not followed", err)
+	}
+	return answer.StatusCode, err
+}
+
+// shorten returns the text of an error without the URL, which may contain a password.
+func shorten(err error) string {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err
+	}
+	text := err.Error()
+	return strings.ToValidUTF8(text[:min(len(text), maxError)], "")
+}
+
+// decide decides whether the callback is tried again.
+func (d *Deliverer) decide(t *jobs.TriedCallback, f Format, failed error, stopped bool) {
+	gone := t.Try.Status == http.StatusGone
+	switch pauses := f.Pauses; {
+	case failed == nil:
+		t.Try.Result = api.TryDelivered
+	case stopped:
+		t.Try.Result, t.Next = api.TryInterrupted, d.o.Store.Now()
+		return // says nothing about the receiver
+	case gone || t.Try.Number > len(pauses):
+		t.Try.Result = api.TryGivenUp
+	default:
+		t.Try.Result, t.Next = api.TryFailed, d.o.Store.Now().Add(jitter(pauses[t.Try.Number-1]))
+	}
+	if errors.Is(failed, errNoSecret) || errors.Is(failed, errBody) {
+		return // nothing was sent
+	}
+	t.Receiver = func(failures int) (paused time.Time, disabled bool) {
+		if gone {
+			return d.o.Store.Now().Add(DisabledFor), true
+		}
+		pause, disabled := receiverPause(failures)
+		if pause > 0 {
+			paused = d.o.Store.Now().Add(pause)
+		}
+		return paused, disabled
+	}
+}
+
+// note logs what an operator has to know. The path of a URL may contain a secret, so only its origin is logged.
+func (d *Deliverer) note(call jobs.Callback, t jobs.TriedCallback, r api.Receiver) {
+	log := d.o.Log.With("job", call.Job.ID, "receiver", t.Origin, "try", t.Try.Number, "status", t.Try.Status, "error",
+		t.Try.Error)
+	switch {
+	case r.Disabled:
+		log.Warn("a receiver of callbacks is disabled; jobs with a callback to it are refused until an operator enables it "+
+			"with POST /v1/receivers/{id}/enable, or until then", "id", r.ID, "failures", r.Failures, "until", r.Paused)
+	case t.Try.Result == api.TryGivenUp:
+		log.Warn("a callback was not delivered and is not tried again")
+	default:
+		log.Debug("tried a callback", "result", t.Try.Result)
+	}
+}
