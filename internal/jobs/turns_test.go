@@ -270,3 +270,29 @@ func testBatchTurns(t *testing.T, be backend) {
 		t.Errorf("taken %s\nwant  %s", got, want)
 	}
 }
+
+// TestLows checks that a search does not hide what came while it ran.
+func TestLows(t *testing.T) {
+	found := row{id: "found", priority: 1, turn: 10, seq: 5}
+	for _, tt := range []struct {
+		name  string
+		came  []position // with priority 1
+		alone bool
+		want  positions
+	}{
+		{"nothing came", nil, false, positions{1: {10, 5}}},
+		{"no other process stores jobs", nil, true, positions{0: endOfLine, 1: {10, 5}}},
+		{"a later one came", []position{{turn: 11}}, false, positions{1: {10, 5}}},
+		{"earlier ones came", []position{{turn: 4}, {turn: 3, seq: 2}, {turn: 3, seq: 7}}, true,
+			positions{0: endOfLine, 1: {3, 2}}},
+	} {
+		var l lows
+		s := l.begin(0, false)
+		for _, place := range tt.came {
+			l.back(1, place)
+		}
+		if l.end(s, found, tt.alone) || l.from != tt.want {
+			t.Errorf("%s: searches begin at %v, want %v", tt.name, l.from, tt.want)
+		}
+	}
+}
