@@ -334,7 +334,8 @@ func (d *daemon) openAPI(context.Context) error {
 	}
 	if d.hasJobs() {
 		d.callbacks = callback.New(callback.Options{Store: d.store, Settings: d.files.callbacks,
-			Tried: d.metrics.Load().CallbackTried, Log: d.o.Log})
+			Formats: map[api.CallbackFormat]callback.Format{judge0.CallbackFormat: judge0.Callback(d.blobs.Path)},
+			Tried:   d.metrics.Load().CallbackTried, Log: d.o.Log})
 		o.Callbacks = d.callbacks
 		o.Jobs, o.Blobs = d.store, d.filesOf(d.blobs)
 	}

@@ -6,6 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,5 +101,36 @@ func BenchmarkJudge0(b *testing.B) {
 	b.ReportMetric(p50(direct), "own-p50-us")
 	b.ReportMetric(p50(door), "judge0-p50-us")
 	b.ReportMetric(p50(door)/p50(direct), "judge0/own")
+	d.drain()
+}
+
+// TestJudge0Callback checks what a site gets when its submission has ended.
+func TestJudge0Callback(t *testing.T) {
+	got := make(chan string, 1)
+	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- r.Method + " " + string(body)
+	}))
+	defer site.Close()
+	c := settings(t)
+	c.Judge0.Enabled, c.Callbacks.Allow = true, []string{"127.0.0.1"}
+	d := serving(t, c)
+	a := d.ask("POST", "/judge0/submissions", fmt.Appendf(nil, `{"source_code": "echo hello", "language_id": 46,
+		"callback_url": %q}`, site.URL), "Content-Type", jsonType)
+	if a.status != http.StatusCreated {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	select {
+	case call := <-got:
+		if !strings.HasPrefix(call, "PUT {") || !strings.Contains(call, `"stdout":"aGVsbG8K\n"`) ||
+			!strings.Contains(call, `"status":{"id":3,`) {
+			t.Error(call)
+		}
+	case <-time.After(patience):
+		t.Error("no callback")
+	}
 	d.drain()
 }

@@ -22,6 +22,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/jobspec"
 	"judged/internal/service/httpapi"
 )
 
@@ -50,7 +51,7 @@ func newFixtureIn(t testing.TB, dir, tokens string) *fixture {
 		t.Fatal(err)
 	}
 	o := httpapi.Options{Config: config.Default(), Jobs: store, Blobs: files, Languages: someLanguages{},
-		Doors:   []httpapi.Door{Door("test")},
+		Doors: []httpapi.Door{Door("test")}, Callbacks: publicOnly{},
 		Accepts: func() error { return nil }, Ready: func() error { return nil }, Metrics: http.NotFoundHandler(),
 		Log: slog.New(slog.DiscardHandler), Now: time.Now}
 	o.Config.HTTP.MaxBody = 4 << 20
@@ -60,6 +61,16 @@ func newFixtureIn(t testing.TB, dir, tokens string) *fixture {
 		}
 	}
 	return &fixture{httpapi.New(o), store}
+}
+
+// publicOnly refuses callbacks to loopback addresses.
+type publicOnly struct{}
+
+func (publicOnly) Check(_ context.Context, _ string, c api.Callback) (jobspec.Errors, error) {
+	if strings.Contains(c.URL, "127.0.0.1") {
+		return jobspec.Errors{{Field: "callback.url", Detail: "is not public"}}, nil
+	}
+	return nil, nil
 }
 
 // someLanguages has C and Python, and lacks Kotlin.

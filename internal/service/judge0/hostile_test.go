@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/jobs"
 )
 
@@ -66,6 +68,9 @@ func TestHostile(t *testing.T) {
 		{"name with a NUL", "", with("additional_files", zipOf(t, "a\x00b", "")), 422, "additional_files", `a\x00b`},
 		{"name of the program", "", with("additional_files", zipOf(t, "program", "")), 422, "additional_files", "program"},
 		{"NUL in arguments", "", with("command_line_arguments", "a\x00"), 422, "command_line_arguments", "NUL"},
+		{"compiler options", "", with("compiler_options", "-O2"), 422, "compiler_options", "is not allowed"},
+		{"private callback", "", with("callback_url", "http://127.0.0.1/"), 422, "callback_url", "is not public"},
+		{"callback without a host", "", with("callback_url", "file:///etc/passwd"), 422, "callback_url", "not a URL"},
 		{"open quote", "", with("command_line_arguments", "'a"), 422, "command_line_arguments", "cannot be split"},
 		{"text of objects", "", with("source_code", map[string]string{"a": "b"}), 422, "source_code", "is not a text"},
 		{"infinite", "", with("cpu_time_limit", "Inf"), 422, "cpu_time_limit", "is not a number"},
@@ -206,5 +211,32 @@ func TestBase64(t *testing.T) {
 		if got != want || err != nil || string(back) != text {
 			t.Errorf("%d bytes: %q, want %q; back %q, %v", n, got, want, back, err)
 		}
+	}
+}
+
+// TestCallback checks what a callback has, and that the job asks for it.
+func TestCallback(t *testing.T) {
+	f := newFixture(t, "")
+	token := f.create(t, "", strings.Replace(hello, "{", `{"callback_url": "https://site.example/done", `, 1))
+	f.judgeNext(t, ranWell("hello"))
+	rec, err := f.store.Get(t.Context(), idOf(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &api.Callback{URL: "https://site.example/done", Format: CallbackFormat}
+	if diff := cmp.Diff(want, rec.Job.Callback); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	format := Callback(nil)
+	body, err := format.Body(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := canonical(t, f.send("GET", "/submissions/"+token+"?base64_encoded=true", "").Body.String())
+	if diff := cmp.Diff(shown, canonical(t, string(body))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if tries := len(format.Pauses) + 1; format.Method != "PUT" || tries != 3 || format.Limit != 5*time.Second {
+		t.Errorf("%s, %d tries of %s", format.Method, tries, format.Limit)
 	}
 }

@@ -74,7 +74,7 @@ func (h *handler) configInfo(w http.ResponseWriter, r *http.Request) error {
 		"allowed_languages_for_compile_options":            []string{},
 		"enable_command_line_arguments":                    true,
 		"enable_submission_delete":                         false,
-		"enable_callbacks":                                 false,
+		"enable_callbacks":                                 true,
 		"callbacks_max_tries":                              3,
 		"callbacks_timeout":                                5,
 		"enable_additional_files":                          true,

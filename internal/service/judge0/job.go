@@ -44,11 +44,9 @@ func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 		answer := content(t.expected)
 		test.Answer = &answer
 	}
-	if a.Arguments != nil {
-		var err error
-		if test.Args, err = shlex.Split(*a.Arguments); err != nil {
-			f.add("command_line_arguments", "cannot be split into arguments: %s", err)
-		}
+	test.Args = f.words("command_line_arguments", a.Arguments)
+	if !blank(a.Callback) {
+		j.Callback = &api.Callback{URL: *a.Callback, Format: CallbackFormat}
 	}
 	if a.Runs > 1 {
 		j.Repeats = api.Repeats{Min: int(a.Runs), Max: int(a.Runs)}
@@ -58,6 +56,18 @@ func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 	}
 	j.Tests = []api.Test{test}
 	return j
+}
+
+// words splits a text as a shell does, but for expansions.
+func (f faults) words(member string, text *string) []string {
+	if blank(text) {
+		return nil
+	}
+	words, err := shlex.Split(*text)
+	if err != nil {
+		f.add(member, "cannot be split into arguments: %s", err)
+	}
+	return words
 }
 
 // runProject makes the run script of a multi-file program the program of a job.
@@ -139,6 +149,7 @@ func memberOf(field string) string {
 		{"limits.wall_time_ms", "wall_time_limit"}, {"limits.memory_bytes", "memory_limit"},
 		{"limits.stack_bytes", "stack_limit"}, {"limits.processes", "max_processes_and_or_threads"},
 		{"limits.output_bytes", "max_file_size"}, {"repeats", "number_of_runs"}, {"language", "language_id"},
+		{"callback", "callback_url"},
 	} {
 		if strings.HasPrefix(field, x.start) {
 			return x.member

@@ -1,0 +1,29 @@
+package judge0
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"judged/internal/api"
+	"judged/internal/jobs"
+	"judged/internal/service/callback"
+)
+
+// CallbackFormat names the format of the callbacks of submissions.
+const CallbackFormat api.CallbackFormat = kind
+
+// Callback is how Judge0 sends a callback: the default members in base64, three times at most. path returns where a
+// blob is stored.
+func Callback(path func(digest string) (string, error)) callback.Format {
+	return callback.Format{
+		Method: http.MethodPut, Tests: true, Limit: 5 * time.Second, Pauses: []time.Duration{time.Second, 5 * time.Second},
+		Body: func(rec jobs.Record) ([]byte, error) {
+			members, err := submission{Record: rec, view: view{fields: defaultFields, encoded: true}, path: path}.show()
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(members)
+		},
+	}
+}
