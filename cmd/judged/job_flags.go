@@ -294,6 +294,8 @@ func flagOf(field string) string {
 		return "--keep-stdout"
 	case "keep.stderr":
 		return "--keep-stderr"
+	case "keep.compiler":
+		return "--keep-compiler"
 	case "keep.bytes":
 		return "--keep-bytes in bytes"
 	case "keep":

@@ -35,6 +35,8 @@ func (f *keepFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar((*string)(&f.Stdout), "keep-stdout", "", "keep stdout of `TESTS` as blobs: never, failed or always")
 	fl.StringVar((*string)(&f.Stderr), "keep-stderr", "", "keep stderr of `TESTS` as blobs: never, failed or always")
+	fl.StringVar((*string)(&f.Compiler), "keep-compiler", "", "keep the output of the compiler: `WHEN` never, failed or "+
+		"always")
 	sizeFlag(cmd, &f.Bytes, "keep-bytes", "how much to keep of each, a `SIZE` such as 64KiB, the default")
 	fl.StringArrayVar(&f.collect, "collect", nil, "keep the file `NAME` of the working directory after each test; "+
 		"repeatable")

@@ -11,7 +11,10 @@ import (
 type Keep struct {
 	Stdout KeepWhen `json:"stdout,omitempty"`
 	Stderr KeepWhen `json:"stderr,omitempty"`
-	// Bytes is how much is kept of each stream and of each collected file, from its start.
+	// Compiler is about what the compiler of the submission writes; failed means CE, cut more than the report quotes.
+	Compiler KeepWhen `json:"compiler,omitempty"`
+	// Bytes is how much is kept of each stream and of each collected file, from its start. Of a compiler's output it is
+	// at most 1 MiB.
 	Bytes units.Bytes `json:"bytes,omitempty"`
 	// Total limits what the whole job keeps. Callers cannot send it.
 	Total units.Bytes `json:"total_bytes,omitempty" from:"judged"`
@@ -41,7 +44,7 @@ func (k KeepWhen) Of(v Verdict) bool {
 
 // KeepsOutput reports whether the report of the job may name blobs.
 func (j Job) KeepsOutput() bool {
-	return j.Keep.Stdout.Asked() || j.Keep.Stderr.Asked() || len(j.Collect) > 0
+	return j.Keep.Stdout.Asked() || j.Keep.Stderr.Asked() || j.Keep.Compiler.Asked() || len(j.Collect) > 0
 }
 
 // Stream names what an output is.
@@ -52,11 +55,13 @@ const (
 	StdoutStream Stream = "stdout"
 	StderrStream Stream = "stderr"
 	FileStream   Stream = "file" // a collected file of the working directory
+	// CompilerStream is both streams of the compiler of the submission, as valid UTF-8. It belongs to no test.
+	CompilerStream Stream = "compiler"
 )
 
 // Output is what a test has written to a stream or a file, in the run that decides the test.
 type Output struct {
-	Test   string `json:"test"`
+	Test   string `json:"test,omitempty"`
 	Stream Stream `json:"stream"`
 	Name   string `json:"name,omitempty"` // of a collected file
 	// Blob is the digest of the content, which is cut if Truncated is set. It is "" if nothing could be kept, because
@@ -94,6 +99,8 @@ func (j Job) when(s Stream) KeepWhen {
 		return j.Keep.Stderr
 	case s == FileStream:
 		return KeepAlways
+	case s == CompilerStream && j.Language != "":
+		return j.Keep.Compiler
 	}
 	return KeepNever
 }
@@ -114,6 +121,12 @@ func (c *check) outputs(r Report) {
 	seen := map[key]bool{}
 	for _, o := range r.Outputs {
 		v, known := verdicts[o.Test]
+		if o.Stream == CompilerStream {
+			v, known = r.Verdict, o.Test == ""
+			if v != CompileError {
+				v = Accepted // of the compiler
+			}
+		}
 		c.that(known, "outputs", "no test %s in the report", quoted(o.Test))
 		c.that(c.job.when(o.Stream).Of(v), "outputs", "the job keeps no %s of a test with %s", quoted(o.Stream), v)
 		named := o.Stream == FileStream

@@ -41,7 +41,26 @@ func TestCheckOutputs(t *testing.T) {
 		"twice":       {one(func(o *Output) { o.Stream = StderrStream }), `outputs: "stderr" of test "2" is listed twice`},
 		"never":       {func(j *Job, _ *Report) { j.Keep.Stderr = KeepNever }, `outputs: the job keeps no "stderr"`},
 		"interactor":  {func(j *Job, _ *Report) { j.Interactor = &Interactor{} }, `outputs: the job keeps no "stdout"`},
-		"nothing":     {func(j *Job, _ *Report) { j.Keep, j.Collect = Keep{}, nil }, `outputs: the job keeps no`},
+		"compiler": {func(j *Job, r *Report) {
+			j.Language, j.Keep.Compiler = "c", KeepAlways
+			r.Outputs = append(r.Outputs, Output{Stream: CompilerStream, Blob: blob, Bytes: 1})
+		}, ""},
+		"compiler of a CE": {func(j *Job, r *Report) {
+			*j = Job{Language: "c", Tests: j.Tests, Keep: Keep{Compiler: KeepFailed}}
+			*r = Report{Verdict: CompileError, Outputs: []Output{{Stream: CompilerStream, Blob: blob}}}
+		}, ""},
+		"compiler that succeeded": {func(j *Job, r *Report) {
+			j.Language, j.Keep.Compiler = "c", KeepFailed
+			r.Outputs = []Output{{Stream: CompilerStream}}
+		}, `outputs: the job keeps no "compiler" of a test with AC`},
+		"no compiler": {func(j *Job, r *Report) {
+			j.Keep.Compiler, r.Outputs = KeepAlways, []Output{{Stream: CompilerStream}}
+		}, `outputs: the job keeps no "compiler"`},
+		"compiler of a test": {func(j *Job, r *Report) {
+			j.Language, j.Keep.Compiler = "c", KeepAlways
+			r.Outputs = []Output{{Test: "1", Stream: CompilerStream}}
+		}, `outputs: no test "1"`},
+		"nothing": {func(j *Job, _ *Report) { j.Keep, j.Collect = Keep{}, nil }, `outputs: the job keeps no`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, r := job, report()

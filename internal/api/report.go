@@ -53,6 +53,8 @@ type Report struct {
 	StartedAt   time.Time         `json:"started_at,omitzero"`
 	FinishedAt  time.Time         `json:"finished_at,omitzero"`
 	Attempt     int               `json:"attempt,omitempty"`
+	// Kept is what the job keeps of the compiler's output, until it is stored and in Outputs.
+	Kept []KeptOutput `json:"-"`
 }
 
 // Screening is the result of a job in a screening pool, whose times are not final.
@@ -108,7 +110,10 @@ type Compilation struct {
 	Program  string `json:"program,omitempty"` // checker or interactor, if that failed; otherwise the submission
 	Language string `json:"language"`
 	Output   string `json:"output,omitempty"` // first bytes
-	Cached   bool   `json:"cached"`           // whether the result comes from the cache
+	// Bytes is the full size of the output, unless it is empty or an earlier version compiled.
+	Bytes     units.Bytes `json:"output_bytes,omitempty"`
+	Truncated bool        `json:"output_truncated,omitempty"`
+	Cached    bool        `json:"cached"` // whether the result comes from the cache
 }
 
 // GroupReport is the result of a group of tests.

@@ -57,6 +57,7 @@ func (e *Engine) judge(ctx context.Context, s slots.Slot, w *measure.Worker, t j
 	}
 	defer compiled.Close()
 	if compiled.Failed != nil {
+		compiled.Failed.Kept = compiled.Kept
 		return *compiled.Failed, nil
 	}
 	if t = compiled.Task; t.NeedsJury() {
@@ -65,7 +66,7 @@ func (e *Engine) judge(ctx context.Context, s slots.Slot, w *measure.Worker, t j
 		}
 	}
 	report, err := judge.Run(ctx, w, t, decided)
-	report.Compilation = compiled.Compilation
+	report.Compilation, report.Kept = compiled.Compilation, compiled.Kept
 	return report, err
 }
 

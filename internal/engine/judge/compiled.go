@@ -2,8 +2,10 @@ package judge
 
 import (
 	"fmt"
+	"strings"
 
 	"judged/internal/api"
+	"judged/internal/base/units"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/languages"
 )
@@ -14,6 +16,9 @@ type Compiled struct {
 	Compilation *api.Compilation // nil where nothing of the contestant was compiled
 	// Failed is the report where something does not compile: CE for sources of the contestant, IE for those of the jury.
 	Failed *api.Report
+
+	// Kept is what the job keeps of the compiler's output.
+	Kept []api.KeptOutput
 
 	results []languages.Result
 }
@@ -52,7 +57,8 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (_ Com
 		}
 		c.results = append(c.results, r)
 		if r.Failure != "" {
-			c.fail(&api.Compilation{Program: p.name, Language: p.program.Language, Output: r.Output, Cached: r.Cached})
+			c.fail(compilationOf(p.program.Language, r))
+			c.Failed.Compilation.Program = p.name
 			c.Failed.Fail(api.JuryFault, "the "+p.program.Called(p.name)+" does not compile: "+r.Failure)
 			return c, nil
 		}
@@ -66,7 +72,8 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (_ Com
 		return Compiled{}, err
 	}
 	c.results = append(c.results, r)
-	c.Compilation = &api.Compilation{Language: t.Language, Output: r.Output, Cached: r.Cached}
+	c.Compilation = compilationOf(t.Language, r)
+	c.keep(r)
 	if r.Failure != "" {
 		c.fail(c.Compilation)
 		c.Failed.Verdict, c.Failed.Message = api.CompileError, r.Failure
@@ -75,6 +82,30 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (_ Com
 	}
 	c.Task.Args, c.Task.Files, c.Task.Language, c.Task.Compiled = r.Args, r.Files, "", true
 	return c, nil
+}
+
+// maxQuoted is how much of a compiler's output a report quotes, in bytes.
+const maxQuoted = 64 << 10
+
+func compilationOf(language string, r languages.Result) *api.Compilation {
+	quoted := strings.ToValidUTF8(r.Output[:min(len(r.Output), maxQuoted)], "")
+	return &api.Compilation{Language: language, Output: quoted, Bytes: r.Size,
+		Truncated: units.Bytes(len(quoted)) < r.Size, Cached: r.Cached}
+}
+
+// keep keeps the compiler's output, which counts towards what the job keeps together.
+func (c *Compiled) keep(r languages.Result) {
+	k := &c.Task.Keep
+	wanted := map[api.KeepWhen]bool{api.KeepAlways: true, api.KeepFailed: r.Failure != "",
+		api.KeepCut: c.Compilation.Truncated}
+	if !wanted[k.Compiler] {
+		return
+	}
+	out := api.KeptOutput{Output: api.Output{Stream: api.CompilerStream, Bytes: r.Size}, Content: []byte(r.Output)}
+	out.Truncated = units.Bytes(len(r.Output)) < r.Size
+	out.Cut(min(k.Bytes, k.Total))
+	k.Total -= units.Bytes(len(out.Content))
+	c.Kept = []api.KeptOutput{out}
 }
 
 // juryPart is a program of the jury in a task, and what puts another in its place.

@@ -26,9 +26,11 @@ const (
 
 // entry is the result of one compilation.
 type entry struct {
-	Failure string   `json:"failure,omitempty"`
-	Output  string   `json:"output,omitempty"`
-	Files   []string `json:"files,omitempty"` // of a folder, by their names
+	Failure string `json:"failure,omitempty"`
+	Output  string `json:"output,omitempty"`
+	// Size is the full size of the output, which may be cut. Earlier versions did not store it.
+	Size  units.Bytes `json:"output_bytes,omitempty"`
+	Files []string    `json:"files,omitempty"` // of a folder, by their names
 
 	transient bool // may end differently another time, so it is not cached
 }

@@ -33,7 +33,8 @@ type Source struct {
 type Result struct {
 	// Failure is the reason why there is no program, for the author of the sources; "" means that there is one.
 	Failure string
-	Output  string         // first bytes of the compiler's output
+	Output  string         // the compiler's output, at most maxMessages
+	Size    units.Bytes    // full size of it
 	Args    []string       // command that runs the program
 	Files   []sandbox.File // for its working directory
 	Cached  bool           // from an earlier compilation
@@ -155,7 +156,7 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 		}
 		e := r.Val.(entry)
 		if e.transient {
-			return Result{Failure: e.Failure, Output: e.Output}, nil
+			return Result{Failure: e.Failure, Output: e.Output, Size: e.Size}, nil
 		}
 	}
 	r, ok := c.cached(p, key)
@@ -172,7 +173,7 @@ func (c *Compiler) cached(p plan, key string) (Result, bool) {
 	if !ok {
 		return Result{}, false
 	}
-	r := Result{Failure: e.Failure, Output: e.Output, Key: key, unpin: unpin}
+	r := Result{Failure: e.Failure, Output: e.Output, Size: max(e.Size, units.Bytes(len(e.Output))), Key: key, unpin: unpin}
 	if e.Failure != "" {
 		return r, true
 	}
@@ -197,8 +198,8 @@ const (
 	outputPath   = outputFolder + "/" + artifactFile
 )
 
-// maxMessages is the maximum length of a compiler's messages in a report, in bytes.
-const maxMessages = 16 << 10
+// maxMessages is how much of a compiler's messages is kept, in bytes.
+const maxMessages = 1 << 20
 
 // compile runs the compiler and caches the result, unless it may differ another time.
 func (c *Compiler) compile(ctx context.Context, p plan, key string) (entry, error) {
@@ -224,7 +225,7 @@ func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, 
 			result.ExecError))
 	}
 	e := entry{}
-	if e.Output, err = messages(box); err != nil {
+	if e.Output, e.Size, err = messages(box); err != nil {
 		return entry{}, err
 	}
 	e.Failure, e.transient = failure(result, limits)
@@ -319,19 +320,28 @@ func notProgram(f io.ReaderAt) (string, error) {
 		head), nil
 }
 
-// messages returns the first bytes that the compiler wrote to stdout and stderr.
-func messages(box *sandbox.Sandbox) (string, error) {
+// messages returns the first bytes that the compiler wrote to stdout and stderr, and their full size.
+func messages(box *sandbox.Sandbox) (text string, size units.Bytes, err error) {
 	var all strings.Builder
 	for _, o := range []*sandbox.Output{box.Stdout(), box.Stderr()} {
+		n, err := o.Size()
+		if err != nil {
+			return "", 0, err
+		}
+		size += n
 		r, err := o.Reader()
 		if err != nil {
-			return "", err
+			return "", 0, err
 		}
 		if _, err := io.Copy(&all, io.LimitReader(r, int64(maxMessages-all.Len()))); err != nil {
-			return "", err
+			return "", 0, err
 		}
 	}
-	return strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(all.String(), "\uFFFD"), "\x00", "\uFFFD")), nil
+	text = strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(all.String(), "\uFFFD"), "\x00", "\uFFFD"))
+	if size > maxMessages {
+		return strings.ToValidUTF8(text[:min(len(text), maxMessages)], ""), size, nil
+	}
+	return text, units.Bytes(len(text)), nil
 }
 
 // version queries the version of a compiler, once for each installation of it.
@@ -360,7 +370,7 @@ func readVersion(ctx context.Context, box *sandbox.Sandbox, l Language) (string,
 	if err != nil {
 		return "", err
 	}
-	said, err := messages(box)
+	said, _, err := messages(box)
 	if err != nil {
 		return "", err
 	}

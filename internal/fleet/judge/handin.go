@@ -173,6 +173,7 @@ func withoutHeads(rep api.Report) api.Report {
 	}
 	if rep.Compilation != nil {
 		c := *rep.Compilation
+		c.Truncated = c.Truncated || len(c.Output) > keptText
 		c.Output = clip(c.Output)
 		rep.Compilation = &c
 	}

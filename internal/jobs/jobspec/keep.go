@@ -21,6 +21,8 @@ const (
 func (e *Errors) keep(j api.Job, most config.MaxLimits) {
 	oneOf(e, "keep.stdout", j.Keep.Stdout, api.KeepChoices()...)
 	oneOf(e, "keep.stderr", j.Keep.Stderr, api.KeepChoices()...)
+	oneOf(e, "keep.compiler", j.Keep.Compiler, api.KeepChoices()...)
+	e.check(!j.Keep.Compiler.Asked() || j.Language != "", "keep.compiler", "there is no language; send one or leave it out")
 	optional(e, "keep.bytes", j.Keep.Bytes, most.Keep, "limits.max.keep")
 	e.check(len(j.Collect) <= most.Collect, "collect", "%d files; send at most %d, the bound of limits.max.collect",
 		len(j.Collect), most.Collect)

@@ -110,6 +110,7 @@ func TestFleet(t *testing.T) {
 	})
 	// The front validates reports against their jobs; it must accept those of every kind.
 	for name, run := range map[string]func(*testing.T, *instance){"hostile text": hostileText, "kept outputs": keptOutputs,
+		"kept messages":        keptMessages,
 		"verdicts":             verdicts,
 		"programs of the jury": juryPrograms, "interactors": interactors, "passes": multiPass, "points": pointsProblem,
 		"limits of tests": limitsOfTests} {

@@ -13,6 +13,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -58,6 +59,50 @@ func keptOutputs(t *testing.T, d *instance) {
 		{Test: "2", Stream: api.FileStream, Name: "out", Bytes: 7}}
 	if diff := cmp.Diff(want, r.Outputs); diff != "" {
 		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
+}
+
+// keptMessages compiles sources with more messages than a report quotes, one of which is accepted.
+func keptMessages(t *testing.T, d *instance) {
+	warnings := strings.Repeat("#warning again\n", 2000)
+	for id, tt := range map[string]struct {
+		source string
+		keep   api.KeepWhen
+		want   api.Verdict
+		cut    bool
+	}{
+		"warnings": {warnings + "int main(void) { return 0; }\n", api.KeepAlways, api.Accepted, true},
+		"accepted": {"int main(void) { return 0; }\n", api.KeepFailed, api.Accepted, false},
+		"short":    {"#warning once\nint main(void) { return 0; }\n", api.KeepCut, api.Accepted, false},
+		"long":     {warnings + "int main(void) { return 0; }\n", api.KeepCut, api.Accepted, true},
+		"errors":   {warnings + "int main(void) { return x; }\n", api.KeepFailed, api.CompileError, true},
+	} {
+		d.submit("messages-"+id, api.Job{Program: *text(tt.source), Language: "c", Tests: []api.Test{{Name: "1"}},
+			Keep: api.Keep{Compiler: tt.keep, Bytes: 1 << 20}})
+		r := d.finish("messages-" + id)
+		c := r.Compilation
+		if r.Verdict != tt.want || c == nil || c.Truncated != tt.cut {
+			t.Errorf("%s: %s, %+v", id, r.Verdict, c)
+			continue
+		}
+		if !tt.cut {
+			if len(r.Outputs) > 0 {
+				t.Errorf("%s: outputs %+v", id, r.Outputs)
+			}
+			continue
+		}
+		if len(r.Outputs) != 1 {
+			t.Errorf("%s: outputs %+v", id, r.Outputs)
+			continue
+		}
+		o := r.Outputs[0]
+		whole := d.readBlob(o.Blob)
+		o.Blob = ""
+		want := api.Output{Stream: api.CompilerStream, Bytes: units.Bytes(len(whole))}
+		if diff := cmp.Diff(want, o); diff != "" || c.Bytes != want.Bytes || len(c.Output) != 64<<10 ||
+			strings.Count(whole, "#warning again [") != 2000 || !strings.HasPrefix(whole, c.Output) {
+			t.Errorf("%s: %d bytes, %d quoted (-want +got):\n%s", id, c.Bytes, len(c.Output), diff)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ func TestServe(t *testing.T) {
 		{"report", completeReport},
 		{"hostile text", hostileText},
 		{"kept outputs", keptOutputs},
+		{"kept messages", keptMessages},
 		{"verdicts", verdicts},
 		{"programs of the jury", juryPrograms},
 		{"interactors", interactors},

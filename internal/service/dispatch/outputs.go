@@ -16,6 +16,7 @@ const concurrentKeeps = 8
 
 // takeKept removes from a report what its job keeps.
 func takeKept(r *api.Report) (all []api.KeptOutput) {
+	all, r.Kept = r.Kept, nil
 	for i := range r.Tests {
 		all = append(all, r.Tests[i].Kept...)
 		r.Tests[i].Kept = nil
