@@ -21,6 +21,7 @@ type jobFlags struct {
 	input, answer, tests  string
 	inputFile, outputFile string
 	language              string
+	compileOptions        []string
 	pkg                   string           // --package of run
 	max                   config.MaxLimits // that the limits of a package are lowered to
 	problem, version      string           // --problem and --problem-version of submit
@@ -71,6 +72,8 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 		"checker or interactor icpc:PATH")
 	fl.StringVar(&f.language, "language", "", "`ID` of the language that PROGRAM is a source in, such as cpp or python; "+
 		"by its extension where PROGRAM cannot be executed")
+	fl.StringArrayVar(&f.compileOptions, "compile-option", nil, "a further `OPTION` of the compiler, one that the language "+
+		"allows, such as --compile-option=-O3; repeatable")
 	f.addLimits(cmd)
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
 	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min "+
@@ -130,7 +133,8 @@ func (f *jobFlags) job(cmd *cobra.Command) (api.Job, error) {
 		}
 	}
 	return api.Job{
-		Env: env, InputFile: f.inputFile, OutputFile: f.outputFile, Checker: check, Interactor: talk, Passes: f.passes,
+		CompileOptions: f.compileOptions, Env: env, InputFile: f.inputFile, OutputFile: f.outputFile, Checker: check,
+		Interactor: talk, Passes: f.passes,
 		CPUs: f.cpus, Repeats: repeats, Stop: api.Stop(f.stop), Head: f.head,
 		Limits: api.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(),
 			Memory: f.memory,
@@ -290,6 +294,8 @@ func flagOf(field string) string {
 		return "--processes"
 	case "head_bytes":
 		return "--head in bytes"
+	case "compile_options":
+		return "--compile-option"
 	case "keep.stdout":
 		return "--keep-stdout"
 	case "keep.stderr":

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -186,7 +188,14 @@ func checkLanguages(ctx context.Context, eng *engine.Engine, j api.Job) error {
 			return fmt.Errorf("read %s: %w", flagOf(member), err)
 		}
 	}
-	return nil
+	allowed, _, err := eng.CompileOptions(ctx, "", j.Language)
+	for _, o := range j.CompileOptions {
+		if err == nil && !slices.Contains(allowed, o) {
+			return usagef("read --compile-option %q: language %q does not allow it; use one of %s", o, j.Language,
+				strings.Join(allowed, ", "))
+		}
+	}
+	return err
 }
 
 func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot, task judge.Task) (api.Report, error) {

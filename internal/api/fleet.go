@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -272,7 +273,7 @@ func (g Registration) Check() error {
 		}
 	}
 	for _, l := range g.Languages {
-		for _, text := range append([]string{l.ID, l.Name, l.Version}, l.Extensions...) {
+		for _, text := range slices.Concat([]string{l.ID, l.Name, l.Version}, l.Extensions, l.CompileOptions) {
 			if err := checkText("a language", text, maxLabel); err != nil {
 				return err
 			}

@@ -13,9 +13,12 @@ type Job struct {
 	Program File `json:"program"`
 	// Language is the ID of the language of the sources in Program, and in Files with one of its extensions; "" means
 	// that Program is executed as it is.
-	Language string          `json:"language,omitempty"`
-	Command  []string        `json:"command,omitempty"` // "{program}" is replaced by its path; the default
-	Files    map[string]File `json:"files,omitempty"`   // further files in the working directory, by name
+	Language string `json:"language,omitempty"`
+	// CompileOptions are added to the command that compiles the sources of the submission. Each is one that the language
+	// allows.
+	CompileOptions []string        `json:"compile_options,omitempty"`
+	Command        []string        `json:"command,omitempty"` // "{program}" is replaced by its path; the default
+	Files          map[string]File `json:"files,omitempty"`   // further files in the working directory, by name
 	// InputFile and OutputFile are files in the working directory that replace stdin and stdout: stdin is then empty,
 	// and stdout does not count as output. "" selects stdin and stdout.
 	InputFile  string `json:"input_file,omitempty"`

@@ -101,6 +101,11 @@ func (e *Engine) CheckLanguage(_ context.Context, _, id string) error {
 	return err
 }
 
+// CompileOptions returns the options that jobs in a language may add. The pool is that of this host.
+func (e *Engine) CompileOptions(_ context.Context, _, id string) (options []string, known bool, err error) {
+	return e.options.Languages.Catalogue[id].CompileOptions, true, nil
+}
+
 // ListLanguages returns the status of each language.
 func (e *Engine) ListLanguages(ctx context.Context) ([]api.LanguageStatus, error) {
 	c, err := e.Compiler()

@@ -67,7 +67,7 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (_ Com
 	if t.Language == "" {
 		return c, nil
 	}
-	r, err := f(languages.Source{Language: t.Language, Files: t.Files})
+	r, err := f(languages.Source{Language: t.Language, Options: t.CompileOptions, Files: t.Files})
 	if err != nil {
 		return Compiled{}, err
 	}

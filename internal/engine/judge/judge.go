@@ -25,7 +25,9 @@ type Task struct {
 	// as they are.
 	Language string
 	Use      *api.LanguageReport // of the report
-	Args     []string            // with the path of the program inside the sandbox
+	// CompileOptions are those of the job.
+	CompileOptions []string
+	Args           []string // with the path of the program inside the sandbox
 	// Compiled says that Args are those of a language, which may have api.StackMark.
 	Compiled bool
 	Env      []string       // NAME=VALUE, of the program alone

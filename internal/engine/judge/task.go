@@ -31,7 +31,8 @@ func (e *InvalidError) Fault() api.Fault { return api.ProblemFault }
 // the program's file name inside the sandbox. An error that is not one of path is an InvalidError.
 func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task, error) {
 	limits, use := j.LanguageReport()
-	t := Task{Language: j.Language, Use: use, Limits: limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head,
+	t := Task{Language: j.Language, Use: use, CompileOptions: j.CompileOptions, Limits: limits, Repeats: j.Repeats,
+		Stop: j.Stop, Head: j.Head,
 		Keep: j.Keep, Collect: j.Collect, Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile,
 		StderrToStdout: j.StderrToStdout,
 		Scheme:         (*scoring.Scheme)(j.Scheme)}

@@ -37,27 +37,30 @@ const (
 	sourcesMark = "{sources}"
 	outputMark  = "{output}"
 	entryMark   = "{entry}"
+	optionsMark = "{options}"
 	programMark = "{program}"
 )
 
 // Language is a way to turn sources into a program. configs/languages.toml describes the members.
 type Language struct {
-	ID          string   `toml:"-"`
-	Name        string   `toml:"name"`
-	VariantOf   string   `toml:"variant_of"`
-	Extensions  []string `toml:"extensions"`
-	ByName      bool     `toml:"by_name"`
-	Entry       string   `toml:"entry"`
-	EntryFind   string   `toml:"entry_find"`
-	Compile     []string `toml:"compile"`
-	Artifact    string   `toml:"artifact"`
-	Run         []string `toml:"run"`
-	Version     []string `toml:"version"`
-	Needs       []string `toml:"needs"`
-	Packages    []string `toml:"packages"`
-	Environment []string `toml:"environment"`
-	Empty       string   `toml:"empty"`
-	Root        string   `toml:"root"`
+	ID         string   `toml:"-"`
+	Name       string   `toml:"name"`
+	VariantOf  string   `toml:"variant_of"`
+	Extensions []string `toml:"extensions"`
+	ByName     bool     `toml:"by_name"`
+	Entry      string   `toml:"entry"`
+	EntryFind  string   `toml:"entry_find"`
+	Compile    []string `toml:"compile"`
+	// CompileOptions are the options that jobs may add to Compile.
+	CompileOptions []string `toml:"compile_options"`
+	Artifact       string   `toml:"artifact"`
+	Run            []string `toml:"run"`
+	Version        []string `toml:"version"`
+	Needs          []string `toml:"needs"`
+	Packages       []string `toml:"packages"`
+	Environment    []string `toml:"environment"`
+	Empty          string   `toml:"empty"`
+	Root           string   `toml:"root"`
 	// Factors multiply the limits of its programs.
 	Factors api.Factors `toml:"factors"`
 	Bounds  Bounds      `toml:"limits"`
@@ -158,6 +161,7 @@ var (
 	idText        = regexp.MustCompile(`^[a-z0-9][a-z0-9_+-]{0,31}$`)
 	extensionText = regexp.MustCompile(`^\.[A-Za-z0-9+_-]{1,15}$`)
 	entryText     = regexp.MustCompile(`^\w{1,64}$`)
+	optionText    = regexp.MustCompile(`^-[!-~]{1,99}$`)
 	variableText  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 )
 
@@ -186,6 +190,9 @@ func (l *Language) inherit(c Catalogue) error {
 		if *x.own == nil {
 			*x.own = x.base
 		}
+	}
+	if l.CompileOptions == nil && slices.Contains(l.Compile, optionsMark) {
+		l.CompileOptions = base.CompileOptions
 	}
 	l.Bounds, l.Factors = cmp.Or(l.Bounds, base.Bounds), l.Factors.Or(base.Factors)
 	return nil
@@ -220,6 +227,10 @@ func (l *Language) complete() (err error) {
 			`artifact: write "program", "sources", "jar", "folder" or "tree"`},
 		{l.Artifact == artifactSources || strings.Contains(strings.Join(l.Compile, " "), outputMark),
 			"compile: {output} is missing; say where the compiler writes the program"},
+		{!slices.ContainsFunc(l.CompileOptions, isNot(optionText)),
+			"compile_options: write options such as -O2, of up to 100 characters without spaces"},
+		{(len(l.CompileOptions) > 0) == slices.Contains(l.Compile, optionsMark),
+			"compile_options: compile says by {options}, as a whole argument, where they go; write both or none of them"},
 		{slices.Contains(l.Run, programMark), "run: {program} is missing; say where the program goes"},
 		{len(l.Version) > 0 && l.Version[0] != "", "version: empty; write a command"},
 		{!slices.ContainsFunc(l.Environment, isNot(variableText)), "environment: write NAME=VALUE"},
@@ -333,12 +344,12 @@ func (c Catalogue) OnHost(root string) []doctor.Language {
 	return list
 }
 
-// command fills in the placeholders.
-func command(args []string, sources []string, values map[string]string) []string {
+// command fills in the placeholders. lists replace whole arguments.
+func command(args []string, lists map[string][]string, values map[string]string) []string {
 	var filled []string
 	for _, a := range args {
-		if a == sourcesMark {
-			filled = append(filled, sources...)
+		if list, ok := lists[a]; ok {
+			filled = append(filled, list...)
 			continue
 		}
 		for mark, value := range values {

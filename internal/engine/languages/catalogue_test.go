@@ -40,6 +40,12 @@ func TestLoadErrors(t *testing.T) {
 			": x.factors.time_ratio: NaN is out of range; send 0.1 to 100"},
 		{"unknown factor", "version", "factors = { time = 2 }\nversion",
 			":5: x.time: unknown key; the file's head lists the keys"},
+		{"option", "version", "compile_options = [\"-O 2\"]\nversion",
+			": x.compile_options: write options such as -O2, of up to 100 characters without spaces"},
+		{"options without a place", "version", "compile_options = [\"-O2\"]\nversion", ": x.compile_options: compile " +
+			"says by {options}, as a whole argument, where they go; write both or none of them"},
+		{"a place without options", "\"{output}\"", "\"{options}\", \"{output}\"", ": x.compile_options: compile says by " +
+			"{options}, as a whole argument, where they go; write both or none of them"},
 		{"no group", "version", "entry_find = 'a'\nversion",
 			`: x.entry_find: "a" is not a regular expression with a group (<nil>); write one`},
 	} {
@@ -75,6 +81,29 @@ func TestVariants(t *testing.T) {
 	want.ID, want.Name, want.VariantOf, want.ByName = "x2", "x2", "x", true
 	want.Compile, want.Needs = []string{"xc", "-2", "{output}"}, []string{}
 	if diff := cmp.Diff(want, c["x2"], cmpopts.IgnoreUnexported(languages.Language{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestVariantOptions checks that a variant allows the options of its language only if its command has a place for them.
+func TestVariantOptions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.toml")
+	text := strings.Replace(whole, `"{output}"`, `"{options}", "{output}"`, 1) + "compile_options = [\"-a\", \"-b\"]\n" +
+		"[same]\nvariant_of = \"x\"\n[none]\nvariant_of = \"x\"\ncompile = [\"xc\", \"{output}\"]\n" +
+		"[own]\nvariant_of = \"x\"\ncompile_options = [\"-c\"]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := languages.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for id, l := range c {
+		got[id] = l.CompileOptions
+	}
+	want := map[string][]string{"x": {"-a", "-b"}, "same": {"-a", "-b"}, "none": nil, "own": {"-c"}}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -26,6 +26,7 @@ import (
 // files, such as headers, need not be sources of the language.
 type Source struct {
 	Language string
+	Options  []string // of CompileOptions of the language
 	Files    []sandbox.File
 }
 
@@ -123,7 +124,7 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 	if len(s.Files) == 0 {
 		return Result{}, errors.New("compile: no source; name at least one")
 	}
-	p, err := l.plan(s.Files)
+	p, err := l.plan(s.Files, s.Options)
 	if twice := new(nameError); errors.As(err, &twice) {
 		return Result{Failure: twice.Error()}, nil
 	}
@@ -398,7 +399,8 @@ func (c *Compiler) List(ctx context.Context) ([]api.LanguageStatus, error) {
 	list := []api.LanguageStatus{}
 	for _, id := range slices.Sorted(maps.Keys(c.options.Catalogue)) {
 		l := c.options.Catalogue[id]
-		s := api.LanguageStatus{ID: id, Name: l.Name, VariantOf: l.VariantOf, Extensions: l.Extensions}
+		s := api.LanguageStatus{ID: id, Name: l.Name, VariantOf: l.VariantOf, Extensions: l.Extensions,
+			CompileOptions: l.CompileOptions}
 		_, err := c.Find(id)
 		if err == nil {
 			s.Version, err = c.version(ctx, l)

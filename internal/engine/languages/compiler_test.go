@@ -1,9 +1,13 @@
 package languages_test
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -136,6 +140,77 @@ func TestResults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCompileOptions compiles a source with options, each combination of which has its own entry of the cache.
+func TestCompileOptions(t *testing.T) {
+	c := open(t, t.TempDir(), plenty)
+	s := source(t, "c", "", "#ifdef NDEBUG\n#error debug\n#endif\nint main(void) { int x; return 0; }\n")
+	for _, tt := range []struct {
+		options []string
+		failure string
+		output  string
+		cached  bool
+	}{
+		{nil, "", "", false}, {[]string{"-Wall"}, "", "unused variable", false},
+		{[]string{"-Wall"}, "", "unused variable", true},
+		{[]string{"-O3", "-Wall"}, "", "unused variable", false}, {nil, "", "", true},
+		{[]string{"-DNDEBUG"}, "the compiler exited with status 1", "#error debug", false},
+	} {
+		s.Options = tt.options
+		r := compile(t, c, s)
+		if r.Failure != tt.failure || !strings.Contains(r.Output, tt.output) || r.Cached != tt.cached {
+			t.Errorf("%q: %+v", tt.options, r)
+		}
+	}
+	for _, o := range []string{"-o", "", "-O2 ", "-DX", "@x", "-march=native"} {
+		s.Options = []string{"-O2", o}
+		_, err := c.Compile(t.Context(), s)
+		if u := (*api.LanguageUnavailableError)(nil); !errors.As(err, &u) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("%q", o)) || !strings.Contains(err.Error(), "-O0, -O1") {
+			t.Errorf("%q: %v", o, err)
+		}
+	}
+}
+
+// TestBuiltInOptions compiles an empty program with the options of each compiler that is installed: with each standard,
+// and with all other options together.
+func TestBuiltInOptions(t *testing.T) {
+	c := open(t, t.TempDir(), plenty)
+	catalogue, err := languages.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	seen := map[string]bool{}
+	for _, id := range slices.Sorted(maps.Keys(catalogue)) {
+		l := catalogue[id]
+		compiler := id + " with " + l.Compile[0]
+		if l.VariantOf != "" {
+			compiler = l.VariantOf + " with " + l.Compile[0]
+		}
+		if _, err := c.Find(id); err != nil || len(l.CompileOptions) == 0 || seen[compiler] {
+			continue
+		}
+		seen[compiler] = true
+		standard := func(o string) bool { return strings.HasPrefix(o, "-std=") }
+		sets := [][]string{slices.DeleteFunc(slices.Clone(l.CompileOptions), standard)}
+		for _, o := range l.CompileOptions {
+			if standard(o) {
+				sets = append(sets, []string{o})
+			}
+		}
+		for _, options := range sets {
+			s := source(t, id, "", l.Empty)
+			s.Options = options
+			group.Go(func() {
+				if r := compile(t, c, s); r.Failure != "" {
+					t.Errorf("%s %s: %s %s", id, options, r.Failure, r.Output)
+				}
+			})
+		}
+	}
+	group.Wait()
 }
 
 // TestBombs compiles sources that attack the compiler, the host or the cache.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"judged/internal/api"
 	"judged/internal/sandbox"
 )
 
@@ -25,7 +26,10 @@ type plan struct {
 const maxFound = 1 << 20
 
 // plan names the first source and fills in the command.
-func (l Language) plan(files []sandbox.File) (plan, error) {
+func (l Language) plan(files []sandbox.File, options []string) (plan, error) {
+	if err := l.allows(options); err != nil {
+		return plan{}, err
+	}
 	p := plan{language: l, files: slices.Clone(files)}
 	entry, err := l.entryOf(files[0].Path)
 	if err != nil {
@@ -52,9 +56,22 @@ func (l Language) plan(files []sandbox.File) (plan, error) {
 	if l.leavesFolder() {
 		output = "/box/" + outputFolder
 	}
-	p.command = l.withEnvironment(command(l.Compile, sources,
+	p.command = l.withEnvironment(command(l.Compile, map[string][]string{sourcesMark: sources, optionsMark: options},
 		map[string]string{outputMark: output, entryMark: strings.TrimSuffix(name, filepath.Ext(name))}))
 	return p, nil
+}
+
+// allows returns an error for an option that jobs may not add. The front of a fleet has checked them, but this host may
+// have another list.
+func (l Language) allows(options []string) error {
+	for _, o := range options {
+		if !slices.Contains(l.CompileOptions, o) {
+			return &api.LanguageUnavailableError{Language: l.ID, Reason: fmt.Sprintf("its compile_options do not have "+
+				"%.100q; add it to languages.file of this host, or send one of %s", o,
+				strings.Join(l.CompileOptions, ", "))}
+		}
+	}
+	return nil
 }
 
 // sources returns the names of the compiled sources, the first source first.

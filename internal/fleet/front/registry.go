@@ -146,7 +146,8 @@ func (r *Registry) changed(n api.Node) bool {
 }
 
 func sameLanguage(a, b api.LanguageStatus) bool {
-	return a.ID == b.ID && a.Available == b.Available && a.Version == b.Version && (a.Start == nil) == (b.Start == nil)
+	return a.ID == b.ID && a.Available == b.Available && a.Version == b.Version &&
+		(a.Start == nil) == (b.Start == nil) && slices.Equal(a.CompileOptions, b.CompileOptions)
 }
 
 // ListLanguages returns the languages of all nodes. A language is available if a node has it; its version is that of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -103,6 +104,39 @@ func TestRegistryLanguages(t *testing.T) {
 		if u := (*api.LanguageUnavailableError)(nil); (err == nil) != tt.available || err != nil && !errors.As(err, &u) {
 			t.Errorf("%s in pool %s: %v, want available %v", tt.language, tt.pool, err, tt.available)
 		}
+	}
+}
+
+// TestRegistryCompileOptions checks that a pool accepts the options that all of its nodes with the language allow.
+func TestRegistryCompileOptions(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
+	c := func(available bool, options ...string) []api.LanguageStatus {
+		return []api.LanguageStatus{{ID: "c", Available: available, CompileOptions: options}}
+	}
+	for _, n := range []struct {
+		name, pool string
+		list       []api.LanguageStatus
+	}{{"1", "p", c(true, "-a", "-b", "-c")}, {"2", "p", c(true, "-c", "-b")}, {"3", "p", c(false)}, {"4", "old", c(true)},
+		{"5", "new", nil}} {
+		if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: n.name}, Pool: n.pool,
+			Languages: n.list}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pool, want := range map[string]string{"p": "[-b -c] true", "old": "[] true", "new": "[] false",
+		"other": "[] false"} {
+		options, known, err := r.CompileOptions(t.Context(), pool, "c")
+		if got := fmt.Sprint(options, known); got != want || err != nil {
+			t.Errorf("pool %s: %s, want %s; %v", pool, got, want, err)
+		}
+	}
+	if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: "2"}, Pool: "p",
+		Languages: c(true, "-b")}); err != nil {
+		t.Fatal(err)
+	}
+	if options, _, err := r.CompileOptions(t.Context(), "p", "c"); fmt.Sprint(options) != "[-b]" || err != nil {
+		t.Errorf("after a change: %q, %v", options, err)
 	}
 }
 

@@ -21,28 +21,40 @@ const (
 // nodesView holds what is needed about the nodes for each job, so that a job does not require reading all of them.
 type nodesView struct {
 	nodes     []api.Node
-	languages map[string]map[string]bool // IDs of languages by pool, for pools that nodes have registered with
-	unlisted  map[string]bool            // pools with a new node that has not listed its languages yet
+	languages map[string]map[string]bool     // IDs of languages by pool, for pools that nodes have registered with
+	options   map[string]map[string][]string // by pool and language: options that all of its nodes allow
+	unlisted  map[string]bool                // pools with a new node that has not listed its languages yet
 }
 
 // look returns the view of the nodes, at most age old.
 func (r *Registry) look(ctx context.Context, age time.Duration) (*nodesView, error) {
 	return r.view.Get(ctx, r.now, age, func(ctx context.Context) (*nodesView, error) {
 		nodes, err := r.Nodes(ctx)
-		v := &nodesView{nodes: nodes, languages: map[string]map[string]bool{}, unlisted: map[string]bool{}}
+		v := &nodesView{nodes: nodes, languages: map[string]map[string]bool{},
+			options: map[string]map[string][]string{}, unlisted: map[string]bool{}}
 		for _, n := range nodes {
 			if v.languages[n.Pool] == nil {
-				v.languages[n.Pool] = map[string]bool{}
+				v.languages[n.Pool], v.options[n.Pool] = map[string]bool{}, map[string][]string{}
 			}
 			v.unlisted[n.Pool] = v.unlisted[n.Pool] || n.Languages == nil
 			for _, l := range n.Languages {
 				if l.Available {
-					v.languages[n.Pool][l.ID] = true
+					v.addLanguage(n.Pool, l)
 				}
 			}
 		}
 		return v, err
 	})
+}
+
+func (v *nodesView) addLanguage(pool string, l api.LanguageStatus) {
+	options := slices.Clone(l.CompileOptions)
+	if v.languages[pool][l.ID] {
+		options = slices.DeleteFunc(v.options[pool][l.ID], func(o string) bool {
+			return !slices.Contains(l.CompileOptions, o)
+		})
+	}
+	v.languages[pool][l.ID], v.options[pool][l.ID] = true, options
 }
 
 // RecentNodes returns the nodes as of at most viewFor ago. The caller must not change the list.
@@ -85,4 +97,14 @@ func (r *Registry) CheckLanguage(ctx context.Context, pool, id string) error {
 		return err
 	}
 	return &api.LanguageUnavailableError{Language: id, Reason: fmt.Sprintf("no judge node of pool %q has it", pool)}
+}
+
+// CompileOptions returns the options that jobs in a language may add: those that all nodes of the pool allow. known is
+// false if no node has listed its languages yet.
+func (r *Registry) CompileOptions(ctx context.Context, pool, id string) (options []string, known bool, err error) {
+	v, err := r.look(ctx, viewFor)
+	if err != nil {
+		return nil, false, err
+	}
+	return v.options[pool][id], v.languages[pool][id], nil
 }

@@ -40,6 +40,10 @@ const (
 	itself       = "{program}"
 )
 
+// maxOptions and maxOption limit the options of a compiler, and the length of each in bytes. The language knows which
+// are allowed.
+const maxOptions, maxOption = 32, 100
+
 // MaxLabels is the maximum number of labels of a job.
 const MaxLabels = 32
 
@@ -81,6 +85,7 @@ func Check(c config.Config, j api.Job) error {
 	e.command(j.Command)
 	e.check(j.Language == "" || len(j.Command) == 0, "command", "given with a language, which says how its programs "+
 		"run; leave one of them out")
+	e.compileOptions(j)
 	e.files("files", j.Files, c.Limits.Max, e.filePath)
 	e.folders("files", j.Files, j, nil)
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // minus the program
@@ -158,6 +163,17 @@ func (e *Errors) arguments(field string, args []string, others ...string) {
 func (e *Errors) command(command []string) {
 	e.arguments("command", command)
 	e.check(len(command) == 0 || command[0] != "", "command[0]", "empty; send %q or the name of a program", itself)
+}
+
+func (e *Errors) compileOptions(j api.Job) {
+	e.check(len(j.CompileOptions) == 0 || j.Language != "", "compile_options", "there is no language; send one or leave "+
+		"them out")
+	e.check(len(j.CompileOptions) <= maxOptions, "compile_options", "%d; send at most %d", len(j.CompileOptions),
+		maxOptions)
+	for i, o := range j.CompileOptions {
+		e.check(len(o) <= maxOption && strings.HasPrefix(o, "-"), fmt.Sprintf("compile_options[%d]", i),
+			"%s is no option; send such as -O2, of up to %d bytes", text.Quoted(o), maxOption)
+	}
 }
 
 // files checks files and, by named, their names.

@@ -358,6 +358,16 @@ func TestCompleteErrors(t *testing.T) {
 			[]api.FieldError{{Field: "head_bytes", Detail: "to 65536, the bound of limits.max.head"}}},
 		{"heads of many tests", func(j *api.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) },
 			[]api.FieldError{{Field: "head_bytes", Detail: "1000 tests do not fit into a report; send at most 6291"}}},
+		{"options", func(j *api.Job) {
+			j.Language, j.CompileOptions = "c", []string{"-O2", "main.c", "", "-" + strings.Repeat("x", 100), "@file"}
+		}, []api.FieldError{{Field: "compile_options[1]", Detail: `"main.c" is no option`},
+			{Field: "compile_options[2]", Detail: "is no option"}, {Field: "compile_options[3]", Detail: "up to 100 bytes"},
+			{Field: "compile_options[4]", Detail: `"@file" is no option`}}},
+		{"options without a language", func(j *api.Job) { j.CompileOptions = []string{"-O2"} },
+			[]api.FieldError{{Field: "compile_options", Detail: "there is no language"}}},
+		{"options without end", func(j *api.Job) {
+			j.Language, j.CompileOptions = "c", slices.Repeat([]string{"-O2"}, 33)
+		}, []api.FieldError{{Field: "compile_options", Detail: "33; send at most 32"}}},
 		{"keep", func(j *api.Job) { j.Keep = api.Keep{Stdout: "maybe", Stderr: "Always", Bytes: 1<<20 + 1} },
 			[]api.FieldError{{Field: "keep.stdout", Detail: `"maybe" is unknown; send one of never, failed, cut, always`},
 				{Field: "keep.stderr", Detail: `"Always" is unknown`},

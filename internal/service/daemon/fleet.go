@@ -175,6 +175,14 @@ func (l *ownLanguages) CheckLanguage(ctx context.Context, pool, id string) error
 	return l.Engine.CheckLanguage(ctx, pool, id)
 }
 
+// CompileOptions implements httpapi.Languages.
+func (l *ownLanguages) CompileOptions(ctx context.Context, pool, id string) (options []string, known bool, err error) {
+	if pool != l.pool {
+		return l.registry.CompileOptions(ctx, pool, id)
+	}
+	return l.Engine.CompileOptions(ctx, pool, id)
+}
+
 // blobPath returns the function that finds the file of a blob.
 func (d *daemon) blobPath() func(string) (string, error) {
 	if d.front != nil {

@@ -116,6 +116,7 @@ func TestFleet(t *testing.T) {
 		"limits of tests": limitsOfTests} {
 		t.Run(name, func(t *testing.T) { run(t, front.in(t)) })
 	}
+	t.Run("compile options", func(t *testing.T) { compileOptions(t, front.in(t)) }) // the node has listed them
 	t.Run("cancel", func(t *testing.T) {
 		front.submit("long", front.busy(60_000))
 		front.reach("long", api.Running)

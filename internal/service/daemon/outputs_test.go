@@ -106,6 +106,30 @@ func keptMessages(t *testing.T, d *instance) {
 	}
 }
 
+// compileOptions judges a source whose output depends on an option, and refuses an option that is not allowed.
+func compileOptions(t *testing.T, d *instance) {
+	j := api.Job{Program: *text("#include <stdio.h>\nint main(void) {\n#ifdef ONLINE_JUDGE\nputs(\"judge\");\n#endif\n}\n"),
+		Language: "c", Tests: []api.Test{{Name: "1", Answer: text("judge\n")}}}
+	d.submit("options-none", j)
+	j.CompileOptions = []string{"-O3", "-DONLINE_JUDGE"}
+	d.submit("options-two", j)
+	got := map[string]api.Verdict{}
+	for _, id := range []string{"options-none", "options-two"} {
+		got[id] = d.finish(id).Verdict
+	}
+	want := map[string]api.Verdict{"options-none": api.WrongAnswer, "options-two": api.Accepted}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+	j.CompileOptions = []string{"-O3", "-fplugin=x"}
+	_, err := d.Submit(d.ctx, "options-bad", j)
+	p, ok := errors.AsType[*client.Problem](err)
+	if !ok || p.Status != 400 || len(p.Errors) != 1 || p.Errors[0].Field != "compile_options[1]" ||
+		!strings.Contains(p.Errors[0].Detail, `"-fplugin=x" is not allowed for "c"; send any of -O0, -O1`) {
+		t.Errorf("an option that is not allowed: %v", err)
+	}
+}
+
 // TestFinishWithoutOutput checks that no report is stored that names a blob that is not there.
 func TestFinishWithoutOutput(t *testing.T) {
 	c := config.Default()

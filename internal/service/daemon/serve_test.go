@@ -32,6 +32,7 @@ func TestServe(t *testing.T) {
 		{"hostile text", hostileText},
 		{"kept outputs", keptOutputs},
 		{"kept messages", keptMessages},
+		{"compile options", compileOptions},
 		{"verdicts", verdicts},
 		{"programs of the jury", juryPrograms},
 		{"interactors", interactors},

@@ -362,6 +362,10 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, kind string) Proble
 // oneLanguage has C and lacks Kotlin.
 type oneLanguage struct{}
 
+func (oneLanguage) CompileOptions(_ context.Context, _, _ string) (options []string, known bool, err error) {
+	return []string{"-O0", "-g"}, true, nil
+}
+
 func (oneLanguage) CheckLanguage(_ context.Context, _, id string) error {
 	if id == "c" || id == api.BuildLanguage {
 		return nil

@@ -74,6 +74,8 @@ type Slots interface {
 type Languages interface {
 	// CheckLanguage returns the reason why a pool cannot judge jobs in a language, or nil.
 	CheckLanguage(ctx context.Context, pool, id string) error
+	// CompileOptions returns the options that jobs in a language may add. known is false while it is not known.
+	CompileOptions(ctx context.Context, pool, id string) (options []string, known bool, err error)
 	ListLanguages(ctx context.Context) ([]api.LanguageStatus, error)
 }
 

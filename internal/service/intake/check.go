@@ -13,6 +13,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/fleet/front"
 	"judged/internal/jobs"
@@ -37,6 +38,11 @@ func (in *Intake) check(ctx context.Context, r Request) error {
 			return &MissingLanguageError{Member: member, Err: err}
 		}
 	}
+	refused, err := in.checkOptions(ctx, in.Config.Decider(pool), r.Job)
+	if err != nil {
+		return err
+	}
+	found = found.With(refused)
 	missing, err := in.missing(ctx, r)
 	if err != nil {
 		return err
@@ -68,6 +74,29 @@ func (in *Intake) checkCallback(ctx context.Context, r Request) error {
 		return found
 	}
 	return err
+}
+
+// checkOptions reports options that the language of a job does not allow.
+func (in *Intake) checkOptions(ctx context.Context, pool string, j api.Job) (list jobspec.Errors, err error) {
+	if len(j.CompileOptions) == 0 || j.Language == "" {
+		return nil, nil
+	}
+	allowed, known, err := in.Languages.CompileOptions(ctx, pool, j.Language)
+	if err != nil || !known {
+		return nil, err
+	}
+	for i, o := range j.CompileOptions {
+		if slices.Contains(allowed, o) {
+			continue
+		}
+		detail := fmt.Sprintf("%s is not allowed for %q, which allows none", text.Quoted(o), j.Language)
+		if len(allowed) > 0 {
+			detail = fmt.Sprintf("%s is not allowed for %q; send any of %s", text.Quoted(o), j.Language,
+				strings.Join(allowed, ", "))
+		}
+		list = append(list, api.FieldError{Field: fmt.Sprintf("compile_options[%d]", i), Detail: detail})
+	}
+	return list, nil
 }
 
 // CheckPool reports a pool that has no node and is not configured.

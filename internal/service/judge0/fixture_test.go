@@ -76,6 +76,10 @@ func (publicOnly) Check(_ context.Context, _ string, c api.Callback) (jobspec.Er
 // someLanguages has C and Python, and lacks Kotlin.
 type someLanguages struct{}
 
+func (someLanguages) CompileOptions(context.Context, string, string) (options []string, known bool, err error) {
+	return nil, true, nil
+}
+
 func (someLanguages) CheckLanguage(_ context.Context, _, id string) error {
 	if id == "c" || id == "python" || id == "bash" || id == "project" {
 		return nil
