@@ -310,7 +310,7 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args [
 	}
 	c := config.Default()
 	c.Slots.Width = attack.CPUs
-	j := api.Job{OutputFile: attack.OutputFile, Passes: attack.Passes,
+	j := api.Job{OutputFile: attack.OutputFile, Collect: attack.Collect, Passes: attack.Passes,
 		Program: api.File{Part: program}, Command: append([]string{"{program}"}, args...), Tests: []api.Test{test},
 		Limits: attack.Limits, CPUs: attack.CPUs, Repeats: api.Repeats{Min: 1, Max: 1}, Head: 4096,
 	}

@@ -61,6 +61,9 @@ type Attack struct {
 	OutputFile string `json:"output_file"`
 	Answer     string `json:"answer"`
 	Passes     int    `json:"passes"`
+	// Collect names files that the job collects, and KeptBytes is how much is kept of them together, least and most.
+	Collect   []string `json:"collect"`
+	KeptBytes *Range   `json:"kept_bytes"`
 	// GivenTo lists jury programs that legitimately have what the attack tries to get: "checker", "compiler".
 	GivenTo []string `json:"given_to"`
 	Testlib bool     `json:"-"` // for a checker: it uses testlib
@@ -186,7 +189,7 @@ func (a Attack) validate() error {
 			return fmt.Errorf("a run cannot get verdict %q", v)
 		}
 	}
-	for _, r := range []*Range{a.CPUTimeMS, a.MemoryBytes} {
+	for _, r := range []*Range{a.CPUTimeMS, a.MemoryBytes, a.KeptBytes} {
 		if r != nil && r[0] > r[1] {
 			return fmt.Errorf("range %v ends before it begins", *r)
 		}
@@ -198,7 +201,8 @@ func (a Attack) validate() error {
 // single run that tries to reach something.
 func (a Attack) ForJury(language string) (made []Attack) {
 	reaches := !slices.Contains([]string{"time", "memory", "output", "processes"}, a.Class)
-	aimed := a.Language != "" || a.AsChecker || a.Interactor != nil || a.Checker != nil || a.OutputFile != ""
+	aimed := a.Language != "" || a.AsChecker || a.Interactor != nil || a.Checker != nil || a.OutputFile != "" ||
+		a.Collect != nil
 	if !reaches || aimed || !slices.Equal(a.Verdicts, []api.Verdict{api.Accepted}) || len(a.Phases) > 0 ||
 		a.CPUs > 1 || a.Open || a.OpenWithHost {
 		return nil
@@ -290,7 +294,18 @@ func (a Attack) Differences(r api.Report, slack int64) []string {
 		all = append(all, fmt.Sprintf("memory peak: want %d to %d bytes, got %d", m[0], m[1],
 			units.Bytes(*r.MemoryPeak)))
 	}
+	if k := a.KeptBytes; k != nil && !k.holds(kept(r)) {
+		all = append(all, fmt.Sprintf("kept: want %d to %d bytes, got %d", k[0], k[1], kept(r)))
+	}
 	return all
+}
+
+// kept returns how much a report keeps of its test, in bytes.
+func kept(r api.Report) (n int64) {
+	for _, k := range r.Tests[0].Kept {
+		n += int64(len(k.Content))
+	}
+	return n
 }
 
 // Expects reports whether v is an expected verdict with all layers.
@@ -301,7 +316,10 @@ func GotThrough(r api.Report) bool {
 	e := r.Tests[0].Exit
 	text, err := json.Marshal(r)
 	return e != nil && e.Code != nil && *e.Code == brokeStatus || strings.Contains(message(r), brokeMessage) ||
-		err != nil || bytes.Contains(text, []byte(Canary))
+		err != nil || bytes.Contains(text, []byte(Canary)) ||
+		slices.ContainsFunc(r.Tests[0].Kept, func(k api.KeptOutput) bool {
+			return bytes.Contains(k.Content, []byte(Canary))
+		})
 }
 
 // maxMessage is larger than all messages of a report with one test together, in bytes.
