@@ -250,7 +250,9 @@ func (a *Auditor) sample(ctx context.Context, e jobs.Ended, salt string, pools m
 func (a *Auditor) put(ctx context.Context, rec jobs.Record, audit jobs.Audit, derivedFrom ...string) error {
 	audit.ID = jobs.OwnID("audit", fmt.Sprintf("%q", append(derivedFrom, rec.ID, audit.Target)))
 	audit.Original, audit.Origin, audit.Tenant = rec.ID, rec.Report.Host.Node, rec.Report.Tenant
-	_, err := a.o.Store.PutAudit(ctx, audit, rec.Job)
+	j := rec.Job
+	j.Keep, j.Collect = api.Keep{}, nil // nobody reads the outputs of an audit
+	_, err := a.o.Store.PutAudit(ctx, audit, j)
 	return err
 }
 

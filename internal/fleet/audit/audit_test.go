@@ -109,7 +109,7 @@ func (c *cluster) submit() {
 	c.t.Helper()
 	c.jobs++
 	_, _, err := c.store.Put(c.t.Context(), jobs.Submission{ID: fmt.Sprint("job-", c.jobs),
-		Job: api.Job{Tests: []api.Test{{Name: "1"}}}})
+		Job: api.Job{Tests: []api.Test{{Name: "1"}}, Keep: api.Keep{Stdout: api.KeepAlways}}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -130,6 +130,9 @@ func (c *cluster) finish(node string) bool {
 	w, err := c.store.Take(&once{Context: c.t.Context()}, api.Want{Host: "node/" + node, Node: node})
 	if err != nil {
 		return false
+	}
+	if audits := w.Report.Priority == api.Audit; audits == w.Job.KeepsOutput() {
+		c.t.Errorf("job %s: audit %t, keeps output %t", w.ID, audits, w.Job.KeepsOutput())
 	}
 	ratio := math.Exp(0.005 * c.r.NormFloat64())
 	cpu := time.Duration(float64(200*time.Millisecond) * (1 + c.slow[node]) * ratio)
