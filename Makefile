@@ -6,12 +6,13 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 GO      := go
 export CGO_ENABLED := 0
 
-.PHONY: help build demo demo-fleet test test-unit test-native test-guest test-arm64 setup check bench policy soak fuzz mutate clean
+.PHONY: help build deb demo demo-fleet test test-unit test-native test-guest test-arm64 setup check bench policy soak fuzz mutate clean
 
 .NOTPARALLEL:
 
 help:
 	@echo 'make build   bin/judged, static'
+	@echo 'make deb     bin/judged_VERSION_ARCH.deb, the Debian package; DEB_ARCH=arm64 for the other architecture'
 	@echo 'make demo    judge the sample programs through a daemon, and show the verdicts'
 	@echo 'make demo-fleet   two fronts, one of them killed, PostgreSQL, and three simulated judges, one of them slow'
 	@echo 'make test    everything: unit, native (root), guest (QEMU)'
@@ -27,6 +28,27 @@ help:
 build:
 	$(GO) build -trimpath -ldflags='-s -w' -o internal/sandbox/judged-init ./cmd/judged-init
 	$(GO) build -trimpath -tags embedinit -ldflags='-s -w -X main.version=$(VERSION)' -o bin/judged ./cmd/judged
+
+# Versions of packages grow: without a tag, by the time of the commit.
+DEB_ARCH       := amd64
+DEB_MAINTAINER := judged maintainers <judged@judged.invalid>
+DEB_VERSION    := $(if $(filter v0% v1% v2% v3% v4% v5% v6% v7% v8% v9%,$(VERSION)),$(subst -,+,$(VERSION:v%=%)),0~$(shell git log -1 --format=%cd --date=format:%Y%m%d%H%M%S 2>/dev/null || echo 0)+$(subst -,+,$(VERSION)))
+NFPM           := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4
+
+# The overlay puts the judged-init of DEB_ARCH in the place of this machine's.
+deb:
+	rm -rf bin/deb && mkdir -p bin/deb
+	GOARCH=$(DEB_ARCH) $(GO) build -trimpath -ldflags='-s -w' -o bin/deb/judged-init ./cmd/judged-init
+	echo '{"Replace":{"$(CURDIR)/internal/sandbox/judged-init":"$(CURDIR)/bin/deb/judged-init"}}' >bin/deb/overlay.json
+	GOARCH=$(DEB_ARCH) $(GO) build -trimpath -overlay bin/deb/overlay.json -tags embedinit -ldflags='-s -w -X main.version=$(VERSION)' -o bin/deb/judged ./cmd/judged
+	$(GO) build -tags man -o bin/deb/manual ./cmd/judged
+	bin/deb/manual man bin/deb/man && gzip -9n bin/deb/man/*
+	for shell in bash zsh fish; do bin/deb/manual completion $$shell >bin/deb/judged.$$shell || exit 1; done
+	sed 's|^token_file = ""|token_file = "/etc/judged/tokens"|' configs/judged.toml >bin/deb/judged.toml
+	gzip -9nc CHANGELOG.md >bin/deb/NEWS.gz
+	printf 'judged (%s) unstable; urgency=medium\n\n  * See NEWS.gz.\n\n -- %s  Thu, 01 Jan 1970 00:00:00 +0000\n' \
+		'$(DEB_VERSION)' '$(DEB_MAINTAINER)' | gzip -9n >bin/deb/changelog.gz
+	DEB_MAINTAINER='$(DEB_MAINTAINER)' DEB_ARCH=$(DEB_ARCH) VERSION='$(DEB_VERSION)' $(GO) run $(NFPM) package -f deploy/debian/nfpm.yaml -p deb -t bin/
 
 demo: build
 	$(GO) run ./cmd/judged-demo -judged bin/judged -samples testdata/samples.json

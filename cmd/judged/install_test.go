@@ -246,7 +246,7 @@ func TestUnitsNeedNoPackages(t *testing.T) {
 	for _, path := range units {
 		lines := execLines(t, path)
 		for _, key := range []string{"ExecStart", "ExecReload"} {
-			if words := lines[key]; len(words) == 0 || words[0] != "/bin/sh" && words[0] != "/usr/local/bin/judged" {
+			if words := lines[key]; len(words) == 0 || words[0] != "/bin/sh" && words[0] != "judged" {
 				t.Errorf("%s: %s runs %q", filepath.Base(path), key, words)
 			}
 		}

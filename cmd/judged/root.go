@@ -121,6 +121,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 	a.addHelp(root)
 	root.InitDefaultCompletionCmd()
 	strictCompletion(root)
+	root.AddCommand(a.extraCommands(root)...)
 	return root
 }
 

@@ -45,6 +45,8 @@ const (
 	Judge0Client Requirement = "judge0"
 	// Kubernetes is kubernetes-validate with the schemas of its API, as fetched by .ci/setup.
 	Kubernetes Requirement = "kubernetes"
+	// Debian is what builds, checks and installs a Debian package: dpkg, lintian, and a root as fetched by .ci/setup.
+	Debian Requirement = "debian"
 
 	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library
 	QEMUArm64        Requirement = "qemu-arm64"         // qemu-system-aarch64
@@ -150,6 +152,11 @@ func lacks(n Requirement) error {
 	case Kubernetes:
 		_, err := KubernetesPath()
 		return err
+	case Debian:
+		if _, err := DebianRootPath(); err != nil {
+			return err
+		}
+		return onPath("lintian", "install the package lintian")
 	case S3:
 		return onPath("versitygw", "run .ci/setup")
 	case Generators:

@@ -110,6 +110,12 @@ func Judge0ClientPath() (string, error) { return fetched("judge0", "the Python c
 // KubernetesPath returns the virtual environment with kubernetes-validate that .ci/setup has fetched.
 func KubernetesPath() (string, error) { return fetched("kubernetes", "schemas of Kubernetes") }
 
+// DebianRootPath returns the archive of a minimal Debian that .ci/setup has fetched.
+func DebianRootPath() (string, error) {
+	folder, err := fetched("debian", "the root of a minimal Debian")
+	return filepath.Join(folder, "root.tar"), err
+}
+
 // fetched returns a folder that .ci/setup has filled.
 func fetched(folder, what string) (string, error) {
 	cache, err := os.UserCacheDir()

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"judged/internal/testkit"
 )
@@ -127,5 +129,61 @@ func TestExpositionWithPromtool(t *testing.T) {
 	cmd.Stdin = strings.NewReader(exposition(t, fed()))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+// alert is an alert of the rules.
+type alert struct {
+	Name   string            `yaml:"alert"`
+	Labels map[string]string `yaml:"labels"`
+	Says   struct {
+		Summary string `yaml:"summary"`
+		Runbook string `yaml:"runbook"`
+	} `yaml:"annotations"`
+}
+
+const operationsFile = "../../../deploy/OPERATIONS.md"
+
+// TestManualHasTheAlerts checks that the manual has what the rules say of each alert. With -update it writes that.
+func TestManualHasTheAlerts(t *testing.T) {
+	var rules struct {
+		Groups []struct {
+			Rules []alert `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	if err := yaml.Unmarshal([]byte(readDeploy(t, rulesFile)), &rules); err != nil {
+		t.Fatal(err)
+	}
+	// What an alert fills in, in words: {{ $labels.cpus }} is the cpus.
+	filled := regexp.MustCompile(`\{\{ \$(?:labels\.)?(\w+)[^}]*\}\}`)
+	inWords := func(text string) string { return filled.ReplaceAllString(text, "*$1*") }
+	var b strings.Builder
+	for _, g := range rules.Groups {
+		for _, a := range g.Rules {
+			if a.Name != "" {
+				fmt.Fprintf(&b, "\n### %s\n\n`%s`: %s.\n\n%s\n", a.Name, a.Labels["severity"], inWords(a.Says.Summary),
+					inWords(a.Says.Runbook))
+			}
+		}
+	}
+	const heading = "\n## Alerts\n"
+	manual := readDeploy(t, operationsFile)
+	before, section, found := strings.Cut(manual, heading)
+	at := strings.Index(section, "\n### ")
+	if !found || b.Len() == 0 {
+		t.Fatalf("the manual has a section Alerts: %t; the rules have alerts: %t", found, b.Len() > 0)
+	}
+	if at < 0 {
+		at = len(section)
+	}
+	if *update {
+		text := before + heading + section[:at] + b.String()
+		if err := os.WriteFile(filepath.FromSlash(operationsFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(b.String(), section[at:]); diff != "" {
+		t.Errorf("the section Alerts of the manual; run with -update (-want +got)\n%s", diff)
 	}
 }
