@@ -168,18 +168,11 @@ func pages(finished int) map[string]Filter {
 		"two labels":   {Label: map[string]string{"problem": "p3", "team": "t73"}},
 		"time":         {From: middle, To: middle.Add(time.Hour)},
 		"time, done":   {From: middle, To: middle.Add(time.Hour), State: api.Done},
-		"before all":   {From: middle.AddDate(-1, 0, 0), To: middle.AddDate(-1, 0, 1), State: api.Done},
-		"after all":    {From: middle.AddDate(1, 0, 0), To: middle.AddDate(1, 0, 1), State: api.Done},
-		"label before": {To: middle.AddDate(-1, 0, 1), Label: map[string]string{"team": "7"}},
-		"label after": {From: middle.AddDate(1, 0, 0), To: middle.AddDate(1, 0, 1),
-			Label: map[string]string{"team": "7"}},
-		"verdict after":   {From: middle.AddDate(1, 0, 0), To: middle.AddDate(1, 0, 1), Verdict: api.Accepted},
-		"problem":         {Problem: "p"},
-		"language":        {Language: "c", State: api.Done},
-		"deep page, done": {State: api.Done, After: cursor(middle.AddDate(-1, 0, 0).UnixNano(), 1)},
-		"deep page":       {After: cursor(middle.UnixNano(), int64(finished)/2)},
-		"other pool":      {Pool: "metal"},
-		"priority":        {Priority: api.Contest},
+		"problem":      {Problem: "p"},
+		"language":     {Language: "c", State: api.Done},
+		"deep page":    {After: cursor(middle.UnixNano(), int64(finished)/2)},
+		"other pool":   {Pool: "metal"},
+		"priority":     {Priority: api.Contest},
 	}
 }
 

@@ -208,12 +208,6 @@ func (p *page) bound(w walk, f Filter) error {
 	if w.column != "" {
 		p.add(w.column+" {among}CAST(? AS "+w.kind+"){/among}", w.value)
 	}
-	// Compared alone, too, the next column bounds the walk at both ends in PostgreSQL.
-	alone := func(operator string, at int64) {
-		if w.column != "" {
-			p.add(w.created+" "+operator+" ?", at)
-		}
-	}
 	compare := func(operator string, columns []string, values ...any) {
 		if w.column != "" {
 			if len(columns) > 0 {
@@ -229,11 +223,9 @@ func (p *page) bound(w walk, f Filter) error {
 		compare(">=", nil)
 	} else {
 		compare(">=", []string{w.created}, f.From.UnixNano())
-		alone(">=", f.From.UnixNano())
 	}
 	if !f.To.IsZero() {
 		compare("<", []string{w.created}, f.To.UnixNano())
-		alone("<", f.To.UnixNano())
 	}
 	if f.After != "" {
 		created, seq, err := parseCursor(f.After)
@@ -241,7 +233,6 @@ func (p *page) bound(w walk, f Filter) error {
 			return err
 		}
 		compare("<", []string{w.created, w.seq}, created, seq)
-		alone("<=", created)
 	}
 	if f.To.IsZero() && f.After == "" {
 		compare("<=", nil)
