@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ import (
 func (a *app) listCommand() *cobra.Command {
 	var r remote
 	var f client.Filter
-	var state string
+	var state, verdict, from, to string
 	var labels []string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -40,7 +41,10 @@ cannot be reached.`,
 			if f.Limit < 0 || f.Limit == 0 && cmd.Flags().Changed("limit") {
 				return usagef("read --limit %d: want at least 1", f.Limit)
 			}
-			f.State = api.State(state)
+			f.State, f.Verdict = api.State(state), api.Verdict(verdict)
+			if err := parseTimes(map[string]timeFlag{"from": {from, &f.CreatedFrom}, "to": {to, &f.CreatedTo}}); err != nil {
+				return err
+			}
 			if f.Labels, err = parsePairs("label", "KEY=VALUE", labels); err != nil {
 				return err
 			}
@@ -52,6 +56,12 @@ cannot be reached.`,
 		},
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only jobs in `STATE`: queued, running, done or cancelled")
+	cmd.Flags().StringVar(&verdict, "verdict", "", "only jobs with this `VERDICT`")
+	cmd.Flags().StringVar(&f.Problem, "problem", "", "only jobs that name the problem `ID`")
+	cmd.Flags().StringVar(&f.Language, "language", "", "only jobs in the language `ID`")
+	cmd.Flags().StringVar(&f.Tenant, "tenant", "", "only jobs of the tenant `NAME`")
+	cmd.Flags().StringVar(&from, "from", "", "only jobs submitted at `TIME` or later, such as 2026-11-20T09:00:00Z")
+	cmd.Flags().StringVar(&to, "to", "", "only jobs submitted before `TIME`")
 	cmd.Flags().StringArrayVar(&labels, "label", nil,
 		"only jobs with this label, `KEY=VALUE`; repeatable, all must match")
 	cmd.Flags().StringVar(&f.After, "after", "", "the page after this `CURSOR`, which the page before printed")
@@ -59,6 +69,24 @@ cannot be reached.`,
 	r.addFlags(cmd)
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// timeFlag is the text of a flag, and where its time belongs.
+type timeFlag struct {
+	text string
+	at   *time.Time
+}
+
+// parseTimes parses flags that have times, by name.
+func parseTimes(flags map[string]timeFlag) (err error) {
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		if f := flags[name]; f.text != "" {
+			if *f.at, err = time.Parse(time.RFC3339, f.text); err != nil {
+				return usagef("read --%s %q: want a time such as 2026-11-20T09:00:00Z", name, f.text)
+			}
+		}
+	}
+	return nil
 }
 
 func (a *app) printPage(p client.Page, asJSON bool) error {

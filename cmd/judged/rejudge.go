@@ -106,16 +106,9 @@ func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []str
 	if filter.Labels, err = parsePairs("label", "KEY=VALUE", f.labels); err != nil {
 		return q, err
 	}
-	for _, flag := range []struct {
-		name, text string
-		at         *time.Time
-	}{{"from", f.from, &filter.CreatedFrom}, {"to", f.to, &filter.CreatedTo}} {
-		if flag.text == "" {
-			continue
-		}
-		if *flag.at, err = time.Parse(time.RFC3339, flag.text); err != nil {
-			return q, usagef("read --%s %q: want a time such as 2026-11-20T09:00:00Z", flag.name, flag.text)
-		}
+	if err := parseTimes(map[string]timeFlag{"from": {f.from, &filter.CreatedFrom},
+		"to": {f.to, &filter.CreatedTo}}); err != nil {
+		return q, err
 	}
 	if f.timeLimit < 0 || f.timeLimit%time.Millisecond != 0 {
 		return q, usagef("read --time-limit %s: want whole milliseconds above 0", f.timeLimit)

@@ -355,7 +355,9 @@ func TestListCancelSlots(t *testing.T) {
 		says(200, idle), says(200, idle),
 		says(200, `{"waiting":{"contest":3}}`), says(200, `{"schema":1,"ready":true,"checks":[]}`), says(503, busy))
 	ctx := t.Context()
-	page, err := c.List(ctx, Filter{State: api.Done, Labels: map[string]string{"team": "a b"}, After: "m", Limit: 2})
+	page, err := c.List(ctx, Filter{State: api.Done, Verdict: api.WrongAnswer, Problem: "p", Language: "c",
+		Tenant: "x", Labels: map[string]string{"team": "a b"}, After: "m", Limit: 2,
+		CreatedFrom: time.Date(2026, 11, 20, 12, 0, 0, 5, time.UTC)})
 	if err != nil || len(page.Jobs) != 1 || page.Next != "n" {
 		t.Errorf("list: %+v, %v", page, err)
 	}
@@ -382,7 +384,8 @@ func TestListCancelSlots(t *testing.T) {
 	if err := c.Ready(ctx); err == nil {
 		t.Error("ready")
 	}
-	s.check(t, "GET /v1/jobs?after=m&label=team%3Da+b&limit=2&state=done", "DELETE /v1/jobs/a", "GET /v1/slots",
+	s.check(t, "GET /v1/jobs?after=m&created_from=2026-11-20T12%3A00%3A00.000000005Z&label=team%3Da+b"+
+		"&language=c&limit=2&problem=p&state=done&tenant=x&verdict=WA", "DELETE /v1/jobs/a", "GET /v1/slots",
 		"POST /v1/slots/2/drain?reason=fan", "POST /v1/slots/2/undrain", "GET /v1/queue", "GET /v1/doctor",
 		"GET /readyz")
 }

@@ -112,10 +112,16 @@ func (c Client) Cancel(ctx context.Context, id string) (api.Report, error) {
 
 // Filter selects jobs for List. Zero members do not restrict.
 type Filter struct {
-	State  api.State
-	Labels map[string]string // all must match
-	After  string            // Next of the previous page
-	Limit  int               // page size; 0 selects the daemon's default
+	State       api.State
+	Verdict     api.Verdict
+	Problem     string // ID
+	Language    string // ID
+	Tenant      string
+	Labels      map[string]string // all must match
+	CreatedFrom time.Time
+	CreatedTo   time.Time
+	After       string // Next of the previous page
+	Limit       int    // page size; 0 selects the daemon's default
 }
 
 // Page is a page of the list, newest job first, without tests.
@@ -134,13 +140,18 @@ func addLabels(v url.Values, labels map[string]string) {
 // List returns one page.
 func (c Client) List(ctx context.Context, f Filter) (Page, error) {
 	v := url.Values{}
-	if f.State != "" {
-		v.Set("state", string(f.State))
+	for name, text := range map[string]string{"state": string(f.State), "verdict": string(f.Verdict),
+		"problem": f.Problem, "language": f.Language, "tenant": f.Tenant, "after": f.After} {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	for name, at := range map[string]time.Time{"created_from": f.CreatedFrom, "created_to": f.CreatedTo} {
+		if !at.IsZero() {
+			v.Set(name, at.Format(time.RFC3339Nano))
+		}
 	}
 	addLabels(v, f.Labels)
-	if f.After != "" {
-		v.Set("after", f.After)
-	}
 	if f.Limit != 0 {
 		v.Set("limit", strconv.Itoa(f.Limit))
 	}

@@ -37,7 +37,7 @@ var (
 // name.
 func Operations() []string {
 	return []string{"put", "take", "extend", "return", "finish", "cancel", "read", "list", "count", "set", "emit",
-		"sweep", "reclaim", "adopt", "migrate", "apply"}
+		"sweep", "delete", "reclaim", "adopt", "migrate", "apply"}
 }
 
 // explain adds the operation to a database error, and ErrUnavailable to temporary errors. caller is the context of the

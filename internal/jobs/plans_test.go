@@ -390,6 +390,7 @@ func (b *bench) exercise(prefix string) {
 	b.must(b.Check())
 	b.exerciseAudits(prefix)
 	b.exerciseRejudging(prefix, w.ID)
+	must(nil, b.Delete(ctx, w.ID))
 	b.exerciseValues(prefix)
 	b.exerciseCallbacks(prefix)
 	must(b.Sweep(ctx))

@@ -226,6 +226,7 @@ var suite = map[string]func(*testing.T, backend){
 	"events":            testEvents,
 	"stale events":      testStaleEvents,
 	"list":              testList,
+	"delete":            testDelete,
 	"feed":              testFeed,
 	"feed filters":      testFeedFilters,
 	"feed of the end":   testFeedOfTheEnd,

@@ -12,7 +12,8 @@ func TestEveryProblemHasAClass(t *testing.T) {
 	classes := map[client.Class][]string{
 		client.Passing: {"queue-full", "quota", "internal", "not-ready", "temporary-failure", "no-space"},
 		client.Barred:  {"unauthorized", "forbidden", "misdirected", "method", "protocol"},
-		client.Refused: {"bad-request", "invalid-job", "not-found", "conflict", "gone", "stale", "final", "too-large",
+		client.Refused: {"bad-request", "invalid-job", "not-found", "conflict", "gone",
+			"in-use", "stale", "final", "too-large",
 			"media-type",
 			"digest", "missing-language", "invalid-problem", "invalid-report", "missing-problem",
 			"missing-blob", "invalid-batch"},

@@ -238,6 +238,19 @@ func (f *fakeJobs) Events(ctx context.Context, id string, after uint64) iter.Seq
 	}
 }
 
+func (f *fakeJobs) Delete(ctx context.Context, id string) error {
+	r, err := f.Get(ctx, id)
+	if err == nil && !r.Report.State.Final() {
+		err = jobs.ErrInUse
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		delete(f.records, id)
+	}
+	return err
+}
+
 func (f *fakeJobs) Follow(context.Context, jobs.FeedPosition, jobs.FeedFilter) (*jobs.Follower, error) {
 	return nil, jobs.ErrNoPosition
 }

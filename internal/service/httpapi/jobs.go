@@ -66,7 +66,8 @@ type jobList struct {
 }
 
 func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "state", "tenant", "label*", "after", "limit")
+	values, err := query(r, "state", "verdict", "problem", "language", "tenant", "label*", "created_from", "created_to",
+		"after", "limit")
 	if err != nil {
 		return err
 	}
@@ -100,4 +101,15 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.log.Info("cancelled a job", "job", id, by(r))
 	return s.writeJSON(w, http.StatusOK, report)
+}
+
+// deleteJob deletes a job that has ended. It has a path of its verb, because DELETE cancels.
+func (s *Server) deleteJob(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if err := s.jobs.Delete(context.WithoutCancel(r.Context()), id); err != nil {
+		return err
+	}
+	s.log.Info("deleted a job", "job", id, by(r))
+	s.write(w, http.StatusNoContent, nil)
+	return nil
 }

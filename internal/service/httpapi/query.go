@@ -87,7 +87,19 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 			f.State,
 		)
 	}
+	f.Verdict, f.Problem, f.Language = api.Verdict(values.Get("verdict")), values.Get("problem"), values.Get("language")
+	if why := invalidFilter(api.RejudgingFilter{Verdict: f.Verdict, Problem: f.Problem}); why != "" {
+		return f, problem("bad-request", "use a verdict of a report and the id of a problem", "%s", why)
+	}
+	if f.Language != "" && !languageID.MatchString(f.Language) {
+		return f, problem("bad-request", "use an id of GET /v1/languages", "parameter language: %.70q", f.Language)
+	}
 	var err error
+	for name, at := range map[string]*time.Time{"created_from": &f.From, "created_to": &f.To} {
+		if *at, err = timeOf(values, name); err != nil {
+			return f, err
+		}
+	}
 	if f.Label, err = labelsOf(values); err != nil {
 		return f, err
 	}
@@ -96,6 +108,23 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 	}
 	f.Limit, err = limitOf(values)
 	return f, err
+}
+
+// languageID is the syntax of the IDs of languages.
+var languageID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+#_-]{0,63}$`)
+
+// timeOf returns a parameter that is a time, or the zero time without it.
+func timeOf(values url.Values, name string) (time.Time, error) {
+	text := values.Get(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.UTC().Year() < 1970 || at.UTC().Year() > 2200 { // the store has nanoseconds since 1970
+		return time.Time{}, problem("bad-request", "send a time as 2026-11-20T09:00:00Z, with + as %2B",
+			"parameter %s: %.70q is not a time of this age", name, text)
+	}
+	return at, nil
 }
 
 // labelsOf returns the parameters label.

@@ -36,6 +36,7 @@ type Jobs interface {
 	Follow(ctx context.Context, after jobs.FeedPosition, filter jobs.FeedFilter) (*jobs.Follower, error)
 	List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error)
 	Cancel(ctx context.Context, id string) (api.Report, error)
+	Delete(ctx context.Context, id string) error
 	PutProblem(ctx context.Context, p api.Problem, by jobs.Editor) (stored api.Problem, created bool, err error)
 	Problem(ctx context.Context, id string) (api.Problem, error)
 	Problems(ctx context.Context, after string, limit int) (page []api.ProblemSummary, next string, err error)
