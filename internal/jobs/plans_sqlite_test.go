@@ -19,6 +19,7 @@ var scansSQLite = map[string]string{
 	"SELECT pool, priority, tenant, 0, COUNT(*)": "counts the queue, in the background",
 	"DELETE FROM key_value":                      "reads all values once a minute",
 	"SELECT COALESCE(MAX(f.position)":            "reads a batch in the order of the table, once a minute",
+	"SELECT COUNT(*) FROM audits WHERE finished": "reads the audits that are not compared yet",
 	"SELECT outputs FROM jobs":                   "reads all outputs once an hour, and no other jobs",
 }
 

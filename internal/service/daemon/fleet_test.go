@@ -102,8 +102,8 @@ func TestFleet(t *testing.T) {
 			list, err := client.ListNodes(front.ctx, front.Client)
 			return err == nil && len(list) == 1 && len(list[0].Languages) > 0
 		})
-		source.Language = "cobol"
-		_, err := front.Submit(front.ctx, "cobol", source)
+		source.Language = "unheard-of"
+		_, err := front.Submit(front.ctx, "unheard-of", source)
 		if p := (*client.Problem)(nil); !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity {
 			t.Errorf("submit in a language that no node has: %v, want 422", err)
 		}
