@@ -202,7 +202,6 @@ func (f form) check(a asked, t texts) {
 	const fixed = "this option cannot be enabled"
 	f.faults.check(!a.PerProcessTime, "enable_per_process_and_thread_time_limit", fixed)
 	f.faults.check(!a.PerProcessMemory, "enable_per_process_and_thread_memory_limit", fixed)
-	f.faults.check(blank(a.CompilerOptions), "compiler_options", "setting compiler options is not allowed")
 	f.faults.check(!a.Network, "enable_network", "enabling network is not allowed")
 }
 

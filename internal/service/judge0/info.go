@@ -70,7 +70,7 @@ func (h *handler) configInfo(w http.ResponseWriter, r *http.Request) error {
 	h.answer(w, r, http.StatusOK, map[string]any{
 		"maintenance_mode":                                 false,
 		"enable_wait_result":                               true,
-		"enable_compiler_options":                          false,
+		"enable_compiler_options":                          true,
 		"allowed_languages_for_compile_options":            []string{},
 		"enable_command_line_arguments":                    true,
 		"enable_submission_delete":                         false,

@@ -45,6 +45,7 @@ func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 		test.Answer = &answer
 	}
 	test.Args = f.words("command_line_arguments", a.Arguments)
+	j.CompileOptions = f.words("compiler_options", a.CompilerOptions)
 	if !blank(a.Callback) {
 		j.Callback = &api.Callback{URL: *a.Callback, Format: CallbackFormat}
 	}
@@ -149,7 +150,7 @@ func memberOf(field string) string {
 		{"limits.wall_time_ms", "wall_time_limit"}, {"limits.memory_bytes", "memory_limit"},
 		{"limits.stack_bytes", "stack_limit"}, {"limits.processes", "max_processes_and_or_threads"},
 		{"limits.output_bytes", "max_file_size"}, {"repeats", "number_of_runs"}, {"language", "language_id"},
-		{"callback", "callback_url"},
+		{"callback", "callback_url"}, {"compile_options", "compiler_options"},
 	} {
 		if strings.HasPrefix(field, x.start) {
 			return x.member
