@@ -384,14 +384,19 @@ func readVersion(ctx context.Context, box *sandbox.Sandbox, l Language) (string,
 	return first, nil
 }
 
-// identity returns a string that changes when the compiler is replaced.
+// identity returns a string that changes when the compiler is replaced; "" if a program of it is missing. The version may
+// come from a shell script, so the programs that the language needs count, too.
 func (l Language) identity() string {
-	path, _ := l.lookup(l.Version[0])
-	info, err := os.Stat(path)
-	if err != nil {
-		return ""
+	var programs []string
+	for _, name := range append([]string{l.Version[0]}, l.Needs...) {
+		path, _ := l.lookup(name)
+		info, err := os.Stat(path)
+		if err != nil {
+			return ""
+		}
+		programs = append(programs, fmt.Sprint(path, info.Size(), info.ModTime().UnixNano()))
 	}
-	return fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())
+	return strings.Join(programs, " ")
 }
 
 // List returns the status of all languages, in the order of their IDs.
