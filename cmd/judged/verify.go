@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,7 +173,7 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 			return err
 		})
 		options.Languages.CacheBytes = compiledBytes
-		options.Languages.Catalogue, err = languages.Load("")
+		options.Languages.Catalogue, err = withBuiltIn(options.Languages.Catalogue)
 	}
 	if err == nil {
 		options.Count = o.jobs
@@ -192,6 +193,14 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 	v.host = hostKey{[2]int64{program.Size(), program.ModTime().UnixNano()},
 		v.eng.Host(v.eng.CPUs(), api.DoctorReport{}).Fingerprint, c.Limits, c.Sandbox, c.Slots, c.Repeats}
 	return v, nil
+}
+
+// withBuiltIn adds the built-in languages to those of the operator: programs of the jury, such as build scripts, may be in
+// languages that contestants do not have.
+func withBuiltIn(catalogue languages.Catalogue) (languages.Catalogue, error) {
+	all, err := languages.Load("")
+	maps.Copy(all, catalogue)
+	return all, err
 }
 
 // openCaches opens the folders in which compiled programs and results are kept from one verification to the next.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/api/scoring"
+	"judged/internal/engine/languages"
 	"judged/internal/engine/problem"
 )
 
@@ -137,5 +139,16 @@ func TestSettled(t *testing.T) {
 		if got := v.settled(tt.slowest, tt.limit); got != tt.want {
 			t.Errorf("%s: %t, want %t", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestWithBuiltIn: the languages of the operator count, and the others are built in.
+func TestWithBuiltIn(t *testing.T) {
+	all, err := withBuiltIn(languages.Catalogue{"c": {ID: "c", Name: "C of the operator"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{all["c"].Name, all["build"].ID}; !slices.Equal(got, []string{"C of the operator", "build"}) {
+		t.Errorf("got %q", got)
 	}
 }
