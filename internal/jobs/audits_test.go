@@ -13,7 +13,7 @@ import (
 // takeAs takes a job as a node, if it may have one.
 func (b *bench) takeAs(node string) (api.Work, bool) {
 	b.t.Helper()
-	w, found, err := b.Store.take(b.ctx(), api.Want{Pool: defaultPool, Width: 1, Host: "host/" + node, Node: node})
+	w, _, found, err := b.Store.take(b.ctx(), api.Want{Pool: defaultPool, Width: 1, Host: "host/" + node, Node: node})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -106,16 +106,24 @@ func (l *lows) begin(moved int64, whole bool) search {
 	return s
 }
 
-// end records the job that a search has found; its ID is "" if none was found. It reports whether to search the whole
-// queue. alone means that no other process stores jobs.
-func (l *lows) end(s search, r row, alone bool) (again bool) {
+// noSearch is the time until a search that is not needed.
+const noSearch = time.Duration(math.MaxInt64)
+
+// end records the job that a search has found; its ID is "" if none was found. It returns after which time to search the
+// whole queue: at once, later, or never. alone means that no other process stores jobs.
+func (l *lows) end(s search, r row, alone bool) (whole time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.from == (positions{}) {
 		l.whole, l.took, l.from, l.moved = time.Now(), time.Since(s.start), positions{}, s.moved
 	}
-	if r.id == "" {
-		return s.from != (positions{}) && (l.took < quick || time.Since(l.whole) > wholeShare*l.took)
+	switch {
+	case r.id == "" && s.from == (positions{}):
+		return noSearch
+	case r.id == "" && l.took < quick:
+		return 0
+	case r.id == "":
+		return max(0, wholeShare*l.took-time.Since(l.whole))
 	}
 	for p := range min(r.priority+1, auditPriority) { // each node may take other audits
 		switch {
@@ -125,7 +133,7 @@ func (l *lows) end(s search, r row, alone bool) (again bool) {
 			l.raise(p, endOfLine) // there was nothing to take
 		}
 	}
-	return false
+	return noSearch
 }
 
 // raise raises a low, but not above what came meanwhile. The caller must hold mu.
@@ -143,8 +151,9 @@ func (l *lows) back(priority int, place position) {
 	l.from[priority] = l.from[priority].or(place)
 }
 
-// takeLine takes the first job in the queue that fits a slot.
-func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, found bool, err error) {
+// takeLine takes the first job in the queue that fits a slot. If it finds none, it returns when to look again, as some of
+// the queue was not searched.
+func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, again time.Duration, found bool, err error) {
 	low := &s.notifier.line(slotClass{w.Pool, w.Width, w.Contests}).low
 	text := takeAny
 	if w.Contests {
@@ -161,13 +170,13 @@ func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, found 
 		}
 		work, r, err := s.lease(ctx, text, until, args)
 		if err != nil {
-			return api.Work{}, false, err
+			return api.Work{}, noSearch, false, err
 		}
 		if r.id != "" {
 			s.turns.taken(lane{w.Pool, r.priority}, r.turn)
 		}
-		if again := low.end(look, r, s.driver.listen == nil); !again {
-			return work, r.id != "", nil
+		if again := low.end(look, r, s.driver.listen == nil); again > 0 {
+			return work, again, r.id != "", nil
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (b *bench) take() api.Work {
 func (b *bench) idle(w api.Want) {
 	b.t.Helper()
 	w.Pool, w.Width = cmpOr(w.Pool, defaultPool), max(w.Width, 1)
-	if work, found, err := b.Store.take(b.ctx(), w); found || err != nil {
+	if work, _, found, err := b.Store.take(b.ctx(), w); found || err != nil {
 		b.t.Fatalf("took %+v, %v; nothing is to be taken", work, err)
 	}
 }

@@ -36,12 +36,14 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	defer poll.Stop()
 	for ctx.Err() == nil {
 		// Not cancelled with ctx: that could leave a lease without a holder.
-		work, found, err := s.take(context.WithoutCancel(ctx), w)
+		work, again, found, err := s.take(context.WithoutCancel(ctx), w)
 		if found || err != nil {
 			return work, err
 		}
+		whole := time.NewTimer(again)
 		select {
 		case <-line.wake:
+		case <-whole.C:
 		case <-poll.C:
 			// The next taker in the line may be allowed to take an audit that this one may not.
 			<-line.front
@@ -53,6 +55,7 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 			}
 		case <-ctx.Done():
 		}
+		whole.Stop()
 	}
 	return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
@@ -93,27 +96,28 @@ const takeAgain = `UPDATE jobs SET due = ?1, parked = ?1
 WHERE finished = 0 AND host <> '' AND host = ?2 AND take_key = ?3 AND +state = 1
 RETURNING ` + rowColumns + `, job, turn`
 
-func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, found bool, err error) {
+// take takes a job, or returns when to look again.
+func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, again time.Duration, found bool, err error) {
 	if w.Repeated && w.Key != "" {
 		// Computed for each call, because the first one may still wait on another front.
 		until := s.now().Add(s.opts.Lease)
 		work, r, err := s.lease(ctx, takeAgain, until, []any{until.UnixNano(), w.Host, w.Key})
 		if r.id != "" || err != nil {
-			return work, err == nil, err
+			return work, noSearch, err == nil, err
 		}
 	}
 	looked := s.now().Sub(time.Unix(0, s.unparked.Load())).Abs() >= unparkEvery
 	if looked {
 		if _, err := s.unpark(ctx); err != nil {
-			return api.Work{}, false, err
+			return api.Work{}, noSearch, false, err
 		}
 	}
-	work, found, err = s.takeLine(ctx, w)
+	work, again, found, err = s.takeLine(ctx, w)
 	if found || err != nil || looked {
-		return work, found, err
+		return work, again, found, err
 	}
 	if n, err := s.unpark(ctx); n == 0 || err != nil {
-		return api.Work{}, false, err
+		return api.Work{}, again, false, err
 	}
 	return s.takeLine(ctx, w)
 }

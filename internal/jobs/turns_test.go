@@ -291,8 +291,35 @@ func TestLows(t *testing.T) {
 		for _, place := range tt.came {
 			l.back(1, place)
 		}
-		if l.end(s, found, tt.alone) || l.from != tt.want {
+		if l.end(s, found, tt.alone) != noSearch || l.from != tt.want {
 			t.Errorf("%s: searches begin at %v, want %v", tt.name, l.from, tt.want)
+		}
+	}
+}
+
+// TestWholeQueueLater: where a search of the whole queue takes long, one that finds nothing in a part of the queue is
+// followed by another one later, not never.
+func TestWholeQueueLater(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		from positions
+		took time.Duration
+		ago  time.Duration
+		want func(time.Duration) bool
+	}{
+		{"all was searched", positions{}, time.Second, 0, func(d time.Duration) bool { return d == noSearch }},
+		{"quick", positions{1: {turn: 1}}, time.Millisecond, 0, func(d time.Duration) bool { return d == 0 }},
+		{"slow, and long ago", positions{1: {turn: 1}}, time.Second, time.Minute,
+			func(d time.Duration) bool { return d == 0 }},
+		{"slow", positions{1: {turn: 1}}, time.Hour, 0,
+			func(d time.Duration) bool { return d > time.Hour && d <= wholeShare*time.Hour }},
+	} {
+		l := lows{whole: time.Now().Add(-tt.ago), took: tt.took}
+		if tt.from == (positions{}) {
+			l.took = 0
+		}
+		if got := l.end(search{from: tt.from, start: time.Now()}, row{}, false); !tt.want(got) {
+			t.Errorf("%s: after %s", tt.name, got)
 		}
 	}
 }
