@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 {
 	char name[32], path[4096];
 	nftw("/", look, 16, FTW_PHYS | FTW_ACTIONRETVAL);
-	static const char *const places[] = {"/home", "/root", "/var", "/srv", "/opt", "/mnt", "/run", "/sys", "/boot", "/data"};
+	static const char *const places[] = {"/home", "/root", "/var/log", "/var/lib/dpkg", "/var/tmp", "/srv", "/opt", "/mnt", "/run", "/sys", "/boot", "/data"};
 	for (unsigned i = 0; i < sizeof places / sizeof *places; i++)
 		if (access(places[i], F_OK) == 0)
 			broke("there is %s", places[i]);

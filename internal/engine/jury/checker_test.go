@@ -177,10 +177,24 @@ func TestCheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			got.Said = nil // see TestSaid
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSaid: what a program of the format of the ICPC has left is also there as it is, for those who pass it on.
+func TestSaid(t *testing.T) {
+	r := openRunner(t, limits())
+	got, err := r.Check(t.Context(), checker(t, api.ICPC, "judge=wrong at 3", "out=1", "err=noise", "exit=43"), caseOf(t, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &api.JurySaid{Message: "wrong at 3", Stdout: "1", Stderr: "noise"}
+	if diff := cmp.Diff(want, got.Said); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
