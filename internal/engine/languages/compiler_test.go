@@ -316,8 +316,8 @@ func TestCache(t *testing.T) {
 // TestMissing checks the errors for unavailable languages.
 func TestMissing(t *testing.T) {
 	c := open(t, t.TempDir(), plenty)
-	_, err := c.Compile(t.Context(), source(t, "cobol", "", ""))
-	want := `language "cobol": unknown; judged languages lists those that are known`
+	_, err := c.Compile(t.Context(), source(t, "unheard-of", "", ""))
+	want := `language "unheard-of": unknown; judged languages lists those that are known`
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %v; want %s", err, want)
 	}

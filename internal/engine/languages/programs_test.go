@@ -43,6 +43,9 @@ func (p programs) table() []program {
 	}
 	for i := range all {
 		all[i].cpuTimeMS = cmp.Or(p.CPUTimeMS, 500)
+		if all[i].verdict != api.TimeLimit {
+			all[i].cpuTimeMS *= 10 // only the loop has to reach it
+		}
 	}
 	return all
 }
