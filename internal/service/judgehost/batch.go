@@ -124,17 +124,6 @@ func (b *batch) judgeFrom(tasks []task) (n int, err error) {
 	}
 	defer s.close()
 	n, last, err := s.judge()
-	if err == nil && last != nil && last.overWall() {
-		// One run proves nothing about the wall time.
-		var correct int
-		before := *last
-		s.only(n)
-		if correct, last, err = s.judge(); err == nil && last != nil && last.overWall() {
-			before = last.slept()
-			last = &before
-		}
-		n += correct
-	}
 	if err != nil || last == nil {
 		return n, err
 	}
@@ -225,12 +214,6 @@ func (s *segment) close() {
 	}
 }
 
-// only leaves the task at an index.
-func (s *segment) only(i int) {
-	s.tasks, s.job.Tests = s.tasks[i:i+1], s.job.Tests[i:i+1]
-	s.job.Tests[0].Name = "1"
-}
-
 // sameRules reports whether two tasks differ in their test cases and the arguments of their checkers only.
 func sameRules(a, b task) bool {
 	a.compare.Args = b.compare.Args
@@ -278,11 +261,8 @@ func juryProgram(what string, id text, x executable) jury.Program {
 	return jury.Program{Name: fmt.Sprintf("%s %s", what, id), Command: []string{"./" + runFile}, Files: x.files}
 }
 
-// errSlept ends a segment at a test whose wall time is over its limit.
-var errSlept = errors.New("the wall time is over the time limit")
-
-// judge judges the tasks of a segment and reports those that are correct. last is the first one that is not, or that has
-// slept; it is not reported.
+// judge judges the tasks of a segment and reports those that are correct. last is the first one that is not; it is not
+// reported.
 func (s *segment) judge() (correct int, last *run, err error) {
 	ctx, stop := context.WithCancelCause(s.ctx)
 	defer stop(nil)
@@ -296,9 +276,6 @@ func (s *segment) judge() (correct int, last *run, err error) {
 		r.inputSize = sizeOfFile(s.job.Tests[correct].Input)
 		begin = r.end
 		switch {
-		case r.overWall():
-			last = &r
-			stop(errSlept)
 		case r.result == resultCorrect:
 			correct++
 			s.reports.add(r)
@@ -312,7 +289,7 @@ func (s *segment) judge() (correct int, last *run, err error) {
 	_, err = s.engine.Judge(ctx, s.slot, s.job, decided)
 	cause := context.Cause(ctx)
 	switch {
-	case last != nil && (err == nil || errors.Is(cause, errSlept)):
+	case last != nil && err == nil:
 		return correct, last, nil
 	case err != nil && errors.Is(cause, errDraining) && correct == len(s.tasks):
 		return correct, nil, nil

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"judged/internal/base/units"
@@ -118,8 +119,8 @@ func (s *Service) sources(ctx context.Context, t task, folder string) (sources [
 func (h *host) compile(ctx context.Context, t task, sources []source) (c compilation, p program, err error) {
 	passed := passedSources(t.compile, sources)
 	if len(passed) == 0 {
-		return compilation{Failed: true, Output: []byte("No file has an extension of this language: " +
-			strings.Join(t.compile.Extensions, ", "))}, program{}, nil
+		return compilation{Failed: true, Output: []byte("No files with allowed extensions found to pass to compiler. " +
+			"Allowed extensions: " + strings.Join(t.compile.Extensions, ", "))}, program{}, nil
 	}
 	script, err := h.executable(ctx, "compile", t.CompileScript, t.compile.Hash)
 	if err != nil {
@@ -220,21 +221,29 @@ func (h *host) runCompiler(ctx context.Context, folder string, t task, sources [
 	c := compilation{Metadata: scriptMetadata(ended.Result)}
 	if m := entryPointLine.FindSubmatch(ended.Output); m != nil {
 		c.EntryPoint = string(bytes.TrimSpace(m[1]))
+		c.Metadata += "entry_point: " + c.EntryPoint + "\n"
 	}
-	why := ended.Failure
+	var why string
 	switch {
-	case why != "":
-		why = strings.Replace(why, "the compiler", "the compile script", 1)
+	case ended.Stop == sandbox.StopCPU || ended.Stop == sandbox.StopWall:
+		why = fmt.Sprintf("aborted after %v seconds,", float64(t.compile.TimeLimit))
+	case ended.Failure != "" && ended.Code != 0:
+		why = fmt.Sprintf("failed with exitcode %d,", ended.Code)
+	case ended.Failure != "":
+		why = "failed: " + strings.Replace(ended.Failure, "the compiler", "the compile script", 1) + ";"
 	case err != nil:
-		why = "the compile script " + tooMuch.Error()
+		why = "failed: the compile script " + tooMuch.Error() + ";"
 	default:
 		why, err = h.notUsable(to)
 		if err != nil {
 			return err
 		}
+		if why != "" {
+			why = "failed: " + why + ";"
+		}
 	}
 	if c.Failed = why != ""; c.Failed {
-		c.Output = append([]byte("Compiling failed: "+why+"; its output:\n"), ended.Output...)
+		c.Output = append([]byte("Compiling "+why+" compiler output:\n"), ended.Output...)
 		if err := os.RemoveAll(to); err != nil {
 			return err
 		}
@@ -289,8 +298,10 @@ func (s *Service) notUsable(folder string) (string, error) {
 
 // reportCompilation reports a compilation, once for each job.
 func (h *host) reportCompilation(ctx context.Context, t task, c compilation) error {
-	form := url.Values{"compile_success": {"1"}, "compile_metadata": {encoded([]byte(c.Metadata))},
-		"output_compile": {encoded(h.stored(c.Output))}}
+	form := url.Values{"compile_success": {"1"}, "output_compile": {encoded(h.stored(c.Output))}}
+	if c.Metadata != "" {
+		form.Set("compile_metadata", encoded([]byte(c.Metadata)))
+	}
 	if c.Failed {
 		form.Set("compile_success", "0")
 	}
@@ -300,10 +311,10 @@ func (h *host) reportCompilation(ctx context.Context, t task, c compilation) err
 	return h.client.updateJudging(ctx, h.name, t.ID, form)
 }
 
-// stored cuts what is longer than the server wants to store.
+// stored cuts what is longer than the server wants to store. The note is what its web interface looks for.
 func (s *Service) stored(b []byte) []byte {
 	if limit := int(s.config().OutputStorage); limit >= 0 && len(b) > limit {
-		return b[:limit]
+		return fmt.Appendf(slices.Clip(b[:limit]), "\n[output storage truncated after %d B]\n", limit)
 	}
 	return b
 }

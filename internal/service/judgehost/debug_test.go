@@ -24,7 +24,7 @@ func TestDebug(t *testing.T) {
 	id := w.submit(w.problem("1", "2"), "")
 	w.start(newFakeEngine(1))
 	j := w.await(id)
-	if got := j.Tasks[1].Results[0].Values["output_run"]; got != "ou" {
+	if got := j.Tasks[1].Results[0].Values["output_run"]; got != "ou\n[output storage truncated after 2 B]\n" {
 		t.Errorf("output %q", got)
 	}
 	script := w.AddExecutable(domserver.File{Name: "run", Content: "tar", Exec: true})

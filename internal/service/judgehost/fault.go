@@ -72,19 +72,21 @@ func (h *host) report(ctx context.Context, t task, err error) {
 	if f.kind == faultHost {
 		id = h.name
 	}
-	disabled, marshalErr := json.Marshal(map[string]string{"kind": string(f.kind), f.kind.member(): id})
+	quoted, marshalErr := json.Marshal(id)
 	if marshalErr != nil {
 		h.log.Error("cannot describe an internal error", "error", marshalErr)
 		return
 	}
-	form := url.Values{"description": {clip(f.Error(), maxDescription)}, "disabled": {string(disabled)},
+	// The server compares this as a text, to find errors that it knows.
+	disabled := fmt.Sprintf(`{"kind":%q,%q:%s}`, f.kind, f.kind.member(), quoted)
+	form := url.Values{"description": {clip(f.Error(), maxDescription)}, "disabled": {disabled},
 		"judgehostlog": {encoded([]byte(clip(fmt.Sprintf("%s: %v\n%s", h.name, f.err, f.log), maxLog)))},
 		"hostname":     {h.name}}
 	if t.ID != "" {
 		form.Set("judgetaskid", string(t.ID))
 	}
 	number, err := h.client.internalError(ctx, form)
-	h.log.Error("internal error; somebody has to resolve it at the server", "disabled", string(disabled), "number", number,
+	h.log.Error("internal error; somebody has to resolve it at the server", "disabled", disabled, "number", number,
 		"judgetask", string(t.ID), "error", f.err)
 	if err != nil {
 		h.log.Error("cannot report the internal error; the task is given back", "error", err)

@@ -100,13 +100,12 @@ func testFile(testcase text, pass int, name string) string {
 
 // remember keeps what is known of a run.
 func (h *host) remember(r run) {
-	pass := max(1, len(r.report.Passes))
 	for name, content := range map[string][]byte{
 		"program.out": r.kept(api.StdoutStream).Content, "program.err": r.kept(api.StderrStream).Content,
 		"system.out": []byte(r.explanation()), "program.meta": []byte(r.metadata()),
 		"compare.meta": []byte(r.compareMetadata()), "judgemessage.txt": []byte(judgeText(or(r.report.Checker))),
 	} {
-		if err := h.history.put(r.task.Job, testFile(r.task.Testcase, pass, name), content); err != nil {
+		if err := h.history.put(r.task.Job, testFile(r.task.Testcase, r.pass(), name), content); err != nil {
 			h.log.Warn("cannot keep what a test has written; the server cannot ask for it", "error", err)
 			return
 		}

@@ -3,12 +3,14 @@ package judgehost
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/testkit"
 	"judged/internal/testkit/domserver"
 )
@@ -28,7 +30,7 @@ func TestResults(t *testing.T) {
 		{"time", "2 TLE", nil, "timelimit", []string{"correct", "timelimit", ""}},
 		{"wall time", "2 WTL", nil, "timelimit", []string{"correct", "timelimit", ""}},
 		{"idle", "2 ILE", nil, "timelimit", []string{"correct", "timelimit", ""}},
-		{"slept", "2 SLEEP", nil, "timelimit", []string{"correct", "timelimit", ""}},
+		{"slept, but not for too long", "2 SLEEP", nil, "correct", []string{"correct", "correct", "correct"}},
 		{"memory", "3 MLE", nil, "run-error", []string{"correct", "correct", "run-error"}},
 		{"exit status", "3 RTE", nil, "run-error", []string{"correct", "correct", "run-error"}},
 		{"forbidden call", "1 SV", nil, "run-error", []string{"run-error", "", ""}},
@@ -117,8 +119,82 @@ func TestFields(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	compiled := []domserver.Compiled{{Host: "host-0", EntryPoint: "Main", Output: "warning: x\n", Success: true}}
+	if !strings.HasSuffix(j.Compiled[0].Metadata, "\nentry_point: Main\n") {
+		t.Errorf("metadata of the compilation %q", j.Compiled[0].Metadata)
+	}
 	j.Compiled[0].Metadata = ""
 	if diff := cmp.Diff(compiled, j.Compiled); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	w.clean()
+}
+
+// TestTimes: the time of a run is its CPU time, as with DOMjudge's judgehosts, and what says that judged has stopped the
+// program is what the server looks for.
+func TestTimes(t *testing.T) {
+	cpu, wall, code := 12*time.Millisecond, 3*time.Second, 0
+	ended, killed := &api.Exit{Code: &code}, &api.Exit{Signal: "SIGKILL"}
+	for _, tt := range []struct {
+		name    string
+		verdict api.Verdict
+		exit    *api.Exit
+		want    string // result, exit status, signal, limit, and why it was stopped
+	}{
+		{"accepted", api.Accepted, ended, "correct exitcode 0 time-used cpu-time"},
+		{"too slow", api.TimeLimit, ended, "timelimit exitcode 0 time-used cpu-time time-result soft-timelimit"},
+		{"stopped", api.TimeLimit, killed, "timelimit exitcode 137 time-used cpu-time time-result hard-timelimit cpu"},
+		{"stopped by the clock", api.WallTimeLimit, killed,
+			"timelimit exitcode 137 signal 14 time-used cpu-time time-result hard-timelimit wall"},
+		{"slept", api.IdlenessLimit, killed,
+			"timelimit exitcode 137 signal 14 time-used cpu-time time-result hard-timelimit wall"},
+		{"crash", api.RuntimeError, &api.Exit{Signal: "SIGSEGV"}, "run-error exitcode 139 time-used cpu-time"},
+	} {
+		r := newRun(task{}, api.TestReport{Verdict: tt.verdict, CPUTime: &cpu, WallTime: &wall, Exit: tt.exit})
+		got := r.result
+		for line := range strings.Lines(r.metadata()) {
+			key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			if strings.Contains(" exitcode signal time-used time-result ", " "+key+" ") && value != "" {
+				got += " " + key + " " + value
+			}
+		}
+		terminated := regexp.MustCompile(`timelimit exceeded.*hard (wall|cpu) time`) // the server's
+		if m := terminated.FindStringSubmatch(r.explanation()); m != nil {
+			got += " " + m[1]
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+		if s := r.form("h", func(b []byte) []byte { return b }).Get("runtime"); s != "0.012" {
+			t.Errorf("%s: runtime %s", tt.name, s)
+		}
+	}
+}
+
+// TestPass: a result is about one pass, and says which one.
+func TestPass(t *testing.T) {
+	x := task{}
+	x.run.Passes = 3
+	r := newRun(x, api.TestReport{Verdict: api.Accepted, Pass: 1, Passes: make([]api.PassReport, 2)})
+	if p := r.form("h", func(b []byte) []byte { return b }).Get("pass"); p != "1" {
+		t.Errorf("pass %s", p)
+	}
+}
+
+// TestLongOutput: what is longer than the server stores is cut and says so; domserver checks it.
+func TestLongOutput(t *testing.T) {
+	w := newWorld(t)
+	w.Settings["output_storage_limit"] = 3
+	id := w.submit(w.problem("1"), "")
+	w.start(newFakeEngine(1))
+	j := w.await(id)
+	got := map[string]string{"compile": j.Compiled[0].Output}
+	for _, name := range []string{"output_run", "output_error", "output_diff", "team_message"} {
+		got[name] = j.Tasks[0].Results[0].Values[name]
+	}
+	const note = "\n[output storage truncated after 3 B]\n"
+	want := map[string]string{"compile": "war" + note, "output_run": "out" + note, "output_error": "",
+		"output_diff": "jud" + note, "team_message": "hin" + note}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	w.clean()
@@ -135,13 +211,13 @@ func TestCompilation(t *testing.T) {
 	}{
 		{"compiles", nil, "correct", "warning: x", ""},
 		{"fails", func(x *domserver.Submission) { x.Files[0].Content = "compile error" }, "compiler-error",
-			"exited with status 1; its output:\nsaid by /box/compile-script/run\n", ""},
+			"Compiling failed with exitcode 1, compiler output:\nsaid by /box/compile-script/run\n", ""},
 		{"makes nothing", func(x *domserver.Submission) { x.Files[0].Content = "make nothing" }, "compiler-error",
-			"no executable was created", ""},
+			"Compiling failed: no executable was created; compiler output:\nInfo: detected", ""},
 		{"the script fails", func(x *domserver.Submission) { x.Files[0].Content = "script error" }, "internal-error", "",
 			"compile_script"},
 		{"nothing to compile", func(x *domserver.Submission) { x.Language.Filter, x.Files[0].Name = true, "main.h" },
-			"compiler-error", "No file has an extension of this language: txt", ""},
+			"compiler-error", "No files with allowed extensions found to pass to compiler. Allowed extensions: txt", ""},
 		{"a header", func(x *domserver.Submission) {
 			x.Language.Filter = true
 			x.Files = append(x.Files, domserver.File{Name: "main.h", Content: "x"})

@@ -87,9 +87,9 @@ func TestNativeJury(t *testing.T) {
 		{name: "interactor fails", text: doubles, problem: broken, result: "internal-error", results: []string{""},
 			kind: "run_script"},
 		{name: "two passes", text: doubles, problem: passes, result: "correct", results: []string{"correct", "correct"},
-			want: map[string]string{"pass": "2", "score": "2.5", "team_message": "to the teamto the team",
-				"output_diff": "got 2got 4\n---------- stdout of the output validator ----------\non stdout" +
-					"\n---------- stderr of the output validator ----------\non stderr"}},
+			want: map[string]string{"score": "2.5", "team_message": "to the teamto the team",
+				"output_diff": "got 2got 4\n---------- output validator (stdout) messages ----------\non stdout" +
+					"\n---------- output validator (stderr) messages ----------\non stderr"}},
 		{name: "wrong in the second pass", text: cHead + `int main(){int a;scanf("%d",&a);printf("%d\n",a==1?2:0);}`,
 			problem: passes, result: "wrong-answer", results: []string{"wrong-answer", ""},
 			want: map[string]string{"pass": "2", "score": ""}},

@@ -37,7 +37,6 @@ type run struct {
 	task        task
 	report      api.TestReport
 	result      string
-	wall        bool // the wall time was over the limit, not the CPU time
 	begin, end  time.Time
 	inputSize   int64
 	interactive bool
@@ -74,10 +73,8 @@ func newRun(t task, report api.TestReport) run {
 	accepted := report.Verdict == api.Accepted || report.Verdict == api.Partial ||
 		report.Verdict == api.WrongAnswer && report.Checker != nil && report.Checker.Score != nil // correct, for 0 points
 	switch report.Verdict {
-	case api.TimeLimit:
+	case api.TimeLimit, api.WallTimeLimit, api.IdlenessLimit:
 		r.result = resultTime
-	case api.WallTimeLimit, api.IdlenessLimit:
-		r.result, r.wall = resultTime, true
 	case api.OutputLimit:
 		r.result = resultOutputLimit
 	case api.MemoryLimit, api.RuntimeError, api.SecurityViolation, api.NotExecutable:
@@ -105,40 +102,6 @@ func (r run) kept(of api.Stream) api.KeptOutput {
 	return api.KeptOutput{}
 }
 
-// overWall reports whether a program that ended by itself took longer than its time limit by the clock: it slept. The
-// time that noise can have added does not count, nor does what one run proves nothing about.
-func (r run) overWall() bool {
-	t := r.report
-	if r.result == resultTime || t.WallTime == nil || len(t.Runs) == 0 ||
-		t.Checker != nil && t.Checker.FirstExit == api.ExitInteractor && t.Checker.Verdict.Failed() {
-		return false
-	}
-	var guard time.Duration
-	if t.Timing != nil {
-		guard = t.Timing.Guard
-	}
-	for _, x := range t.Runs {
-		if x.Kept && x.WallTime-x.Explained.WallTime <= timeLimit(r.task)+guard {
-			return false
-		}
-	}
-	return true
-}
-
-// slept makes a run one that was over its time limit by the clock.
-func (r run) slept() run {
-	r.result, r.wall = resultTime, true
-	return r
-}
-
-// runtime is the time that the server compares and shows.
-func (r run) runtime() time.Duration {
-	if r.wall {
-		return or(r.report.WallTime)
-	}
-	return or(r.report.CPUTime)
-}
-
 func or[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -146,11 +109,29 @@ func or[T any](p *T) (v T) {
 	return v
 }
 
+// pass is the pass that the report, and what it keeps, is about.
+func (r run) pass() int { return max(1, r.report.Pass) }
+
+// outOfTime is how the server finds out that a program did not end by itself, in the explanation.
+const outOfTime = "timelimit exceeded (hard %s time)\n"
+
+// stoppedBy names the time for which a program was stopped, or is "".
+func (r run) stoppedBy() string {
+	t := r.report
+	switch {
+	case t.Verdict == api.WallTimeLimit || t.Verdict == api.IdlenessLimit:
+		return "wall"
+	case r.result == resultTime && t.Exit != nil && t.Exit.Signal != "":
+		return "cpu"
+	}
+	return ""
+}
+
 // form is the result for the server. stored cuts what it does not store.
 func (r run) form(host string, stored func([]byte) []byte) url.Values {
 	said := or(r.report.Checker)
 	form := url.Values{
-		"runresult": {r.result}, "runtime": {seconds(r.runtime())}, "hostname": {host},
+		"runresult": {r.result}, "runtime": {seconds(or(r.report.CPUTime))}, "hostname": {host},
 		"start_time": {unix(r.begin)}, "end_time": {unix(r.end)},
 		"output_run":       {encoded(stored(r.kept(api.StdoutStream).Content))},
 		"output_error":     {encoded(stored(r.kept(api.StderrStream).Content))},
@@ -161,13 +142,13 @@ func (r run) form(host string, stored func([]byte) []byte) url.Values {
 		"testcasedir":      {fmt.Sprintf("%s/testcase%05s", r.task.Job, r.task.Testcase)},
 	}
 	if said.TeamMessage != "" {
-		form.Set("team_message", encoded([]byte(said.TeamMessage)))
+		form.Set("team_message", encoded(stored([]byte(said.TeamMessage))))
 	}
 	if said.Score != nil && bool(r.task.compare.Scoring) {
 		form.Set("score", encoded([]byte(strconv.FormatFloat(*said.Score, 'f', -1, 64))))
 	}
 	if r.task.run.Passes > 1 {
-		form.Set("pass", strconv.Itoa(max(1, len(r.report.Passes))))
+		form.Set("pass", strconv.Itoa(r.pass()))
 	}
 	return form
 }
@@ -183,15 +164,12 @@ func (r run) metadata() string {
 	if t.Exit != nil {
 		code, signal = or(t.Exit.Code), t.Exit.Signal
 	}
-	used, over := "cpu-time", ""
-	if r.wall {
-		used = "wall-time"
-	}
-	if r.result == resultTime {
+	over := ""
+	switch {
+	case r.stoppedBy() != "":
+		over = hardLimit
+	case r.result == resultTime:
 		over = softLimit
-		if t.Verdict == api.WallTimeLimit || t.Verdict == api.IdlenessLimit || signal != "" {
-			over = hardLimit
-		}
 	}
 	cut := ""
 	if r.result == resultOutputLimit {
@@ -201,13 +179,13 @@ func (r run) metadata() string {
 		"memory-bytes: " + strconv.FormatInt(int64(or(t.MemoryPeak)), 10),
 		"exitcode: " + strconv.Itoa(code+signalCode(signal)),
 	}
-	if n := signalNumber(signal); n != 0 {
-		m = append(m, "signal: "+strconv.Itoa(n))
+	if r.stoppedBy() == "wall" {
+		m = append(m, fmt.Sprintf("signal: %d", syscall.SIGALRM)) // what ends a judgehost's wait, not the program
 	}
 	m = append(m,
 		"wall-time: "+seconds(or(t.WallTime)), "user-time: "+seconds(or(t.UserTime)),
 		"sys-time: "+seconds(or(t.SystemTime)), "cpu-time: "+seconds(or(t.CPUTime)),
-		"time-used: "+used, "time-result: "+over, "output-truncated: "+cut,
+		"time-used: cpu-time", "time-result: "+over, "output-truncated: "+cut,
 		"stdin-bytes: "+strconv.FormatInt(r.inputSize, 10),
 		"stdout-bytes: "+strconv.FormatInt(int64(or(t.Output)-r.kept(api.StderrStream).Bytes), 10),
 		"stderr-bytes: "+strconv.FormatInt(int64(r.kept(api.StderrStream).Bytes), 10))
@@ -271,10 +249,10 @@ func judgeText(said api.CheckReport) string {
 		return said.Message
 	}
 	text := said.Said.Message
-	for _, more := range []struct{ from, text string }{{"judgeerror.txt", said.Said.Error}, {"stdout", said.Said.Stdout},
+	for _, more := range []struct{ from, text string }{{"error", said.Said.Error}, {"stdout", said.Said.Stdout},
 		{"stderr", said.Said.Stderr}} {
 		if more.text != "" {
-			text += fmt.Sprintf("\n---------- %s of the output validator ----------\n%s", more.from, more.text)
+			text += fmt.Sprintf("\n---------- output validator (%s) messages ----------\n%s", more.from, more.text)
 		}
 	}
 	return text
@@ -294,8 +272,8 @@ func (r run) explanation() string {
 	}
 	fmt.Fprintf(&b, "CPU time %s s, wall time %s s, limit %s s, memory %s\n", seconds(or(t.CPUTime)),
 		seconds(or(t.WallTime)), seconds(timeLimit(r.task)), units.Bytes(or(t.MemoryPeak)))
-	if r.wall {
-		b.WriteString("the wall time was over the limit: the program slept or waited\n")
+	if by := r.stoppedBy(); by != "" {
+		fmt.Fprintf(&b, outOfTime, by)
 	}
 	if x := t.Timing; x != nil {
 		fmt.Fprintf(&b, "decided by %s, confidence %s, spread %s s, band near the limit %s s\n", x.DecidedBy, x.Confidence,

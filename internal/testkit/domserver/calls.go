@@ -257,8 +257,8 @@ func (s *Server) checkRun(t *Task, host string, v map[string]string) error {
 		return fmt.Errorf("score %q", v["score"])
 	}
 	for _, name := range []string{"output_run", "output_diff", "output_error", "output_system"} {
-		if limit >= 0 && len(v[name]) > limit {
-			return fmt.Errorf("%s has %d bytes", name, len(v[name]))
+		if err := checkStored(v[name], limit); err != nil {
+			return fmt.Errorf("%s %w", name, err)
 		}
 	}
 	if c := v["compare_metadata"]; c != "" {
@@ -272,6 +272,16 @@ func (s *Server) checkRun(t *Task, host string, v map[string]string) error {
 	}
 	return checkMeta("metadata", v["metadata"], "memory-bytes exitcode wall-time user-time sys-time cpu-time time-used "+
 		"time-result stdin-bytes stdout-bytes stderr-bytes")
+}
+
+// checkStored checks that a value that was longer than the limit is cut there, and says so, as the web interface wants
+// it.
+func checkStored(v string, limit int) error {
+	note := fmt.Sprintf("\n[output storage truncated after %d B]\n", limit)
+	if limit >= 0 && len(v) > limit && (len(v) != limit+len(note) || v[limit:] != note) {
+		return fmt.Errorf("has %d bytes and ends with %q", len(v), v[len(v)-min(len(v), len(note)):])
+	}
+	return nil
 }
 
 func (j *Judging) compiledOn(host string) bool {
@@ -322,6 +332,9 @@ func (s *Server) addError(form url.Values) (any, error) {
 	member := map[string]string{"judgehost": "hostname", "testcase": "testcaseid", "compile_script": "compile_script_id",
 		"run_script": "run_script_id", "compare_script": "compare_script_id"}[disabled["kind"]]
 	const longest = 255
+	if !strings.HasPrefix(values["disabled"], `{"kind":"`) { // compared as a text
+		return nil, fmt.Errorf("disabled %q does not begin with the kind", values["disabled"])
+	}
 	if member == "" || len(disabled) != 2 || disabled[member] == "" || len(values["description"]) > longest {
 		return nil, fmt.Errorf("disabled %q, description of %d bytes", values["disabled"], len(values["description"]))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -103,10 +104,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	var form url.Values
 	if r.Method != http.MethodGet {
-		if t := r.Header.Get("Content-Type"); t != "application/x-www-form-urlencoded" {
-			s.complain("%s %s: Content-Type %q", r.Method, path, t)
-		}
-		if err := r.ParseForm(); err != nil {
+		if err := parseForm(r); err != nil {
 			if r.Context().Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) {
 				return // the client has ended the request
 			}
@@ -136,6 +134,29 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	text, _ := json.Marshal(answer)
 	_, _ = w.Write([]byte(strings.ReplaceAll(string(text), "/", `\/`))) // as PHP writes it
+}
+
+// maxMemory is how much of a form is kept in memory, in bytes.
+const maxMemory = 64 << 20
+
+// parseForm reads a form as PHP does: PUT cannot have one of several parts.
+func parseForm(r *http.Request) error {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil:
+		return err
+	case kind == "multipart/form-data" && r.Method == http.MethodPost:
+		if err := r.ParseMultipartForm(maxMemory); err != nil {
+			return err
+		}
+		if len(r.MultipartForm.File) > 0 {
+			return errors.New("a member of the form is a file")
+		}
+		return nil
+	case kind == "application/x-www-form-urlencoded":
+		return r.ParseForm()
+	}
+	return fmt.Errorf("Content-Type %q", kind)
 }
 
 func (s *Server) route(method, path string, form url.Values) (any, error) {
@@ -321,7 +342,7 @@ func (t *Task) document() map[string]any {
 	c := p.Tests[t.Test]
 	d := map[string]any{"judgetaskid": t.ID, "type": t.Type, "priority": 0, "jobid": strconv.Itoa(j.ID), "uuid": j.uuid,
 		"submitid": strconv.Itoa(j.ID), "contestid": "demo", "testcase_id": strconv.Itoa(c.ID), "testcase_hash": c.Hash,
-		"compile_script_id": strconv.Itoa(l.Compile.ID), "run_script_id": p.Run.ID,
+		"compile_script_id": strconv.Itoa(l.Compile.ID), "run_script_id": strconv.Itoa(p.Run.ID),
 		"compare_script_id": strconv.Itoa(p.Compare.ID)}
 	if t.Type == "debug_info" {
 		for _, name := range []string{"compile_script_id", "run_script_id", "compare_script_id", "testcase_hash"} {
