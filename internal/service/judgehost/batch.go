@@ -183,7 +183,7 @@ func (b *batch) newSegment(tasks []task) (_ *segment, err error) {
 	if s.limits, err = limitsOf(first, b.config().Overshoot); err != nil {
 		return nil, err
 	}
-	s.job = judge.Task{Args: []string{"./" + programName}, Files: b.program.files, Limits: s.limits,
+	s.job = judge.Task{Args: []string{"./" + programName}, Env: quietPyPy(), Files: b.program.files, Limits: s.limits,
 		Repeats: api.Repeats{Policy: api.Confirm}, Stop: api.StopFirstFailure, Keep: keepAll(s.limits)}
 	if first.run.Passes > 1 {
 		s.job.Passes = int(first.run.Passes)
@@ -207,6 +207,10 @@ func (b *batch) newSegment(tasks []task) (_ *segment, err error) {
 	}
 	return s, nil
 }
+
+// quietPyPy is the environment in which PyPy, the Python of DOMjudge's scripts, does not warn on stderr that it finds no
+// /proc/cpuinfo. The size is what it takes then.
+func quietPyPy() []string { return []string{"PYPY_GC_NURSERY=4MB"} }
 
 func (s *segment) close() {
 	for _, x := range s.held {

@@ -198,10 +198,10 @@ func (h *host) runCompiler(ctx context.Context, folder string, t task, sources [
 		Command: append([]string{languages.FolderOf(scriptFolder) + "/" + runFile, programName,
 			fmt.Sprint(int64(t.run.Memory))}, passed...),
 		Folder: scriptFolder, From: from,
-		Limits: scriptLimits(t.compile.TimeLimit, t.compile.Memory, t.compile.FileSize),
+		Limits: scriptLimits(t.compile.TimeLimit, t.compile.Memory, t.compile.FileSize), Env: quietPyPy(),
 	}
 	if t.run.EntryPoint != "" {
-		s.Env = []string{"ENTRY_POINT=" + string(t.run.EntryPoint)}
+		s.Env = append(s.Env, "ENTRY_POINT="+string(t.run.EntryPoint))
 	}
 	for _, f := range sources {
 		s.Files = append(s.Files, sandbox.File{Name: f.name, Path: f.path})

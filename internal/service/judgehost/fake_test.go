@@ -33,6 +33,7 @@ type fakeEngine struct {
 
 	mu       sync.Mutex // guards the rest
 	compiled int        // runs of a compile script
+	env      []string   // of the last one
 	built    int
 	judged   []string // inputs, in their order
 	jobs     []judge.Task
@@ -78,6 +79,7 @@ func (e *fakeEngine) RunScript(_ context.Context, s languages.Script, take func(
 		made = ""
 	default:
 		e.compiled++
+		e.env = s.Env
 	}
 	e.mu.Unlock()
 	ended := languages.Ended{Output: []byte("said by " + s.Command[0] + "\n")}

@@ -170,6 +170,23 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestQuietPyPy: DOMjudge's Python is PyPy, which warns on stderr that it finds no /proc/cpuinfo unless a variable is set.
+func TestQuietPyPy(t *testing.T) {
+	w := newWorld(t)
+	id := w.Submit(domserver.Submission{Language: w.language, Problem: w.problem("1"), EntryPoint: "Main",
+		Files: []domserver.File{{Name: "main.txt", Content: "text"}}})
+	e := newFakeEngine(1)
+	stop := w.start(e)
+	w.await(id)
+	stop()
+	const quiet = "PYPY_GC_NURSERY=4MB"
+	want, got := [][]string{{quiet, "ENTRY_POINT=Main"}, {quiet}}, [][]string{e.env, e.jobs[0].Env}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	w.clean()
+}
+
 // TestPass: a result is about one pass, and says which one.
 func TestPass(t *testing.T) {
 	x := task{}
