@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"judged/internal/api/hosts"
 
@@ -83,6 +84,7 @@ type Engine struct {
 	asideMu sync.Mutex      // guards aside
 	aside   *measure.Worker // of JudgeAside, from the first use on
 	starts  starts
+	judging atomic.Int64 // number of tasks on slots
 
 	juryMu sync.Mutex              // guards jury
 	jury   map[string]*jury.Runner // by the slot's CPUs, from the first use on

@@ -16,6 +16,8 @@ import (
 // housekeeping CPUs.
 func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
 	error) {
+	e.judging.Add(1)
+	defer e.judging.Add(-1)
 	return e.judge(ctx, s, e.Worker(s), t, decided)
 }
 

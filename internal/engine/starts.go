@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"judged/internal/api"
 	"judged/internal/engine/checker"
@@ -67,9 +68,25 @@ func (e *Engine) addStarts(list []api.LanguageStatus) {
 	})
 }
 
-// measureStarts measures languages one after the other, until ctx ends.
+// idleEvery is how often the measurement looks whether the slots are idle.
+const idleEvery = time.Second
+
+// awaitIdle waits until no slot judges, or until ctx ends: the housekeeping CPUs are for jobs first.
+func (e *Engine) awaitIdle(ctx context.Context) {
+	look := time.NewTicker(idleEvery)
+	defer look.Stop()
+	for e.judging.Load() > 0 && ctx.Err() == nil {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// measureStarts measures languages one after the other, while no slot judges, until ctx ends.
 func (e *Engine) measureStarts(ctx context.Context, list []api.LanguageStatus) {
 	for _, l := range list {
+		e.awaitIdle(ctx)
 		cost, err := e.startCost(ctx, l.ID)
 		if ctx.Err() != nil {
 			return
