@@ -196,10 +196,15 @@ func startUnit(t *testing.T, cmd *exec.Cmd) (url, log string, exited <-chan erro
 	return strings.TrimSpace(line), file.Name(), end
 }
 
-// statusWith is what a request with a token gets.
+// statusWith is what a request for the slots with a token gets.
 func statusWith(t *testing.T, url, token string) int {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, url+"/v1/slots", nil)
+	return getStatus(t, url+"/v1/slots", token)
+}
+
+func getStatus(t *testing.T, url, token string) int {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

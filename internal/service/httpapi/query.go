@@ -87,6 +87,11 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 			f.State,
 		)
 	}
+	for _, name := range []string{"verdict", "problem", "language", "created_from", "created_to"} {
+		if values.Has(name) && values.Get(name) == "" {
+			return f, problem("bad-request", "give it a value, or leave it out", "parameter %s is empty", name)
+		}
+	}
 	f.Verdict, f.Problem, f.Language = api.Verdict(values.Get("verdict")), values.Get("problem"), values.Get("language")
 	if why := invalidFilter(api.RejudgingFilter{Verdict: f.Verdict, Problem: f.Problem}); why != "" {
 		return f, problem("bad-request", "use a verdict of a report and the id of a problem", "%s", why)
