@@ -96,7 +96,7 @@ cd %[2]s
 
 	path := filepath.Join(root, unitFile)
 	start := execLines(t, path)["ExecStart"]
-	cmd := unit.Command(t, path, start[0], start[1:]...)
+	cmd := unit.Command(t, path, filepath.Join("/usr/local/bin", start[0]), start[1:]...)
 	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", script.String(), "sh", "/proc/self/fd/3"},
 		cmd.Args[1:]...)
 	self, err := os.Open("/proc/self/exe")
