@@ -36,6 +36,7 @@ type Communication struct {
 	decided      chan struct{}  // closed when the next two are set
 	reported     api.CheckReport
 	err          error
+	delay        time.Duration // of the manager when the programs had ended
 
 	atWall atomic.Int32 // the first instance at its wall limit, or nobody
 
@@ -235,6 +236,7 @@ func (c *Communication) End(ctx context.Context, programs []sandbox.Result, fail
 		return Said{}, err
 	}
 	hung := c.isHung(programs, failed)
+	c.delay = c.Delay()
 	if failed >= 0 && !said.First {
 		c.cancel(errFailed)
 	} else {
@@ -299,7 +301,7 @@ func (c *Communication) said(hung bool) (api.CheckReport, error) {
 		return failed(c.what, api.CMS,
 			errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long"), e), nil
 	case c.result.Stop == sandbox.StopCancelled:
-		return late(c.what, api.CMS, c.result, c.runner.limits.WallTime, e), nil
+		return late(c.what, api.CMS, c.result, c.delay, c.runner.limits.WallTime, e), nil
 	case c.result.Stop == sandbox.StopWall:
 		return failed(c.what, api.CMS,
 			fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall), e), nil

@@ -51,6 +51,7 @@ type Conversation struct {
 	decided           chan struct{}  // closed when the next two are set
 	said              api.CheckReport
 	err               error
+	delay             time.Duration // of the interactor when the program had ended
 
 	check CheckFunc // still to be called, or nil
 }
@@ -229,6 +230,7 @@ type Said struct {
 // End waits for the interactor, after the run of the program, and for the checker if the program came to its end or the
 // interactor's was first.
 func (c *Conversation) End(ctx context.Context, program sandbox.Result, finished bool, limit units.Bytes) (Said, error) {
+	c.delay = c.Delay()
 	if c.relay == nil {
 		c.drain.running.Go(func() { c.discard(c.ends.stdin) })
 	}
@@ -289,21 +291,22 @@ func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
 		return failed(c.what, p, fault, c.ending())
 	}
 	if c.result.Stop == sandbox.StopCancelled {
-		return late(c.what, p, c.result, c.runner.limits.WallTime, c.ending())
+		return late(c.what, p, c.result, c.delay, c.runner.limits.WallTime, c.ending())
 	}
 	said := c.said
 	c.said.Next = nil // the caller closes it
 	return said
 }
 
-// late is the report of a program of the jury that did not end in time after the contestant's. One that was busy most of
-// that time, or waited for a CPU, has exhausted it: it may still have had to read what that one wrote.
-func late(what string, p api.Protocol, r sandbox.Result, wall time.Duration, e ending) api.CheckReport {
+// late is the report of a program of the jury that did not end in time after the contestant's, when it had waited for its
+// CPU for delay. One that was busy most of that time, or waited for its CPU, has exhausted it: it may still have had to
+// read what the contestant's program wrote.
+func late(what string, p api.Protocol, r sandbox.Result, delay, wall time.Duration, e ending) api.CheckReport {
 	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
 		wall), e)
 	busy := r.CPUTime
-	if r.RunDelay != nil {
-		busy += *r.RunDelay
+	if r.Waited != nil {
+		busy += *r.Waited - delay
 	}
 	said.Exhausted = busy > wall/2
 	return said

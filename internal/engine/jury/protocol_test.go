@@ -236,18 +236,21 @@ func TestReason(t *testing.T) {
 
 func TestLate(t *testing.T) {
 	const wall = 2 * time.Second
-	waited := 900 * time.Millisecond
+	waited, before := 900*time.Millisecond, 100*time.Millisecond
 	for _, tt := range []struct {
 		name   string
 		result sandbox.Result
+		delay  time.Duration
 		want   bool
 	}{
-		{"busy", sandbox.Result{CPUTime: 1100 * time.Millisecond}, true},
-		{"on a busy CPU", sandbox.Result{CPUTime: 200 * time.Millisecond, RunDelay: &waited}, true},
-		{"asleep", sandbox.Result{CPUTime: 5 * time.Millisecond}, false},
-		{"asleep on a busy CPU", sandbox.Result{CPUTime: 5 * time.Millisecond, RunDelay: &waited}, false},
+		{"busy", sandbox.Result{CPUTime: 1100 * time.Millisecond}, 0, true},
+		{"on a busy CPU", sandbox.Result{CPUTime: 250 * time.Millisecond, Waited: &waited}, before, true},
+		{"on a CPU that was busy before the end", sandbox.Result{CPUTime: 250 * time.Millisecond, Waited: &waited},
+			waited, false},
+		{"asleep", sandbox.Result{CPUTime: 5 * time.Millisecond}, 0, false},
+		{"asleep on a busy CPU", sandbox.Result{CPUTime: 5 * time.Millisecond, Waited: &waited}, before, false},
 	} {
-		got := late("interactor", icpc, tt.result, wall, ending{})
+		got := late("interactor", icpc, tt.result, tt.delay, wall, ending{})
 		if got.Verdict != api.InternalError || got.Exhausted != tt.want {
 			t.Errorf("%s: verdict %s, exhausted %t", tt.name, got.Verdict, got.Exhausted)
 		}
