@@ -5,6 +5,8 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 GO      := go
 export CGO_ENABLED := 0
+# One set of flags for all commands, so that dependencies are compiled once.
+export GOFLAGS := -trimpath $(GOFLAGS)
 
 .PHONY: help build deb demo demo-fleet test test-unit test-native test-guest test-arm64 setup check bench policy soak fuzz mutate clean
 
@@ -26,8 +28,8 @@ help:
 
 # judged carries judged-init inside itself, so that one is built first.
 build:
-	$(GO) build -trimpath -ldflags='-s -w' -o internal/sandbox/judged-init ./cmd/judged-init
-	$(GO) build -trimpath -tags embedinit -ldflags='-s -w -X main.version=$(VERSION)' -o bin/judged ./cmd/judged
+	$(GO) build -ldflags='-s -w' -o internal/sandbox/judged-init ./cmd/judged-init
+	$(GO) build -tags embedinit -ldflags='-s -w -X main.version=$(VERSION)' -o bin/judged ./cmd/judged
 
 # Versions of packages grow: without a tag, by the time of the commit.
 DEB_ARCH       := amd64
@@ -38,9 +40,9 @@ NFPM           := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4
 # The overlay puts the judged-init of DEB_ARCH in the place of this machine's.
 deb:
 	rm -rf bin/deb && mkdir -p bin/deb
-	GOARCH=$(DEB_ARCH) $(GO) build -trimpath -ldflags='-s -w' -o bin/deb/judged-init ./cmd/judged-init
+	GOARCH=$(DEB_ARCH) $(GO) build -ldflags='-s -w' -o bin/deb/judged-init ./cmd/judged-init
 	echo '{"Replace":{"$(CURDIR)/internal/sandbox/judged-init":"$(CURDIR)/bin/deb/judged-init"}}' >bin/deb/overlay.json
-	GOARCH=$(DEB_ARCH) $(GO) build -trimpath -overlay bin/deb/overlay.json -tags embedinit -ldflags='-s -w -X main.version=$(VERSION)' -o bin/deb/judged ./cmd/judged
+	GOARCH=$(DEB_ARCH) $(GO) build -overlay bin/deb/overlay.json -tags embedinit -ldflags='-s -w -X main.version=$(VERSION)' -o bin/deb/judged ./cmd/judged
 	$(GO) build -tags man -o bin/deb/manual ./cmd/judged
 	bin/deb/manual man bin/deb/man && gzip -9n bin/deb/man/*
 	for shell in bash zsh fish; do bin/deb/manual completion $$shell >bin/deb/judged.$$shell || exit 1; done
