@@ -37,6 +37,9 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	if errors.Is(err, ErrInUse) || errors.Is(err, api.ErrNotFound) {
 		return fmt.Errorf("delete job %q: %w", id, err)
 	}
+	if err == nil {
+		s.notifyDeleted()
+	}
 	return err
 }
 

@@ -4,15 +4,27 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/testkit"
 )
 
 // testDelete checks what a deletion removes, and what refuses it.
 func testDelete(t *testing.T, b backend) {
 	s := b.open(t, nil)
+	// From now on both processes have the events in memory, too.
+	processes := []*bench{s}
+	if b.name == "postgres" { // SQLite has one daemon
+		processes = append(processes, s.again())
+	}
+	var live []*Follower
+	for _, p := range processes {
+		live = append(live, p.follow(FeedNow, FeedFilter{}))
+		testkit.WaitFor(t, time.Minute, "the feed", func() bool { _, live, _ := p.feed.state(); return live })
+	}
 	refused := func(id, why string) {
 		t.Helper()
 		err := s.Delete(s.ctx(), id)
@@ -46,6 +58,14 @@ func testDelete(t *testing.T, b backend) {
 	s.finish(s.take().Lease, api.Accepted)
 	refused(RejudgeID("set", "a"), `rejudging "set" is open`)
 	s.must(s.ApplyRejudging(s.ctx(), "set"))
+	newest, err := s.newestInFeed(s.ctx())
+	s.must(err)
+	for i, p := range processes {
+		for ctx := p.ctx(); live[i].Position().Row < newest && ctx.Err() == nil; {
+			_, err := live[i].Next(ctx)
+			p.must(err)
+		}
+	}
 
 	s.want(s.Delete(WithTenant(s.ctx(), "other"), "a"), api.ErrNotFound)
 	s.must(s.Delete(s.ctx(), "a"))
@@ -72,6 +92,12 @@ func testDelete(t *testing.T, b backend) {
 		if len(got) == 0 || got[len(got)-1] != "next 0+1 queued" || strings.Contains(fmt.Sprint(got), "a 1+") {
 			t.Errorf("resumed after event %d: %q", i, got)
 		}
+	}
+	for _, p := range processes[1:] {
+		testkit.WaitFor(t, time.Minute, "the other process to forget the events", func() bool {
+			got, _ := p.readAll(positions[len(positions)-1])
+			return !strings.Contains(fmt.Sprint(got), "a 1+")
+		})
 	}
 }
 

@@ -68,6 +68,9 @@ func (s *Store) fillFeed(life context.Context) {
 // readFeed reads all new events.
 func (s *Store) readFeed(ctx context.Context) error {
 	f := &s.feed
+	if s.notifier.deleted.Swap(false) {
+		f.stop()
+	}
 	followed, live, at := f.state()
 	if !followed {
 		f.stop()

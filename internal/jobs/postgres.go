@@ -170,6 +170,7 @@ func (p *peers) receive(life context.Context) error {
 		return err
 	}
 	// Changes made before LISTEN had no notification.
+	p.store.notifier.forget()
 	p.store.notifier.everything()
 	for {
 		n, err := conn.WaitForNotification(life)

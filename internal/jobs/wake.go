@@ -17,6 +17,7 @@ type notifier struct {
 
 	feed      chan struct{} // holds a token when there may be new events of any job
 	callbacks chan struct{} // holds a token when there may be new callbacks
+	deleted   atomic.Bool   // the events in memory may be of a deleted job
 
 	moved atomic.Int64 // number of times that jobs became available again, see lows
 }
@@ -160,6 +161,12 @@ func (h *notifier) lines() {
 	}
 }
 
+// forget makes the feed discard the events in memory.
+func (h *notifier) forget() {
+	h.deleted.Store(true)
+	wakeUp(h.feed)
+}
+
 // everything wakes all callers.
 func (h *notifier) everything() {
 	wakeUp(h.feed)
@@ -172,11 +179,12 @@ func (h *notifier) everything() {
 	}
 }
 
-// Messages between processes: "job ID", "end ID" and "work WIDTH POOL".
+// Messages between processes: "job ID", "end ID", "work WIDTH POOL" and "deleted".
 const (
-	aboutJob  = "job "
-	aboutEnd  = "end "
-	aboutWork = "work "
+	aboutJob     = "job "
+	aboutEnd     = "end "
+	aboutWork    = "work "
+	aboutDeleted = "deleted"
 )
 
 // receive handles a message of another process, or of this one.
@@ -187,6 +195,10 @@ func (h *notifier) receive(message string) {
 	}
 	if id, ok := strings.CutPrefix(message, aboutEnd); ok {
 		h.ended(id)
+		return
+	}
+	if message == aboutDeleted {
+		h.forget()
 		return
 	}
 	rest, _ := strings.CutPrefix(message, aboutWork)
@@ -219,6 +231,13 @@ func (s *Store) notifyJob(id string) {
 func (s *Store) notifyEnd(id string) {
 	s.notifier.ended(id)
 	s.driver.notify(aboutEnd + id)
+}
+
+// notifyDeleted discards the events in memory of all processes. Here none of them is read any more when it returns.
+func (s *Store) notifyDeleted() {
+	s.feed.stop()
+	s.notifier.forget()
+	s.driver.notify(aboutDeleted)
 }
 
 // notifyWork wakes a taker in each process.
