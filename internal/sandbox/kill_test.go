@@ -25,7 +25,7 @@ import (
 )
 
 // killEvery is 1 in make soak.
-var killEvery = flag.Int("kill-every", 11, "TestKilledAtEveryCall kills at every n-th system call")
+var killEvery = flag.Int("kill-every", 37, "TestKilledAtEveryCall kills at every n-th system call")
 
 // victimEnv makes this binary a judged that waits for a command byte, judges one or more runs of the program at
 // that path, and exits. The argument is the control group in which it starts, below the root.
@@ -266,14 +266,15 @@ func TestKilledAtEveryCall(t *testing.T) {
 	}
 }
 
-// TestInitKilledAtEveryCall kills judged-init while it is about to make its n-th system call for a run, for every n.
-// That run may fail, but nothing of it is left, and a restarted judged-init judges the next one.
+// TestInitKilledAtEveryCall kills judged-init while it is about to make its n-th system call for a run, for every n (with
+// -kill-every=1; its calls are a fraction of all, so the steps are smaller). That run may fail, but nothing of it is left,
+// and a restarted judged-init judges the next one.
 func TestInitKilledAtEveryCall(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	runtime.LockOSThread() // a tracer is a thread
 	defer runtime.UnlockOSThread()
 	traces := testkit.Watch(t, victims())
-	for at := 1; ; at++ {
+	for at := 1; ; at += (*killEvery + 11) / 12 {
 		v := startVictim(t, "")
 		tr := &tracer{t: t, judged: v.pid, victim: v.init, killAt: at, tasks: map[int]bool{}}
 		tr.seize(v.pid)
