@@ -12,9 +12,8 @@
 //	host     what the machine is, and how it is set up
 //	  host/hostfs                                      [0]  /proc and /sys under a root
 //	  host/proc                                        [1]  parsers of /proc/PID, mount tables and flags
-//	  host/topology host/virt                          [2]  CPUs, cores, nodes; bare metal or hypervisor
-//	  host/turbo host/slots                            [3]  frequency switches; leases of CPUs
-//	  host/settings                                    [3]  the catalogue: every setting, its cost, its wanted value
+//	  host/machine                                     [2]  CPUs, cores, nodes; hypervisor; frequency switches
+//	  host/slots host/settings                         [3]  leases of CPUs; every setting, its cost, its wanted value
 //	  host/boot host/tune host/fingerprint             [4]  kernel command line; host settings; comparable hosts
 //	  host/doctor                                      [5]  checks of the host
 //	sandbox  one program run once

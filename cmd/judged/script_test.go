@@ -22,7 +22,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 	"judged/internal/testkit/unit"
@@ -123,7 +123,7 @@ func runScripts(t *testing.T, dir string, env ...string) {
 // lastCPU may be used on any host: slots leave out CPU 0 unless it is alone.
 func lastCPU(t testing.TB) cpuset.Set {
 	t.Helper()
-	top, err := topology.Read(hostfs.New("/"))
+	top, err := machine.ReadTopology(hostfs.New("/"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,10 +22,8 @@ import (
 	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/host/topology"
-	"judged/internal/host/turbo"
-	"judged/internal/host/virt"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/cgroup"
 	"judged/internal/sandbox/initproc"
@@ -73,7 +71,7 @@ type Options struct {
 type Engine struct {
 	options  Options
 	fs       hostfs.FS
-	topology topology.Topology
+	topology machine.Topology
 	slots    []slots.Slot
 	claim    *slots.Claim
 	tree     *cgroup.Tree
@@ -96,7 +94,7 @@ type Engine struct {
 	compiledFolder   string // to be removed; "" if it stays
 
 	// Read once, in Open.
-	turbo   turbo.State
+	turbo   machine.Turbo
 	virtual bool
 	program []byte // judged-init
 	// fingerprint is taken when it is first asked for: it reads a hundred files, and no run waits for it.
@@ -130,7 +128,7 @@ func (e *Engine) open() (err error) {
 	if err := checkRights(e.fs); err != nil {
 		return err
 	}
-	if e.topology, err = topology.Read(e.fs); err != nil {
+	if e.topology, err = machine.ReadTopology(e.fs); err != nil {
 		return fmt.Errorf("read topology: %w", err)
 	}
 	if e.slots, err = slots.Plan(e.topology, e.options.CPUs, max(e.options.Width, 1)); err != nil {
@@ -150,7 +148,7 @@ func (e *Engine) open() (err error) {
 			return err
 		}
 	}
-	e.turbo, e.virtual = turbo.Read(e.fs, e.CPUs()), virt.Hypervisor(e.fs) != ""
+	e.turbo, e.virtual = machine.ReadTurbo(e.fs, e.CPUs()), machine.Hypervisor(e.fs) != ""
 	if e.program, err = sandbox.InitProgram(); err != nil {
 		return fmt.Errorf("read judged-init: %w", err)
 	}
@@ -206,7 +204,7 @@ func (e *Engine) confine() error {
 
 // housekeeping returns the CPUs for judged itself. Isolated CPUs outside the slots may be reserved for other programs,
 // and the scheduler does not balance load there; they are used only when there are no others.
-func housekeeping(t topology.Topology, planned []slots.Slot) cpuset.Set {
+func housekeeping(t machine.Topology, planned []slots.Slot) cpuset.Set {
 	cpus := slots.Housekeeping(t, planned)
 	if rest := cpus.Minus(t.Isolated); len(rest) > 0 {
 		return rest
@@ -262,7 +260,7 @@ func (e *Engine) Worker(s slots.Slot) *measure.Worker { return e.workers[s.CPUs.
 // Thresholds returns the initial thresholds of this host, before any are learned.
 func (e *Engine) Thresholds() evidence.Thresholds {
 	th := evidence.DefaultThresholds(e.Virtual())
-	if e.turbo.Value == turbo.Off {
+	if e.turbo.Value == machine.TurboOff {
 		th.Frequency.Plan = 1
 	}
 	return th

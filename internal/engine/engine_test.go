@@ -13,9 +13,8 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/host/topology"
-	"judged/internal/host/turbo"
 )
 
 func set(t *testing.T, list string) cpuset.Set {
@@ -27,15 +26,15 @@ func set(t *testing.T, list string) cpuset.Set {
 	return s
 }
 
-// machine has CPUs 0 to 7 on nodes 0-3 and 4-7, where pairs share a last level cache.
-func machine(t *testing.T, isolated string) topology.Topology {
-	top := topology.Topology{Online: set(t, "0-7"), Isolated: set(t, isolated), BootIsolated: set(t, isolated)}
+// twoNodes has CPUs 0 to 7 on nodes 0-3 and 4-7, where pairs share a last level cache.
+func twoNodes(t *testing.T, isolated string) machine.Topology {
+	top := machine.Topology{Online: set(t, "0-7"), Isolated: set(t, isolated), BootIsolated: set(t, isolated)}
 	for id := range 8 {
 		first := id &^ 1
-		top.CPUs = append(top.CPUs, topology.CPU{ID: id, Core: id, Node: id / 4, Siblings: cpuset.New(id),
+		top.CPUs = append(top.CPUs, machine.CPU{ID: id, Core: id, Node: id / 4, Siblings: cpuset.New(id),
 			L3: cpuset.New(first, first+1)})
 	}
-	top.Nodes = []topology.Node{{ID: 0, CPUs: set(t, "0-3"), MemTotal: 1}, {ID: 1, CPUs: set(t, "4-7"), MemTotal: 1}}
+	top.Nodes = []machine.Node{{ID: 0, CPUs: set(t, "0-3"), MemTotal: 1}, {ID: 1, CPUs: set(t, "4-7"), MemTotal: 1}}
 	return top
 }
 
@@ -47,7 +46,7 @@ func TestHousekeeping(t *testing.T) {
 		"all others are isolated":      {"0-7", "7", "0-6"},
 		"all isolated CPUs are a slot": {"4-7", "4-7", "0-3"},
 	} {
-		got := housekeeping(machine(t, tt.isolated), []slots.Slot{{CPUs: set(t, tt.slot)}})
+		got := housekeeping(twoNodes(t, tt.isolated), []slots.Slot{{CPUs: set(t, tt.slot)}})
 		if got.String() != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
@@ -56,21 +55,21 @@ func TestHousekeeping(t *testing.T) {
 
 // TestSharing: evidence of neighbours is taken from the CPUs of the same cache or node that are in no slot.
 func TestSharing(t *testing.T) {
-	wide := machine(t, "")
+	wide := twoNodes(t, "")
 	for i := range wide.CPUs {
 		wide.CPUs[i].L3 = wide.Online // one cache for both nodes
 	}
 	for name, tt := range map[string]struct {
-		top     topology.Topology
+		top     machine.Topology
 		planned []string
 		cpus    string
 		want    string
 	}{
-		"the node":                 {machine(t, ""), []string{"3"}, "3", "0-2"},
-		"no CPU of another slot":   {machine(t, ""), []string{"2", "3"}, "3", "0-1"},
+		"the node":                 {twoNodes(t, ""), []string{"3"}, "3", "0-2"},
+		"no CPU of another slot":   {twoNodes(t, ""), []string{"2", "3"}, "3", "0-1"},
 		"a cache across the nodes": {wide, []string{"3"}, "3", "0-2,4-7"},
-		"a slot outside the plan":  {machine(t, ""), []string{"3"}, "5", "4,6-7"},
-		"an unknown CPU":           {machine(t, ""), []string{"3"}, "99", ""},
+		"a slot outside the plan":  {twoNodes(t, ""), []string{"3"}, "5", "4,6-7"},
+		"an unknown CPU":           {twoNodes(t, ""), []string{"3"}, "99", ""},
 	} {
 		e := &Engine{topology: tt.top}
 		for _, list := range tt.planned {
@@ -113,8 +112,8 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cpus := set(t, "6-7")
-			e := &Engine{fs: tt.fs, topology: machine(t, tt.isolated), options: Options{Strict: tt.strict},
-				turbo: turbo.Read(tt.fs, cpus)}
+			e := &Engine{fs: tt.fs, topology: twoNodes(t, tt.isolated), options: Options{Strict: tt.strict},
+				turbo: machine.ReadTurbo(tt.fs, cpus)}
 			switch err := e.Fit(cpus); {
 			case tt.want == "" && err != nil:
 				t.Error(err)
@@ -129,13 +128,13 @@ func TestFit(t *testing.T) {
 // TestTurboIsReadAgain where the host has a switch, because operators and firmware change it.
 func TestTurboIsReadAgain(t *testing.T) {
 	e := &Engine{fs: hostfs.New(t.TempDir())}
-	for _, value := range []turbo.Value{turbo.Off, turbo.Unknown} {
-		e.turbo = turbo.State{Value: value, Source: "/a/switch"}
-		if got := e.Turbo(set(t, "1")); got.Value != turbo.Unknown || got.Source != "" {
+	for _, value := range []machine.TurboState{machine.TurboOff, machine.TurboUnknown} {
+		e.turbo = machine.Turbo{Value: value, Source: "/a/switch"}
+		if got := e.Turbo(set(t, "1")); got.Value != machine.TurboUnknown || got.Source != "" {
 			t.Errorf("turbo was %s and the switch is gone: got %+v", value, got)
 		}
 	}
-	e.turbo = turbo.State{Value: turbo.Unknown, Reason: "first look"}
+	e.turbo = machine.Turbo{Value: machine.TurboUnknown, Reason: "first look"}
 	if got := e.Turbo(set(t, "1")); got.Reason != "first look" {
 		t.Errorf("read again without a switch: %+v", got)
 	}
@@ -143,11 +142,11 @@ func TestTurboIsReadAgain(t *testing.T) {
 
 // TestHost compares what a report says about the host.
 func TestHost(t *testing.T) {
-	top := machine(t, "6-7")
+	top := twoNodes(t, "6-7")
 	top.Kernel, top.Model = "6.18", "CPU"
 	e := &Engine{topology: top,
 		fingerprint: func() hosts.Fingerprint { return hosts.Fingerprint{Sum: "f"} },
-		turbo:       turbo.State{Value: turbo.Unknown}, options: Options{Name: "n", Pool: "p"}}
+		turbo:       machine.Turbo{Value: machine.TurboUnknown}, options: Options{Name: "n", Pool: "p"}}
 	got := e.Host(set(t, "7"), api.DoctorReport{Ready: true})
 	if got.Doctor == nil || !got.Doctor.Ready || got.Doctor.Failed == nil || len(got.Doctor.Failed) != 0 {
 		t.Errorf("doctor %+v, want ready and an empty list", got.Doctor)
@@ -166,8 +165,9 @@ func TestHost(t *testing.T) {
 
 // TestThresholds: the planned frequency is the nominal one only when turbo is off.
 func TestThresholds(t *testing.T) {
-	for value, want := range map[turbo.Value]float64{turbo.Off: 1, turbo.On: 0, turbo.Unknown: 0} {
-		e := &Engine{turbo: turbo.State{Value: value}}
+	ready := map[machine.TurboState]float64{machine.TurboOff: 1, machine.TurboOn: 0, machine.TurboUnknown: 0}
+	for value, want := range ready {
+		e := &Engine{turbo: machine.Turbo{Value: value}}
 		if got := e.Thresholds().Frequency.Plan; got != want {
 			t.Errorf("turbo %s: plan %v, want %v", value, got, want)
 		}

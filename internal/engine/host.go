@@ -8,7 +8,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/doctor"
-	"judged/internal/host/turbo"
+	"judged/internal/host/machine"
 )
 
 // Doctor examines the host with the engine's slots. Of what the kernel counts it sees the growth since its last
@@ -40,11 +40,11 @@ func (e *Engine) Examined() (api.DoctorReport, error) {
 
 // Turbo reads the current state of turbo from a few files, cheap enough for every lease. A host without a switch in
 // Open, such as a virtual machine, is not read again.
-func (e *Engine) Turbo(cpus cpuset.Set) turbo.State {
+func (e *Engine) Turbo(cpus cpuset.Set) machine.Turbo {
 	if e.turbo.Source == "" {
 		return e.turbo
 	}
-	return turbo.Read(e.fs, cpus)
+	return machine.ReadTurbo(e.fs, cpus)
 }
 
 // Host is the part of a report about this host, with doctor's last result.
@@ -75,7 +75,7 @@ func (e *Engine) Fit(cpus cpuset.Set) error {
 		return fmt.Errorf("refuse to judge: CPUs %s are not isolated; boot with isolcpus=%s or make them a cpuset "+
 			"partition, or set slots.strict = false", cpus, cpus)
 	}
-	if s := e.Turbo(cpus); s.Value != turbo.Off {
+	if s := e.Turbo(cpus); s.Value != machine.TurboOff {
 		return fmt.Errorf("refuse to judge: turbo is %s (%s); switch it off, or set slots.strict = false", s.Value,
 			strings.TrimSuffix(s.Reason, "."))
 	}

@@ -6,14 +6,14 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
 	"judged/internal/engine/measure"
+	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/host/topology"
 	"judged/internal/sandbox"
 	"judged/internal/timing/evidence"
 )
 
 // Topology is the host as it was in Open.
-func (e *Engine) Topology() topology.Topology { return e.topology }
+func (e *Engine) Topology() machine.Topology { return e.topology }
 
 // Neighbours returns the online CPUs that are neither in a slot nor siblings of one that is.
 func (e *Engine) Neighbours() cpuset.Set {

@@ -14,7 +14,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 	"judged/internal/sandbox/cgroup"
 	"judged/internal/sandbox/seccomp"
 	"judged/internal/testkit"
@@ -44,7 +44,7 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 			t.Error(err)
 		}
 	})
-	top, err := topology.Read(fs)
+	top, err := machine.ReadTopology(fs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func holdTable(t *testing.T, all []attacks.Attack, outcomes map[string]map[initp
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := attacks.Table{Machine: machine(t), Needs: map[string]string{}}
+	got := attacks.Table{Machine: kindOfMachine(t), Needs: map[string]string{}}
 	for _, a := range all {
 		got.Needs[a.Name] = needs(a, outcomes[a.Name])
 	}
@@ -203,8 +203,8 @@ func rewriteTable(t *testing.T, path, text string, measured attacks.Table) {
 	}
 }
 
-// machine is the kind of machine that outcomes depend on.
-func machine(t *testing.T) string {
+// kindOfMachine is the kind of machine that outcomes depend on.
+func kindOfMachine(t *testing.T) string {
 	t.Helper()
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

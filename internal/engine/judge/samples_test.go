@@ -17,8 +17,8 @@ import (
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/host/topology"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/sandbox"
 	"judged/internal/testkit"
@@ -56,7 +56,7 @@ func TestSamples(t *testing.T) {
 // slotFits says why this machine has no slot of the width.
 func slotFits(t *testing.T, width int) error {
 	t.Helper()
-	top, err := topology.Read(hostfs.New("/"))
+	top, err := machine.ReadTopology(hostfs.New("/"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/settings"
-	"judged/internal/host/topology"
 	"judged/internal/testkit"
 )
 
@@ -109,13 +109,13 @@ func TestImpossible(t *testing.T) {
 // threads.
 func bare(cmdline string, hyperthreads bool) Facts {
 	h := Facts{Arch: X86, CommandLine: cmdline, NohzFull: true, HugePages: true, SteadyTSC: true, Threads: NoThreads,
-		Host: settings.Host{Topology: topology.Topology{Online: cpuset.New(0, 1, 2, 3), Kernel: "6.12.1"}}}
+		Host: settings.Host{Topology: machine.Topology{Online: cpuset.New(0, 1, 2, 3), Kernel: "6.12.1"}}}
 	for id := range 4 {
 		core := id
 		if hyperthreads {
 			core, h.Threads = id%2, ThreadsOn
 		}
-		h.Topology.CPUs = append(h.Topology.CPUs, topology.CPU{ID: id, Core: core})
+		h.Topology.CPUs = append(h.Topology.CPUs, machine.CPU{ID: id, Core: core})
 	}
 	return h
 }

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/host/machine"
 	"judged/internal/host/proc"
 	"judged/internal/host/settings"
-	"judged/internal/host/virt"
 )
 
 // Facts are the properties of a host that a plan depends on.
@@ -57,12 +57,12 @@ const cpuDir = "/sys/devices/system/cpu"
 // Read reads the facts of a host. If a file is missing or unreadable, the kernel is assumed to lack the
 // feature.
 func Read(h settings.Host) Facts {
-	info, hypervisor := h.Optional("/proc/cpuinfo"), virt.Hypervisor(h.FS)
+	info, hypervisor := h.Optional("/proc/cpuinfo"), machine.Hypervisor(h.FS)
 	_, legacy := proc.FindMount(proc.Mounts(h.Optional("/proc/mounts")), "cgroup", "cpuset")
 	host := Facts{
 		Host: h, CommandLine: h.Optional("/proc/cmdline"),
 		Arch: architecture(info), Intel: strings.Contains(info, "GenuineIntel"),
-		Virtual: hypervisor != "", WSL: hypervisor == virt.WSL, LegacyCPU: legacy,
+		Virtual: hypervisor != "", WSL: hypervisor == machine.WSL, LegacyCPU: legacy,
 		// Only the host's own PID namespace shows kthreadd.
 		Container: !strings.Contains(h.Optional("/proc/2/stat"), "(kthreadd)"),
 		Threads:   threads(h.Optional(cpuDir + "/smt/control")),

@@ -9,9 +9,9 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/host/machine"
 	"judged/internal/host/proc"
 	"judged/internal/host/slots"
-	"judged/internal/host/turbo"
 )
 
 func lookReserved(v *view) Outcome {
@@ -131,7 +131,7 @@ func (v *view) preferred() (Outcome, bool) {
 		return Outcome{}, false
 	}
 	found := "highest_perf " + strings.Join(kinds, ", ")
-	if v.turbo.Value == turbo.Off {
+	if v.turbo.Value == machine.TurboOff {
 		return warn(found, "preferred cores, without effect while boost is off"), true
 	}
 	return fail(found, "preferred cores boost higher than others"), true
@@ -210,7 +210,7 @@ func lookPinned(v *view) Outcome {
 	found := fmt.Sprintf("%s to %s kHz", strings.Join(byValue(least), ", "), strings.Join(byValue(most), ", "))
 	governors := byValue(v.tryPerCPU("cpufreq/scaling_governor"))
 	switch above := v.aboveBase(most); {
-	case len(loose) > 0 && v.turbo.Value == turbo.Off && slices.Equal(governors, []string{"performance"}):
+	case len(loose) > 0 && v.turbo.Value == machine.TurboOff && slices.Equal(governors, []string{"performance"}):
 		return warn(found, "not fixed on CPU "+loose.String()+", though governor and turbo leave little room")
 	case len(loose) > 0:
 		return fail(found, "not fixed on CPU "+loose.String())

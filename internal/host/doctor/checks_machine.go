@@ -9,9 +9,9 @@ import (
 	"judged/internal/api/hosts"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/fingerprint"
+	"judged/internal/host/machine"
 	"judged/internal/host/settings"
 	"judged/internal/host/slots"
-	"judged/internal/host/turbo"
 )
 
 func lookCounters(v *view) Outcome {
@@ -205,7 +205,7 @@ func (f facts) fingerprint(o Options) (hosts.Fingerprint, error) {
 		cpus = cpus.Union(slot.CPUs)
 	}
 	return fingerprint.Take(fingerprint.Subject{FS: f.FS, Topology: f.Topology, Slots: planned,
-		Turbo: turbo.Read(f.FS, cpus).Value, Class: o.Class, Program: o.Program}), nil
+		Turbo: machine.ReadTurbo(f.FS, cpus).Value, Class: o.Class, Program: o.Program}), nil
 }
 
 func lookPool(v *view) Outcome {

@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/host/turbo"
+	"judged/internal/host/machine"
 )
 
 func lookTurbo(v *view) Outcome {
 	v.saw("/sys/devices/system/cpu/intel_pstate/no_turbo", cpuDir+"/cpufreq/boost", cpuDir+"/cpufreq/policy[id]/boost")
 	switch {
-	case v.turbo.Value == turbo.Off:
+	case v.turbo.Value == machine.TurboOff:
 		return pass("off by " + v.turbo.Source)
-	case v.turbo.Value == turbo.On:
+	case v.turbo.Value == machine.TurboOn:
 		return fail("on", v.turbo.Reason)
 	case strings.HasPrefix(v.turbo.Reason, "cannot read"):
 		return warn("unreadable", v.turbo.Reason)

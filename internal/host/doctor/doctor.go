@@ -15,9 +15,9 @@ import (
 	"judged/internal/api/hosts"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/proc"
 	"judged/internal/host/settings"
-	"judged/internal/host/turbo"
 )
 
 // Options says what to examine.
@@ -80,7 +80,7 @@ func look(ctx context.Context, o Options) (facts, error) {
 		return facts{}, err
 	}
 	f := facts{Host: h, daemon: o.Daemon, options: o, class: classify(o.FS),
-		turbo:  turbo.Read(o.FS, h.Reserved.Intersect(h.Topology.Online)),
+		turbo:  machine.ReadTurbo(o.FS, h.Reserved.Intersect(h.Topology.Online)),
 		config: proc.KernelConfig(o.FS, h.Topology.Kernel)}
 	f.mounts = proc.Mounts(f.Optional("/proc/mounts"))
 	f.own = proc.Cgroups(f.Optional("/proc/self/cgroup"))

@@ -12,10 +12,9 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/proc"
 	"judged/internal/host/settings"
-	"judged/internal/host/turbo"
-	"judged/internal/host/virt"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 // facts holds the data that is read once for all checks.
 type facts struct {
 	settings.Host
-	turbo   turbo.State
+	turbo   machine.Turbo
 	class   class
 	daemon  bool
 	options Options
@@ -177,12 +176,12 @@ func (c class) String() string {
 
 // classPaths returns the files that determine the class. All are optional.
 func classPaths() []string {
-	return append(virt.Paths(), "/proc/2/stat", "/run/.containerenv", "/.dockerenv", "/proc/1/environ")
+	return append(machine.HypervisorPaths(), "/proc/2/stat", "/run/.containerenv", "/.dockerenv", "/proc/1/environ")
 }
 
 func classify(h hostfs.FS) class {
 	host := settings.Host{FS: h}
-	c := class{hypervisor: virt.Hypervisor(h)}
+	c := class{hypervisor: machine.Hypervisor(h)}
 	switch environ := host.Optional("/proc/1/environ"); {
 	case strings.Contains(host.Optional("/proc/2/stat"), "(kthreadd)"):
 		// Only the host's own PID namespace shows kthreadd. Virtual machines whose disk image was made from a

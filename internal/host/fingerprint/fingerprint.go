@@ -10,19 +10,17 @@ import (
 	"judged/internal/api/hosts"
 
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/proc"
 	"judged/internal/host/slots"
-	"judged/internal/host/topology"
-	"judged/internal/host/turbo"
-	"judged/internal/host/virt"
 )
 
 // Subject is the input of a fingerprint.
 type Subject struct {
 	FS       hostfs.FS
-	Topology topology.Topology
+	Topology machine.Topology
 	Slots    []slots.Slot
-	Turbo    turbo.Value
+	Turbo    machine.TurboState
 	Class    string // the operator's name for this kind of host
 	Program  []byte // judged-init, which also contains the reference kernels
 }
@@ -88,13 +86,13 @@ func (k *key) files(pattern string) {
 	}
 }
 
-func (k *key) processor(t topology.Topology) {
+func (k *key) processor(t machine.Topology) {
 	info := k.read("/proc/cpuinfo")
 	for _, field := range []string{"vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer",
 		"CPU part", "CPU variant"} {
 		k.add(field, proc.CPUInfo(info, field))
 	}
-	k.add(hosts.Hypervisor, virt.Hypervisor(k.fs) != "")
+	k.add(hosts.Hypervisor, machine.Hypervisor(k.fs) != "")
 	k.file("/sys/hypervisor/type")
 	k.file("/sys/class/dmi/id/sys_vendor")
 	k.file("/sys/class/dmi/id/product_name") // the instance type of a rented machine
@@ -107,7 +105,7 @@ func (k *key) processor(t topology.Topology) {
 }
 
 // memory omits the amount of memory, which varies by a few pages between boots.
-func (k *key) memory(t topology.Topology) {
+func (k *key) memory(t machine.Topology) {
 	for _, n := range t.Nodes {
 		k.add(fmt.Sprintf("node %d", n.ID), fmt.Sprint(n.CPUs, n.Distances))
 	}
@@ -120,7 +118,7 @@ func (k *key) memory(t topology.Topology) {
 }
 
 // frequency adds the frequency of the first slot: nominal, planned, and whether boost is allowed.
-func (k *key) frequency(planned []slots.Slot, boost turbo.Value) {
+func (k *key) frequency(planned []slots.Slot, boost machine.TurboState) {
 	k.add("boost", boost)
 	for _, s := range planned[:min(1, len(planned))] {
 		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/", s.CPUs[0])
@@ -131,7 +129,7 @@ func (k *key) frequency(planned []slots.Slot, boost turbo.Value) {
 	}
 }
 
-func (k *key) kernel(t topology.Topology) {
+func (k *key) kernel(t machine.Topology) {
 	k.add("kernel", t.Kernel)
 	k.add("config", k.config(t.Kernel))
 	k.add(hosts.CommandLine, normalized(k.read("/proc/cmdline")))

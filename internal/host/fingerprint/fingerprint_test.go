@@ -18,31 +18,30 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/host/topology"
-	"judged/internal/host/turbo"
 	"judged/internal/testkit"
 )
 
-// machine is a recorded host and the values that the engine adds.
-type machine struct {
+// recorded is a captured host and the values that the engine adds.
+type recorded struct {
 	t      *testing.T
 	tree   fstest.MapFS
 	slots  []slots.Slot
-	boost  turbo.Value
+	boost  machine.TurboState
 	canary string
 }
 
 const hostsDir = "../../../testdata/hosts"
 
 // copied returns a copy of a recorded host that may be changed.
-func copied(t *testing.T, name string) *machine {
+func copied(t *testing.T, name string) *recorded {
 	t.Helper()
 	tree, _, err := testkit.Host(filepath.Join(hostsDir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, tree: tree, slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: turbo.Off, canary: "canary"}
+	m := &recorded{t: t, tree: tree, slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: machine.TurboOff, canary: "canary"}
 	// Not all recordings have these files.
 	m.write("/proc/cmdline", "BOOT_IMAGE=/vmlinuz-1 root=/dev/sda1 ro isolcpus=2-7 nohz_full=2-7 quiet")
 	m.write("/boot/config-"+m.topology().Kernel, "CONFIG_HZ=250\nCONFIG_SATA=y\n# CONFIG_PSI is not set\n")
@@ -52,11 +51,11 @@ func copied(t *testing.T, name string) *machine {
 	return m
 }
 
-func (m *machine) write(path, text string) {
+func (m *recorded) write(path, text string) {
 	m.tree[strings.TrimPrefix(path, "/")] = &fstest.MapFile{Data: []byte(text), Mode: 0o444}
 }
 
-func (m *machine) replace(path, old, text string) {
+func (m *recorded) replace(path, old, text string) {
 	m.t.Helper()
 	was, err := m.host().Read(path)
 	if err != nil {
@@ -68,23 +67,23 @@ func (m *machine) replace(path, old, text string) {
 	m.write(path, strings.ReplaceAll(was, old, text))
 }
 
-func (m *machine) host() hostfs.FS { return hostfs.Of(m.tree) }
+func (m *recorded) host() hostfs.FS { return hostfs.Of(m.tree) }
 
-func (m *machine) topology() topology.Topology {
+func (m *recorded) topology() machine.Topology {
 	m.t.Helper()
-	t, err := topology.Read(m.host())
+	t, err := machine.ReadTopology(m.host())
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	return t
 }
 
-func (m *machine) take() hosts.Fingerprint {
+func (m *recorded) take() hosts.Fingerprint {
 	return Take(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost,
 		Program: []byte(m.canary)})
 }
 
-func (m *machine) fingerprint() string {
+func (m *recorded) fingerprint() string {
 	return m.take().Sum
 }
 
@@ -98,64 +97,64 @@ func TestFingerprint(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		same   bool
-		change func(m *machine)
+		change func(m *recorded)
 	}{
-		"nothing": {true, func(*machine) {}},
-		"microcode": {true, func(m *machine) {
+		"nothing": {true, func(*recorded) {}},
+		"microcode": {true, func(m *recorded) {
 			m.replace("/proc/cpuinfo", model, model+"microcode\t: 0x5003604\ncpu MHz\t: 3299.9\n")
 		}},
-		"BIOS":      {true, func(m *machine) { m.write("/sys/class/dmi/id/bios_version", "2.1") }},
-		"host name": {true, func(m *machine) { m.write("/proc/sys/kernel/hostname", "other") }},
-		"disk, word order": {true, func(m *machine) {
+		"BIOS":      {true, func(m *recorded) { m.write("/sys/class/dmi/id/bios_version", "2.1") }},
+		"host name": {true, func(m *recorded) { m.write("/proc/sys/kernel/hostname", "other") }},
+		"disk, word order": {true, func(m *recorded) {
 			m.write("/proc/cmdline",
 				"root=UUID=7 nohz_full=2-7 isolcpus=2-7")
 		}},
-		"kernel's drivers": {true, func(m *machine) {
+		"kernel's drivers": {true, func(m *recorded) {
 			m.replace("/boot/config-"+m.topology().Kernel, "SATA=y",
 				"SATA=m")
 		}},
-		"model":         {false, func(m *machine) { m.replace("/proc/cpuinfo", "Gold 6234", "Gold 6244") }},
-		"stepping":      {false, func(m *machine) { m.replace("/proc/cpuinfo", model, model+"stepping\t: 7\n") }},
-		"hypervisor":    {false, func(m *machine) { m.replace("/proc/cpuinfo", "fpu vme", "fpu hypervisor vme") }},
-		"instance type": {false, func(m *machine) { m.write("/sys/class/dmi/id/product_name", "m5.metal") }},
-		"caches": {false, func(m *machine) {
+		"model":         {false, func(m *recorded) { m.replace("/proc/cpuinfo", "Gold 6234", "Gold 6244") }},
+		"stepping":      {false, func(m *recorded) { m.replace("/proc/cpuinfo", model, model+"stepping\t: 7\n") }},
+		"hypervisor":    {false, func(m *recorded) { m.replace("/proc/cpuinfo", "fpu vme", "fpu hypervisor vme") }},
+		"instance type": {false, func(m *recorded) { m.write("/sys/class/dmi/id/product_name", "m5.metal") }},
+		"caches": {false, func(m *recorded) {
 			m.write("/sys/devices/system/cpu/cpu1/cache/index3/size",
 				"1024K")
 		}},
-		"first level": {false, func(m *machine) {
+		"first level": {false, func(m *recorded) {
 			m.write("/sys/devices/system/cpu/cpu0/cache/index0/size",
 				"48K")
 		}},
-		"memory modules": {false, func(m *machine) {
+		"memory modules": {false, func(m *recorded) {
 			m.write("/sys/devices/system/edac/mc/mc1/dimm0/dimm_mem_type",
 				"Registered-DDR4")
 		}},
-		"kernel": {false, func(m *machine) { m.write("/proc/sys/kernel/osrelease", "6.99") }},
-		"kernel's tick": {false, func(m *machine) {
+		"kernel": {false, func(m *recorded) { m.write("/proc/sys/kernel/osrelease", "6.99") }},
+		"kernel's tick": {false, func(m *recorded) {
 			m.replace("/boot/config-"+m.topology().Kernel, "HZ=250",
 				"HZ=1000")
 		}},
-		"command line": {false, func(m *machine) { m.replace("/proc/cmdline", "quiet", "mitigations=off") }},
-		"mitigations": {false, func(m *machine) {
+		"command line": {false, func(m *recorded) { m.replace("/proc/cmdline", "quiet", "mitigations=off") }},
+		"mitigations": {false, func(m *recorded) {
 			m.write("/sys/devices/system/cpu/vulnerabilities/meltdown",
 				"Vulnerable")
 		}},
-		"huge pages": {false, func(m *machine) {
+		"huge pages": {false, func(m *recorded) {
 			m.write("/sys/kernel/mm/transparent_hugepage/enabled",
 				"[always] madvise never")
 		}},
-		"clock": {false, func(m *machine) {
+		"clock": {false, func(m *recorded) {
 			m.write(
 				"/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet")
 		}},
-		"threads": {false, func(m *machine) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
-		"planned speed": {false, func(m *machine) {
+		"threads": {false, func(m *recorded) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
+		"planned speed": {false, func(m *recorded) {
 			m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq",
 				"1200000")
 		}},
-		"turbo":  {false, func(m *machine) { m.boost = turbo.On }},
-		"slots":  {false, func(m *machine) { m.slots = append(m.slots, slots.Slot{CPUs: cpuset.New(2)}) }},
-		"canary": {false, func(m *machine) { m.canary = "another" }},
+		"turbo":  {false, func(m *recorded) { m.boost = machine.TurboOn }},
+		"slots":  {false, func(m *recorded) { m.slots = append(m.slots, slots.Slot{CPUs: cpuset.New(2)}) }},
+		"canary": {false, func(m *recorded) { m.canary = "another" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := copied(t, host)
@@ -189,7 +188,7 @@ func TestFingerprintsOfHosts(t *testing.T) {
 
 // TestPackedConfig: without a file in /boot, the kernel's own copy of its configuration is used.
 func TestPackedConfig(t *testing.T) {
-	m := &machine{t: t, tree: fstest.MapFS{}}
+	m := &recorded{t: t, tree: fstest.MapFS{}}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write([]byte("CONFIG_HZ=100\nCONFIG_IRQ_TIME_ACCOUNTING=y\nCONFIG_NET=y\n")); err != nil {

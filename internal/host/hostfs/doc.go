@@ -6,6 +6,6 @@
 // live machine, a directory or a capture of another host, how a capture is made, and how an untrusted capture
 // is read safely.
 //
-// Does not belong here: the meaning of the files. Packages topology, turbo, cgroup, evidence and others
+// Does not belong here: the meaning of the files. Packages machine, cgroup, evidence and others
 // interpret them.
 package hostfs

@@ -7,13 +7,13 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 )
 
 // Host is what wanted values depend on: the machine and the CPUs reserved for runs.
 type Host struct {
 	FS           hostfs.FS
-	Topology     topology.Topology
+	Topology     machine.Topology
 	Reserved     cpuset.Set // may contain offline CPUs if the caller named them
 	Housekeeping cpuset.Set // the other online CPUs
 	Width        int        // number of CPUs per slot
@@ -27,7 +27,7 @@ func (e *UsageError) Error() string { return e.Reason }
 // Examine reads the topology and determines the reserved CPUs: asked, or else the isolated CPUs, or else the
 // last one. A width of 0 means 1.
 func Examine(h hostfs.FS, asked cpuset.Set, width int) (Host, error) {
-	top, err := topology.Read(h)
+	top, err := machine.ReadTopology(h)
 	if err != nil {
 		return Host{}, fmt.Errorf("examine host: %w", err)
 	}

@@ -6,14 +6,14 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/proc"
-	"judged/internal/host/topology"
 )
 
 // Allowed returns an error if control groups of this process cannot use cpus, or can use no other CPU. In a
 // container with a cpuset the kernel rejects other CPUs of the machine with a mere "permission denied". The
 // error says how to fix this.
-func Allowed(h hostfs.FS, t topology.Topology, cpus cpuset.Set) error {
+func Allowed(h hostfs.FS, t machine.Topology, cpus cpuset.Set) error {
 	file, text := cpusetOf(h)
 	if text == "" {
 		return nil // no limit

@@ -8,32 +8,32 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 )
 
 // TestAllowed: if a cpuset lacks the slot's CPU or has no other CPU, the error names the file.
 func TestAllowed(t *testing.T) {
 	const v1, v2 = "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
-	isolated := topology.Topology{Online: cpuset.New(0, 1, 2, 3), Isolated: cpuset.New(3)}
-	parted := topology.Topology{Online: cpuset.New(0, 1, 2, 3),
-		Partitions: []topology.Partition{{Type: "root", CPUs: cpuset.New(3)}}}
+	isolated := machine.Topology{Online: cpuset.New(0, 1, 2, 3), Isolated: cpuset.New(3)}
+	parted := machine.Topology{Online: cpuset.New(0, 1, 2, 3),
+		Partitions: []machine.Partition{{Type: "root", CPUs: cpuset.New(3)}}}
 	for _, tt := range []struct {
 		name   string
-		top    topology.Topology
+		top    machine.Topology
 		mounts string
 		files  map[string]string
 		says   string // "" means no error
 	}{
 		{"no groups", parted, "", nil, ""},
 		{"v1, all", parted, v1, map[string]string{"cpuset/judges/cpuset.cpus": "0-3"}, ""},
-		{"v1, CPU 0 only", topology.Topology{Online: cpuset.New(0, 1, 2, 3)}, v1,
+		{"v1, CPU 0 only", machine.Topology{Online: cpuset.New(0, 1, 2, 3)}, v1,
 			map[string]string{"cpuset/judges/cpuset.cpus": "0"}, "CPU 3 is not in the cpuset of judged: " +
 				"/sys/fs/cgroup/cpuset/judges/cpuset.cpus is 0; start judged with"},
-		{"v1, the group of a container is elsewhere", topology.Topology{Online: cpuset.New(0, 1, 2, 3)}, v1,
+		{"v1, the group of a container is elsewhere", machine.Topology{Online: cpuset.New(0, 1, 2, 3)}, v1,
 			map[string]string{"cpuset/cpuset.cpus": "0-1"}, "/sys/fs/cgroup/cpuset/cpuset.cpus is 0-1"},
-		{"v1, no other", topology.Topology{Online: cpuset.New(0, 1, 2, 3)}, v1,
+		{"v1, no other", machine.Topology{Online: cpuset.New(0, 1, 2, 3)}, v1,
 			map[string]string{"cpuset/judges/cpuset.cpus": "3"}, "no CPU but 3 is in the cpuset of judged"},
-		{"v2, CPU 0 only", topology.Topology{Online: cpuset.New(0, 1, 2, 3)}, v2,
+		{"v2, CPU 0 only", machine.Topology{Online: cpuset.New(0, 1, 2, 3)}, v2,
 			map[string]string{"cpuset.cpus.effective": "0"}, "CPU 3 is not in the cpuset of judged"},
 		{"v2, a partition has it", parted, v2, map[string]string{"cpuset.cpus.effective": "0-2"}, ""},
 		{"v2, isolated", isolated, v2, map[string]string{"cpuset.cpus.effective": "0-2"}, ""},

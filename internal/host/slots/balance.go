@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"judged/internal/base/cpuset"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 )
 
 // Balanced returns an error if the scheduler would not balance the threads of a run over the CPUs of its slot.
 // On isolated CPUs it does not: threads stay on the CPU on which they started, so that one of two busy threads
 // may get no CPU time. The error says how to fix this.
-func Balanced(t topology.Topology, planned []Slot) error {
+func Balanced(t machine.Topology, planned []Slot) error {
 	for _, s := range planned {
 		alone := s.CPUs.Intersect(t.Isolated)
 		if len(s.CPUs) > 1 && len(alone) > 0 {
@@ -20,7 +20,7 @@ func Balanced(t topology.Topology, planned []Slot) error {
 	return nil
 }
 
-func unbalanced(t topology.Topology, slot, alone cpuset.Set) error {
+func unbalanced(t machine.Topology, slot, alone cpuset.Set) error {
 	how, remedy := "a cpuset partition of type isolated",
 		"remove it with judged tune restore, and make one of type root with judged tune apply and slots.width set"
 	if t.BootIsolated.Overlaps(alone) {

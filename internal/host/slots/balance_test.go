@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 )
 
 // TestBalanced: only wide slots need balancing, and only isolated CPUs lack it.
@@ -34,7 +34,7 @@ func TestBalanced(t *testing.T) {
 			"plan slot 2-3: CPUs 2-3 are isolated by a cpuset partition of type isolated" + because + tune},
 	} {
 		t.Run(name, func(t *testing.T) {
-			top := topology.Topology{BootIsolated: set(t, tt.boot), PartitionIsolated: set(t, tt.partition)}
+			top := machine.Topology{BootIsolated: set(t, tt.boot), PartitionIsolated: set(t, tt.partition)}
 			top.Isolated = top.BootIsolated.Union(top.PartitionIsolated)
 			var planned []Slot
 			for _, cpus := range tt.slots {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"judged/internal/base/cpuset"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 )
 
 // Slot is the CPUs of one run. They are on different physical cores of one NUMA node, whose memory the run
@@ -32,7 +32,7 @@ func (s Slot) Interferes(o Slot) bool { return s.Node == o.Node || s.Cache.Overl
 //   - A slot never spans NUMA nodes, and shares one last-level cache if possible.
 //
 // CPUs that do not fill a slot are not used. Errors name the CPU and the fix.
-func Plan(t topology.Topology, want cpuset.Set, width int) ([]Slot, error) {
+func Plan(t machine.Topology, want cpuset.Set, width int) ([]Slot, error) {
 	if width < 1 {
 		return nil, fmt.Errorf("plan slots: width %d is not positive: a slot has at least one CPU", width)
 	}
@@ -47,7 +47,7 @@ func Plan(t topology.Topology, want cpuset.Set, width int) ([]Slot, error) {
 	return planned, nil
 }
 
-func candidates(t topology.Topology, want cpuset.Set, width int) ([]topology.CPU, error) {
+func candidates(t machine.Topology, want cpuset.Set, width int) ([]machine.CPU, error) {
 	if len(want) == 0 {
 		return automatic(t, width)
 	}
@@ -64,7 +64,7 @@ func candidates(t topology.Topology, want cpuset.Set, width int) ([]topology.CPU
 	return cpus, nil
 }
 
-func online(t topology.Topology, id int) error {
+func online(t machine.Topology, id int) error {
 	if _, ok := t.CPU(id); ok {
 		return nil
 	}
@@ -75,7 +75,7 @@ func online(t topology.Topology, id int) error {
 	return fmt.Errorf("plan slots: CPU %d is not in this machine: choose among its online CPUs %s", id, t.Online)
 }
 
-func automatic(t topology.Topology, width int) ([]topology.CPU, error) {
+func automatic(t machine.Topology, width int) ([]machine.CPU, error) {
 	if len(t.CPUs) == 0 {
 		return nil, fmt.Errorf("plan slots: no CPU is known to be online: check that /sys is mounted")
 	}
@@ -86,8 +86,8 @@ func automatic(t topology.Topology, width int) ([]topology.CPU, error) {
 }
 
 // usable returns the lowest CPU of each core in set, except CPU 0.
-func usable(t topology.Topology, set cpuset.Set) []topology.CPU {
-	var cpus []topology.CPU
+func usable(t machine.Topology, set cpuset.Set) []machine.CPU {
+	var cpus []machine.CPU
 	cores := map[int]bool{}
 	for _, id := range set {
 		c, ok := t.CPU(id)
@@ -105,8 +105,8 @@ func usable(t topology.Topology, set cpuset.Set) []topology.CPU {
 // last returns the last online CPU and, for a width above 1, the next lower cores of its node. It does not
 // exclude any CPU from being the first one, not even CPU 0 or its sibling, so that judged works on every
 // machine.
-func last(t topology.Topology, width int) []topology.CPU {
-	var cpus []topology.CPU
+func last(t machine.Topology, width int) []machine.CPU {
+	var cpus []machine.CPU
 	cores := map[int]bool{0: true}
 	for _, c := range slices.Backward(t.CPUs) {
 		first := len(cpus) == 0
@@ -121,12 +121,12 @@ func last(t topology.Topology, width int) []topology.CPU {
 }
 
 // pack fills slots within a last-level cache first, and then with the remaining CPUs of a node.
-func pack(cpus []topology.CPU, width int) []Slot {
+func pack(cpus []machine.CPU, width int) []Slot {
 	var planned []Slot
-	for _, node := range groupBy(cpus, func(c topology.CPU) int { return c.Node }) {
-		var left []topology.CPU
-		for _, cache := range groupBy(node, func(c topology.CPU) string { return c.L3.String() }) {
-			var rest []topology.CPU
+	for _, node := range groupBy(cpus, func(c machine.CPU) int { return c.Node }) {
+		var left []machine.CPU
+		for _, cache := range groupBy(node, func(c machine.CPU) string { return c.L3.String() }) {
+			var rest []machine.CPU
 			planned, rest = chunk(planned, cache, width)
 			left = append(left, rest...)
 		}
@@ -137,8 +137,8 @@ func pack(cpus []topology.CPU, width int) []Slot {
 }
 
 // groupBy groups cpus by key. The groups are in the order of their first CPU.
-func groupBy[K comparable](cpus []topology.CPU, key func(topology.CPU) K) [][]topology.CPU {
-	var groups [][]topology.CPU
+func groupBy[K comparable](cpus []machine.CPU, key func(machine.CPU) K) [][]machine.CPU {
+	var groups [][]machine.CPU
 	place := map[K]int{}
 	for _, c := range cpus {
 		i, ok := place[key(c)]
@@ -153,7 +153,7 @@ func groupBy[K comparable](cpus []topology.CPU, key func(topology.CPU) K) [][]to
 }
 
 // chunk appends full slots to planned and returns the remaining CPUs.
-func chunk(planned []Slot, cpus []topology.CPU, width int) ([]Slot, []topology.CPU) {
+func chunk(planned []Slot, cpus []machine.CPU, width int) ([]Slot, []machine.CPU) {
 	for len(cpus) >= width {
 		planned = append(planned, Slot{CPUs: ids(cpus[:width]), Node: cpus[0].Node, Cache: cacheOf(cpus[:width])})
 		cpus = cpus[width:]
@@ -161,7 +161,7 @@ func chunk(planned []Slot, cpus []topology.CPU, width int) ([]Slot, []topology.C
 	return planned, cpus
 }
 
-func ids(cpus []topology.CPU) cpuset.Set {
+func ids(cpus []machine.CPU) cpuset.Set {
 	var list []int
 	for _, c := range cpus {
 		list = append(list, c.ID)
@@ -169,7 +169,7 @@ func ids(cpus []topology.CPU) cpuset.Set {
 	return cpuset.New(list...)
 }
 
-func cacheOf(cpus []topology.CPU) cpuset.Set {
+func cacheOf(cpus []machine.CPU) cpuset.Set {
 	var all cpuset.Set
 	for _, c := range cpus {
 		all = all.Union(c.L3)
@@ -177,15 +177,15 @@ func cacheOf(cpus []topology.CPU) cpuset.Set {
 	return all
 }
 
-func tooWide(cpus []topology.CPU, width int) error {
-	nodes := groupBy(cpus, func(c topology.CPU) int { return c.Node })
-	most := slices.MaxFunc(nodes, func(a, b []topology.CPU) int { return len(a) - len(b) })
+func tooWide(cpus []machine.CPU, width int) error {
+	nodes := groupBy(cpus, func(c machine.CPU) int { return c.Node })
+	most := slices.MaxFunc(nodes, func(a, b []machine.CPU) int { return len(a) - len(b) })
 	return fmt.Errorf("plan slots %d CPUs wide: no NUMA node offers that many cores, node %d the most with CPUs %s:"+
 		" use a width up to %d or name more CPUs", width, most[0].Node, ids(most), len(most))
 }
 
 // Reserved returns the CPUs of the slots and all their siblings, because a busy sibling slows its core down.
-func Reserved(t topology.Topology, planned []Slot) cpuset.Set {
+func Reserved(t machine.Topology, planned []Slot) cpuset.Set {
 	var all cpuset.Set
 	for _, s := range planned {
 		all = all.Union(s.CPUs)
@@ -200,7 +200,7 @@ func Reserved(t topology.Topology, planned []Slot) cpuset.Set {
 
 // Housekeeping returns the CPUs for everything else, including judged and checkers: the online CPUs that are
 // not reserved. If there are none, it returns the siblings of the slots' CPUs, or else all CPUs.
-func Housekeeping(t topology.Topology, planned []Slot) cpuset.Set {
+func Housekeeping(t machine.Topology, planned []Slot) cpuset.Set {
 	if free := t.Online.Minus(Reserved(t, planned)); len(free) > 0 {
 		return free
 	}

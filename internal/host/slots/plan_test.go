@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/cpuset"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 )
 
 func set(t testing.TB, list string) cpuset.Set {
@@ -20,9 +20,9 @@ func set(t testing.TB, list string) cpuset.Set {
 	return s
 }
 
-// machine describes a machine by lists of CPUs that share something. A CPU that is in no list of cores is a
+// layout describes a machine by lists of CPUs that share something. A CPU that is in no list of cores is a
 // core.
-type machine struct {
+type layout struct {
 	nodes    []string
 	cores    []string
 	caches   []string
@@ -30,9 +30,9 @@ type machine struct {
 	offline  string
 }
 
-func (m machine) build(t testing.TB) topology.Topology {
+func (m layout) build(t testing.TB) machine.Topology {
 	t.Helper()
-	top := topology.Topology{Offline: set(t, m.offline), Isolated: set(t, m.isolated)}
+	top := machine.Topology{Offline: set(t, m.offline), Isolated: set(t, m.isolated)}
 	sharing := func(lists []string, id int) cpuset.Set {
 		for _, l := range lists {
 			if s := set(t, l); s.Contains(id) {
@@ -43,12 +43,12 @@ func (m machine) build(t testing.TB) topology.Topology {
 	}
 	for n, list := range m.nodes {
 		cpus := set(t, list).Minus(top.Offline)
-		top.Nodes = append(top.Nodes, topology.Node{ID: n, CPUs: cpus})
+		top.Nodes = append(top.Nodes, machine.Node{ID: n, CPUs: cpus})
 		top.Online = top.Online.Union(cpus)
 	}
 	for _, id := range top.Online {
 		siblings := sharing(m.cores, id).Union(cpuset.New(id))
-		top.CPUs = append(top.CPUs, topology.CPU{
+		top.CPUs = append(top.CPUs, machine.CPU{
 			ID: id, Core: siblings[0], Node: top.NodesOf(cpuset.New(id))[0],
 			Siblings: siblings, L3: sharing(m.caches, id),
 		})
@@ -58,22 +58,22 @@ func (m machine) build(t testing.TB) topology.Topology {
 }
 
 var (
-	oneCPU  = machine{nodes: []string{"0"}}
-	twoCPUs = machine{nodes: []string{"0-1"}}
-	oneCore = machine{nodes: []string{"0-1"}, cores: []string{"0-1"}}
-	eight   = machine{nodes: []string{"0-7"}}
-	smt     = machine{nodes: []string{"0-7"}, cores: []string{"0,4", "1,5", "2,6", "3,7"}}
-	numa    = machine{nodes: []string{"0-3", "4-7"}}
-	caches  = machine{nodes: []string{"0-9"}, caches: []string{"0-3", "4-6", "7-9"}}
+	oneCPU  = layout{nodes: []string{"0"}}
+	twoCPUs = layout{nodes: []string{"0-1"}}
+	oneCore = layout{nodes: []string{"0-1"}, cores: []string{"0-1"}}
+	eight   = layout{nodes: []string{"0-7"}}
+	smt     = layout{nodes: []string{"0-7"}, cores: []string{"0,4", "1,5", "2,6", "3,7"}}
+	numa    = layout{nodes: []string{"0-3", "4-7"}}
+	caches  = layout{nodes: []string{"0-9"}, caches: []string{"0-3", "4-6", "7-9"}}
 )
 
-func (m machine) isolating(list string) machine { m.isolated = list; return m }
-func (m machine) without(list string) machine   { m.offline = list; return m }
+func (m layout) isolating(list string) layout { m.isolated = list; return m }
+func (m layout) without(list string) layout   { m.offline = list; return m }
 
 func TestPlan(t *testing.T) {
 	tests := []struct {
 		name    string
-		machine machine
+		machine layout
 		want    string // requested CPUs
 		width   int
 		slots   string // "cpus@node ..."
@@ -82,9 +82,9 @@ func TestPlan(t *testing.T) {
 	}{
 		{name: "nothing isolated: the last CPU", machine: eight, width: 1, slots: "7@0", house: "0-6"},
 		{name: "nothing isolated, wide: the last CPUs", machine: eight, width: 3, slots: "5-7@0", house: "0-4"},
-		{name: "nothing isolated, wide: one node", machine: machine{nodes: []string{"0-5", "6-7"}}, width: 3,
+		{name: "nothing isolated, wide: one node", machine: layout{nodes: []string{"0-5", "6-7"}}, width: 3,
 			err: "no NUMA node offers that many cores, node 1 the most with CPUs 6-7: use a width up to 2"},
-		{name: "nothing isolated, wide: one node, interleaved", machine: machine{nodes: []string{"0,2,4,6", "1,3,5,7"}},
+		{name: "nothing isolated, wide: one node, interleaved", machine: layout{nodes: []string{"0,2,4,6", "1,3,5,7"}},
 			width: 2, slots: "5,7@1", house: "0-4,6"},
 		{name: "nothing isolated, wide: cores, not threads", machine: smt, width: 3, slots: "5-7@0", house: "0,4"},
 		{name: "nothing isolated, wide: not the core of CPU 0", machine: smt, width: 4,
@@ -128,7 +128,7 @@ func TestPlan(t *testing.T) {
 		{name: "nodes, wide: only one offers it", machine: numa, want: "1-7", width: 4, slots: "4-7@1", house: "0-3"},
 		{name: "nodes, wide: none offers it", machine: numa, want: "2-5", width: 3,
 			err: "node 0 the most with CPUs 2-3: use a width up to 2"},
-		{name: "nodes interleaved", machine: machine{nodes: []string{"0,2,4,6", "1,3,5,7"}}, want: "2-7", width: 3,
+		{name: "nodes interleaved", machine: layout{nodes: []string{"0,2,4,6", "1,3,5,7"}}, want: "2-7", width: 3,
 			slots: "2,4,6@0 3,5,7@1", house: "0-1"},
 
 		{name: "caches", machine: caches, want: "1-9", width: 3, slots: "1-3@0 4-6@0 7-9@0", house: "0"},
@@ -141,7 +141,7 @@ func TestPlan(t *testing.T) {
 		{name: "offline", machine: eight.without("5"), want: "4-6", width: 1,
 			err: "CPU 5 is offline: leave it out, or write 1 to /sys/devices/system/cpu/cpu5/online"},
 		{name: "no width", machine: eight, want: "1", width: 0, err: "width 0 is not positive"},
-		{name: "no machine", machine: machine{}, width: 1, err: "no CPU is known to be online"},
+		{name: "no machine", machine: layout{}, width: 1, err: "no CPU is known to be online"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,10 +237,10 @@ func TestPlanKeepsTheRules(t *testing.T) {
 
 // randomMachine returns a machine with 16 CPUs in up to 2 nodes and 4 caches, with or without SMT in either of
 // the kernel's numberings.
-func randomMachine(r *rand.Rand) machine {
-	m := machine{nodes: []string{"0-7", "8-15"}, caches: []string{"0-3", "4-7", "8-11", "12-15"}}
+func randomMachine(r *rand.Rand) layout {
+	m := layout{nodes: []string{"0-7", "8-15"}, caches: []string{"0-3", "4-7", "8-11", "12-15"}}
 	if r.IntN(2) == 0 {
-		m = machine{nodes: []string{"0-15"}}
+		m = layout{nodes: []string{"0-15"}}
 	}
 	switch r.IntN(3) {
 	case 0:

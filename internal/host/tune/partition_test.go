@@ -6,8 +6,8 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/settings"
-	"judged/internal/host/topology"
 )
 
 func TestPossibleCPUs(t *testing.T) {
@@ -16,7 +16,7 @@ func TestPossibleCPUs(t *testing.T) {
 		if tt.file != "" {
 			tree["sys/devices/system/cpu/possible"] = &fstest.MapFile{Data: []byte(tt.file), Mode: 0o444}
 		}
-		v := &view{Host: settings.Host{FS: hostfs.Of(tree), Topology: topology.Topology{Present: cpuset.New(0, 1, 2, 3)}}}
+		v := &view{Host: settings.Host{FS: hostfs.Of(tree), Topology: machine.Topology{Present: cpuset.New(0, 1, 2, 3)}}}
 		if got := v.possible().String(); got != tt.want {
 			t.Errorf("file %q: possible CPUs %s, want %s", tt.file, got, tt.want)
 		}

@@ -6,7 +6,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/engine"
 	"judged/internal/engine/measure"
-	"judged/internal/host/turbo"
+	"judged/internal/host/machine"
 	"judged/internal/sandbox/initproc"
 )
 
@@ -82,11 +82,11 @@ func (s *Site) places() error {
 
 // whyNoTurbo returns the reason why there is no placement without turbo: judged does not change the switches, and every
 // other placement runs with the same setting.
-func whyNoTurbo(t turbo.State) string {
+func whyNoTurbo(t machine.Turbo) string {
 	switch t.Value {
-	case turbo.Off:
+	case machine.TurboOff:
 		return "turbo is off already, for every placement"
-	case turbo.On:
+	case machine.TurboOn:
 		return "turbo is on (" + t.Source + "), and a measurement turns no switch of the host; switch it off and " +
 			"measure again"
 	}

@@ -18,7 +18,7 @@ import (
 	"judged/internal/engine/checker"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/problem"
-	"judged/internal/host/turbo"
+	"judged/internal/host/machine"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
@@ -233,10 +233,10 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestWhyNoTurbo(t *testing.T) {
-	for state, want := range map[turbo.State]string{
-		{Value: turbo.On, Source: "/sys/no_turbo"}:               "switch it off and measure again",
-		{Value: turbo.Off, Source: "/sys/no_turbo"}:              "off already",
-		{Value: turbo.Unknown, Reason: "controlled by somebody"}: "controlled by somebody",
+	for state, want := range map[machine.Turbo]string{
+		{Value: machine.TurboOn, Source: "/sys/no_turbo"}:               "switch it off and measure again",
+		{Value: machine.TurboOff, Source: "/sys/no_turbo"}:              "off already",
+		{Value: machine.TurboUnknown, Reason: "controlled by somebody"}: "controlled by somebody",
 	} {
 		if got := whyNoTurbo(state); !strings.Contains(got, want) {
 			t.Errorf("%v: got %q, want %q", state, got, want)

@@ -12,8 +12,8 @@ import (
 	"judged/internal/engine"
 	"judged/internal/host/doctor"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/host/topology"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/timing/canary"
 )
@@ -87,7 +87,7 @@ type prober struct {
 	eng     *engine.Engine
 	fs      hostfs.FS
 	kernels *canary.Canary
-	top     topology.Topology
+	top     machine.Topology
 	slots   []slots.Slot
 	o       Options
 	read    []string // by the running probe

@@ -13,8 +13,8 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 	"judged/internal/host/proc"
-	"judged/internal/host/topology"
 	"judged/internal/testkit"
 )
 
@@ -29,7 +29,7 @@ func TestEachCallFails(t *testing.T) {
 			faults := testkit.NewFaults(t)
 			tree := newTree(t)
 			change(t, tree)
-			top, err := topology.Read(hostfs.New("/"))
+			top, err := machine.ReadTopology(hostfs.New("/"))
 			if err != nil {
 				t.Fatal(err)
 			}

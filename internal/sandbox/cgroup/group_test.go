@@ -18,7 +18,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 	"judged/internal/testkit"
 	"judged/internal/testkit/guest"
 )
@@ -79,10 +79,10 @@ func (t *Tree) folders() []string {
 }
 
 // lastSlot returns a slot on the last CPU, with the memory of its node.
-func lastSlot(t *testing.T) (*Subtree, topology.CPU) {
+func lastSlot(t *testing.T) (*Subtree, machine.CPU) {
 	t.Helper()
 	tree := newTree(t)
-	top, err := topology.Read(hostfs.New("/"))
+	top, err := machine.ReadTopology(hostfs.New("/"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/client"
 	"judged/internal/fleet/judge"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
 	"judged/internal/timing/canary"
@@ -197,7 +197,7 @@ func TestKnown(t *testing.T) {
 
 func canaryDigest(t *testing.T) string {
 	t.Helper()
-	c, err := canary.New(topology.Topology{})
+	c, err := canary.New(machine.Topology{})
 	if err != nil {
 		t.Fatal(err)
 	}

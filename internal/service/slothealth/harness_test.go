@@ -19,8 +19,8 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/base/poll"
+	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/host/turbo"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 	"judged/internal/timing/canary"
@@ -37,7 +37,7 @@ const interval = 10 * time.Minute
 type fakeEngine struct {
 	passes     *atomic.Int64
 	unfit      map[string]bool // CPUs -> unfit
-	turbo      turbo.Value
+	turbo      machine.TurboState
 	virtual    bool
 	thresholds evidence.Thresholds // last value set
 	guard      stats.Guard         // last value set
@@ -46,7 +46,7 @@ type fakeEngine struct {
 func (e *fakeEngine) Name() string                         { return "host" }
 func (e *fakeEngine) Virtual() bool                        { return e.virtual }
 func (e *fakeEngine) Thresholds() evidence.Thresholds      { return evidence.DefaultThresholds(false) }
-func (e *fakeEngine) Turbo(cpuset.Set) turbo.State         { return turbo.State{Value: e.turbo} }
+func (e *fakeEngine) Turbo(cpuset.Set) machine.Turbo       { return machine.Turbo{Value: e.turbo} }
 func (e *fakeEngine) SetThresholds(th evidence.Thresholds) { e.thresholds = th }
 func (e *fakeEngine) SetGuard(g stats.Guard)               { e.guard = g }
 

@@ -9,8 +9,8 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/base/poll"
+	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/host/turbo"
 	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
@@ -21,7 +21,7 @@ type Engine interface {
 	Name() string
 	Virtual() bool
 	Fit(cpus cpuset.Set) error
-	Turbo(cpus cpuset.Set) turbo.State
+	Turbo(cpus cpuset.Set) machine.Turbo
 	Thresholds() evidence.Thresholds // the thresholds before anything is learned
 	SetThresholds(th evidence.Thresholds)
 	SetGuard(g stats.Guard)

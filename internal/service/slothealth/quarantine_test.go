@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/host/turbo"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/timing/stats"
 )
@@ -265,7 +265,7 @@ func TestSettingsChange(t *testing.T) {
 	for name, change := range map[string]func(f *fixture){
 		"nothing": nil,
 		"doctor":  func(f *fixture) { f.doctor = failed },
-		"turbo":   func(f *fixture) { f.engine.turbo = turbo.On },
+		"turbo":   func(f *fixture) { f.engine.turbo = machine.TurboOn },
 		"fitness": func(f *fixture) { f.engine.unfit["0"], f.engine.unfit["1"] = true, true },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/timing/evidence"
@@ -51,7 +51,7 @@ type Reading struct {
 type Canary struct {
 	file     *os.File // the program
 	digest   string
-	topology topology.Topology
+	topology machine.Topology
 	wall     time.Duration // time limit of a kernel; shorter in tests
 }
 
@@ -60,7 +60,7 @@ const wallTime = 30 * time.Second
 
 // New returns a Canary whose program is ready to be copied into sandboxes. The sizes of the kernels are derived from
 // the caches in the topology.
-func New(t topology.Topology) (*Canary, error) {
+func New(t machine.Topology) (*Canary, error) {
 	program, err := sandbox.InitProgram()
 	if err != nil {
 		return nil, fmt.Errorf("read canary: %w", err)

@@ -5,7 +5,7 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 	"judged/internal/sandbox/initproc"
 )
 
@@ -28,7 +28,7 @@ const (
 // level of the memory hierarchy. Half of the L2 cache leaves space for page tables. A quarter of the slot's share of
 // the last-level cache stays there although others use it, and does not fit into L2. Four times the last-level cache is
 // in memory.
-func Sizes(t topology.Topology, cpus cpuset.Set) map[string]units.Bytes {
+func Sizes(t machine.Topology, cpus cpuset.Set) map[string]units.Bytes {
 	l2, l3, share := caches(t, cpus)
 	lastLevel := max(min(share/4, mostL3), 2*l2)
 	return map[string]units.Bytes{
@@ -41,7 +41,7 @@ func Sizes(t topology.Topology, cpus cpuset.Set) map[string]units.Bytes {
 }
 
 // caches returns the sizes of the first CPU's caches, and the slot's share of the last-level cache.
-func caches(t topology.Topology, cpus cpuset.Set) (l2, l3, share units.Bytes) {
+func caches(t machine.Topology, cpus cpuset.Set) (l2, l3, share units.Bytes) {
 	l2, l3 = unknownL2, unknownL3
 	sharers, own := 1, 1
 	if len(cpus) > 0 {

@@ -7,16 +7,16 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
-	"judged/internal/host/topology"
+	"judged/internal/host/machine"
 	"judged/internal/sandbox/initproc"
 )
 
 func TestSizes(t *testing.T) {
 	const kib, mib = units.Bytes(1 << 10), units.Bytes(1 << 20)
-	host := func(l2, l3 units.Bytes, sharers ...int) topology.Topology {
-		var top topology.Topology
+	host := func(l2, l3 units.Bytes, sharers ...int) machine.Topology {
+		var top machine.Topology
 		for id := range 8 {
-			top.CPUs = append(top.CPUs, topology.CPU{ID: id, L3: cpuset.New(sharers...), L2Size: l2, L3Size: l3})
+			top.CPUs = append(top.CPUs, machine.CPU{ID: id, L3: cpuset.New(sharers...), L2Size: l2, L3Size: l3})
 		}
 		return top
 	}
@@ -25,7 +25,7 @@ func TestSizes(t *testing.T) {
 			initproc.KernelDRAM: dram, initproc.KernelTriad: 128 * mib}
 	}
 	for name, tt := range map[string]struct {
-		host topology.Topology
+		host machine.Topology
 		cpus cpuset.Set
 		want map[string]units.Bytes
 	}{
@@ -38,7 +38,7 @@ func TestSizes(t *testing.T) {
 		"stacked":                 {host(mib, 768*mib, 0, 1), cpuset.New(1), sizes(512*kib, 8*mib, 512*mib)},
 		"nothing known":           {host(0, 0), cpuset.New(1), sizes(512*kib, 8*mib, 128*mib)},
 		"a CPU that is not there": {host(0, 0), cpuset.New(99), sizes(512*kib, 8*mib, 128*mib)},
-		"no CPU":                  {topology.Topology{}, nil, sizes(512*kib, 8*mib, 128*mib)},
+		"no CPU":                  {machine.Topology{}, nil, sizes(512*kib, 8*mib, 128*mib)},
 	} {
 		if diff := cmp.Diff(tt.want, Sizes(tt.host, tt.cpus)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

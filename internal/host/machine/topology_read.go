@@ -1,4 +1,4 @@
-package topology
+package machine
 
 import (
 	"errors"
@@ -20,9 +20,9 @@ const (
 	nodeDir = "/sys/devices/system/node"
 )
 
-// Read reads the topology of the host. Values that the kernel does not provide are set to their documented
-// unknown value. Read returns an error if the list of online CPUs is missing or a file is malformed.
-func Read(h hostfs.FS) (Topology, error) {
+// ReadTopology reads the topology of the host. Values that the kernel does not provide are set to their documented
+// unknown value. ReadTopology returns an error if the list of online CPUs is missing or a file is malformed.
+func ReadTopology(h hostfs.FS) (Topology, error) {
 	r := reader{fs: h}
 	t := Topology{
 		Online:       r.cpus(cpuDir + "/online"),

@@ -1,4 +1,4 @@
-package turbo
+package machine
 
 import (
 	"os"
@@ -10,9 +10,9 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// FuzzRead reads switches with arbitrary content. The result is Off only if all switches are off, and never if
-// one is on.
-func FuzzRead(f *testing.F) {
+// FuzzReadTurbo reads switches with arbitrary content. The result is TurboOff only if all switches are off, and
+// never if one is on.
+func FuzzReadTurbo(f *testing.F) {
 	f.Add("1", "0", "0", "0 1", "flags\t: hypervisor")
 	f.Add("0\n", "", "1", "", "")
 	f.Add("1", "x", "1", "99999999999999999999 -1", "flags:")
@@ -38,15 +38,15 @@ func FuzzRead(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		s := Read(hostfs.New(root), cpuset.New(0))
+		s := ReadTurbo(hostfs.New(root), cpuset.New(0))
 		on := says(intel, "0") || says(global, "1")
 		odd := !says(intel, "0") && !says(intel, "1") && intel != "" || !says(global, "0") && !says(global, "1") &&
 			global != ""
 		switch {
 		case s.Reason == "" || s.Value == "":
 			t.Errorf("%+v", s)
-		case on && s.Value != On, odd && s.Value == Off, intel == "" && global == "" && policy == "" &&
-			s.Value != Unknown:
+		case on && s.Value != TurboOn, odd && s.Value == TurboOff, intel == "" && global == "" && policy == "" &&
+			s.Value != TurboUnknown:
 			t.Errorf("intel %q global %q policy %q: %+v", intel, global, policy, s)
 		}
 	})

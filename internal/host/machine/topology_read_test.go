@@ -1,4 +1,4 @@
-package topology
+package machine
 
 import (
 	"os"
@@ -47,7 +47,7 @@ func base(more map[string]string) map[string]string {
 }
 
 func TestReadBare(t *testing.T) {
-	got, err := Read(host(t, base(nil)))
+	got, err := ReadTopology(host(t, base(nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestReadFull(t *testing.T) {
 		files[cg+dir+"/cpuset.cpus.effective"] = "2\n"
 	}
 	h := host(t, files)
-	got, err := Read(h)
+	got, err := ReadTopology(h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestIsolation(t *testing.T) {
 			"cg/judged/cpuset.cpus.effective": "1\n"}, "none", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Read(host(t, base(tc.files)))
+			got, err := ReadTopology(host(t, base(tc.files)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestReadErrorsNameTheFile(t *testing.T) {
 			files := base(map[string]string{"sys/devices/system/node/online": "0\n",
 				"sys/devices/system/node/node0/cpulist": "0-1\n"})
 			files[tc.path] = tc.content
-			_, err := Read(host(t, files))
+			_, err := ReadTopology(host(t, files))
 			if err == nil || !strings.Contains(err.Error(), "/"+tc.path) {
 				t.Errorf("Read: %v, want an error that names /%s", err, tc.path)
 			}
@@ -205,7 +205,7 @@ func TestLookups(t *testing.T) {
 
 // TestLive: the topology of the live machine must be consistent.
 func TestLive(t *testing.T) {
-	top, err := Read(hostfs.New("/"))
+	top, err := ReadTopology(hostfs.New("/"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestRecordedHosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(hostfs.Of(tree)); err != nil {
+		if _, err := ReadTopology(hostfs.Of(tree)); err != nil {
 			t.Errorf("%s: %v", f, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package topology
+package machine
 
 import (
 	"judged/internal/host/proc"

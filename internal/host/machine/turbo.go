@@ -1,4 +1,4 @@
-package turbo
+package machine
 
 import (
 	"errors"
@@ -10,22 +10,21 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/virt"
 )
 
-// Value is the state of turbo as written in reports and metrics.
-type Value string
+// TurboState is the state of turbo as written in reports and metrics.
+type TurboState string
 
-// The states. Unknown must not be treated as Off.
+// The states. TurboUnknown must not be treated as TurboOff.
 const (
-	On      Value = "on"
-	Off     Value = "off"
-	Unknown Value = "unknown"
+	TurboOn      TurboState = "on"
+	TurboOff     TurboState = "off"
+	TurboUnknown TurboState = "unknown"
 )
 
-// State is the combined state of all switches.
-type State struct {
-	Value  Value
+// Turbo is the combined state of all switches.
+type Turbo struct {
+	Value  TurboState
 	Source string // path of the deciding switch, or ""
 	Reason string // one clause for display
 }
@@ -37,8 +36,8 @@ const (
 	amdStatus   = "/sys/devices/system/cpu/amd_pstate/status"
 )
 
-// reading is the state of one switch: whether it is off, and the CPUs that it applies to (all if global).
-type reading struct {
+// switchState is the state of one switch: whether it is off, and the CPUs that it applies to (all if global).
+type switchState struct {
 	path   string
 	off    bool
 	err    error
@@ -46,12 +45,12 @@ type reading struct {
 	cpus   cpuset.Set
 }
 
-// Read reads all switches that apply to any of the CPUs (to all CPUs if the set is empty). The result is Off
-// only if all of them are off and each CPU is covered: depending on driver and version, the switch of a policy
-// can override the global switch or the reverse.
-func Read(h hostfs.FS, cpus cpuset.Set) State {
-	readings := collect(h, cpus)
-	var decided reading
+// ReadTurbo reads all switches that apply to any of the CPUs (to all CPUs if the set is empty). The result is
+// TurboOff only if all of them are off and each CPU is covered: depending on driver and version, the switch of a
+// policy can override the global switch or the reverse.
+func ReadTurbo(h hostfs.FS, cpus cpuset.Set) Turbo {
+	readings := collectSwitches(h, cpus)
+	var decided switchState
 	covered := cpuset.Set(nil)
 	global := false
 	for _, r := range readings {
@@ -59,7 +58,7 @@ func Read(h hostfs.FS, cpus cpuset.Set) State {
 		case r.err != nil:
 			continue
 		case !r.off:
-			return State{Value: On, Source: r.path, Reason: r.path + " allows it"}
+			return Turbo{Value: TurboOn, Source: r.path, Reason: r.path + " allows it"}
 		}
 		if decided.path == "" {
 			decided = r
@@ -69,28 +68,28 @@ func Read(h hostfs.FS, cpus cpuset.Set) State {
 	}
 	for _, r := range readings {
 		if r.err != nil {
-			return State{Value: Unknown, Source: r.path, Reason: "cannot read its switch: " + r.err.Error()}
+			return Turbo{Value: TurboUnknown, Source: r.path, Reason: "cannot read its switch: " + r.err.Error()}
 		}
 	}
 	switch {
 	case decided.path == "":
-		return State{Value: Unknown, Reason: whyNoSource(h)}
+		return Turbo{Value: TurboUnknown, Reason: whyNoSource(h)}
 	case !global && !cpus.IsSubsetOf(covered):
-		return State{Value: Unknown, Source: decided.path,
+		return Turbo{Value: TurboUnknown, Source: decided.path,
 			Reason: fmt.Sprintf("no switch covers CPU %s", cpus.Minus(covered))}
 	default:
-		return State{Value: Off, Source: decided.path, Reason: decided.path + " forbids it"}
+		return Turbo{Value: TurboOff, Source: decided.path, Reason: decided.path + " forbids it"}
 	}
 }
 
-func collect(h hostfs.FS, cpus cpuset.Set) []reading {
-	var all []reading
+func collectSwitches(h hostfs.FS, cpus cpuset.Set) []switchState {
+	var all []switchState
 	// intel_pstate returns EAGAIN while another driver is active; it is not a source then.
-	if r, ok := read(h, noTurbo, "1"); ok && !errors.Is(r.err, syscall.EAGAIN) {
+	if r, ok := readSwitch(h, noTurbo, "1"); ok && !errors.Is(r.err, syscall.EAGAIN) {
 		r.global = true
 		all = append(all, r)
 	}
-	if r, ok := read(h, globalBoost, "0"); ok {
+	if r, ok := readSwitch(h, globalBoost, "0"); ok {
 		r.global = true
 		all = append(all, r)
 	}
@@ -102,7 +101,7 @@ func collect(h hostfs.FS, cpus cpuset.Set) []reading {
 		if known && len(cpus) > 0 && !covers.Overlaps(cpus) {
 			continue
 		}
-		if r, ok := read(h, p, "0"); ok {
+		if r, ok := readSwitch(h, p, "0"); ok {
 			r.cpus = covers
 			all = append(all, r)
 		}
@@ -110,16 +109,16 @@ func collect(h hostfs.FS, cpus cpuset.Set) []reading {
 	return all
 }
 
-// read reads one switch. It returns false if the switch does not exist.
-func read(h hostfs.FS, path, off string) (reading, bool) {
+// readSwitch reads one switch. It returns false if the switch does not exist.
+func readSwitch(h hostfs.FS, path, off string) (switchState, bool) {
 	s, err := h.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return reading{}, false
+		return switchState{}, false
 	case err == nil && s != "0" && s != "1":
 		err = fmt.Errorf("parse %s: %q is neither 0 nor 1", path, s)
 	}
-	return reading{path: path, off: s == off, err: err}, true
+	return switchState{path: path, off: s == off, err: err}, true
 }
 
 // policyCPUs reads related_cpus. Its list is separated by spaces ("0 1 2"), unlike other lists in sysfs.
@@ -142,7 +141,7 @@ func whyNoSource(h hostfs.FS) string {
 		return fmt.Sprintf("amd_pstate is %s and shows no boost switch (it does since Linux 6.11); boot with "+
 			"amd_pstate=passive or switch boost off in the firmware", status)
 	}
-	if virt.Hypervisor(h) != "" {
+	if Hypervisor(h) != "" {
 		return "controlled by the hypervisor"
 	}
 	return "no switch found: neither " + noTurbo + " nor " + globalBoost + " nor a boost file of a policy exists"

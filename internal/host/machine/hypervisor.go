@@ -1,4 +1,4 @@
-package virt
+package machine
 
 import (
 	"slices"
@@ -19,8 +19,8 @@ const (
 	treeMachine = "/proc/device-tree/compatible"
 )
 
-// Paths returns the files that Hypervisor reads, for reports.
-func Paths() []string {
+// HypervisorPaths returns the files that Hypervisor reads, for reports.
+func HypervisorPaths() []string {
 	return []string{cpuinfo, version, xenType, dmiVendor, dmiProduct, treeVirt, treeMachine}
 }
 
@@ -28,8 +28,8 @@ func Paths() []string {
 // starts the kernel.
 const WSL = "WSL"
 
-// Unnamed is the name of a hypervisor that is detected only by the processor flag, such as Firecracker.
-const Unnamed = "unnamed"
+// unnamed is the name of a hypervisor that is detected only by the processor flag, such as Firecracker.
+const unnamed = "unnamed"
 
 // Hypervisor returns the name of the hypervisor, or "" on bare metal. The first domain of Xen counts as a
 // guest, because Xen also schedules its CPUs.
@@ -53,7 +53,7 @@ func Hypervisor(h hostfs.FS) string {
 	case tree != "":
 		return first(tree)
 	case flagged && vendor == "":
-		return Unnamed
+		return unnamed
 	case flagged, onlyVirtual(vendor, product), !x86 && cloudGuest(vendor, product):
 		return vendor
 	case slices.Contains(strings.Split(read(treeMachine), "\x00"), dummyMachine):

@@ -1,4 +1,4 @@
-package topology
+package machine
 
 import (
 	"errors"
@@ -23,9 +23,9 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// FuzzRead reads a host with arbitrary content in some files. The result is consistent, and errors name the
+// FuzzReadTopology reads a host with arbitrary content in some files. The result is consistent, and errors name the
 // file.
-func FuzzRead(f *testing.F) {
+func FuzzReadTopology(f *testing.F) {
 	f.Add("0-3", "0-1", "0", "0", "0-3", "10", "cgroup2 /cg cgroup2 rw 0 0", "isolated")
 	f.Add("0", "(null)", "x", "-1", "7", "10 a", "", "root")
 	f.Add("1,3", "2", "99999999999999999999", "0-1", "", "", "cgroup2 / cgroup2 rw", "member")
@@ -44,7 +44,7 @@ func FuzzRead(f *testing.F) {
 		} {
 			put(t, filepath.Join(root, path), text)
 		}
-		top, err := Read(hostfs.New(root))
+		top, err := ReadTopology(hostfs.New(root))
 		if err != nil {
 			if !strings.Contains(err.Error(), "/sys/") && !strings.Contains(err.Error(), "/cpuset.cpus.") {
 				t.Errorf("error %v names no file", err)

@@ -1,4 +1,4 @@
-package virt
+package machine
 
 import (
 	"strings"
@@ -81,7 +81,7 @@ func TestHypervisor(t *testing.T) {
 			"linux,dummy-virt"},
 		{"KVM with a hypervisor node", map[string]string{cpuinfo: arm, treeVirt: "linux,kvm\x00",
 			treeMachine: "linux,dummy-virt\x00"}, "linux,kvm"},
-		{"Firecracker amd64", map[string]string{cpuinfo: x86("hypervisor")}, Unnamed},
+		{"Firecracker amd64", map[string]string{cpuinfo: x86("hypervisor")}, unnamed},
 		{"Firecracker arm64", map[string]string{cpuinfo: arm, treeMachine: "linux,dummy-virt\x00"}, "linux,dummy-virt"},
 		{"Apple", map[string]string{cpuinfo: arm, dmiVendor: "Apple Inc.",
 			dmiProduct: "Apple Virtualization Generic Platform"}, "Apple Inc."},
