@@ -21,8 +21,16 @@ func Await(ctx context.Context, f *os.File, timeout time.Duration) (bool, error)
 		return false, err
 	}
 	// Must follow SetReadDeadline, which would override this deadline.
-	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		_ = f.SetReadDeadline(time.Unix(1, 0))
+	})
+	defer func() {
+		if !stop() {
+			<-interrupted // otherwise it could interrupt the next call
+		}
+	}()
 	c, err := f.SyscallConn()
 	if err != nil {
 		return false, err
