@@ -21,7 +21,7 @@ help:
 	@echo 'make test-arm64   those of it that boot an arm64 guest'
 	@echo 'make bench   the promises of deploy/PROMISES.md, measured'
 	@echo 'make policy  how often each policy is wrong near the limit, simulated'
-	@echo 'make soak    10 000 runs and what they leave, judged killed at every system call of a run, and 10 000 jobs of a fleet'
+	@echo 'make soak    10 000 runs and what they leave, judged killed at every system call of a run, attacks without each layer, and 10 000 jobs of a fleet'
 	@echo 'make fuzz    every fuzz target for 10 s, two at a time'
 	@echo 'make mutate  break lines of PKG=./internal/jobs/blobs one at a time, and list those that no test notices'
 	@echo 'make clean   remove bin/'
@@ -123,6 +123,7 @@ soak: build
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSoak$$' ./internal/sandbox -soak 10000
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestKilledAtEveryCall$$' ./internal/sandbox -kill-every 1
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSetUpFails$$' ./internal/sandbox -fail-every 1
+	$(GO) test -count=1 -timeout 60m -v -run '^TestLayers$$' ./internal/engine/judge -every-layer
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestLinearizable$$' ./internal/service/daemon -linear-jobs 10000
 
 # Longer, or a part of the targets: make fuzz FUZZTIME=60s PART=3/8
