@@ -8,13 +8,13 @@
 //	  base/linux                                       [0]  system calls
 //	  base/poll                                        [0]  values that are read again once old; waits
 //	  api                                              [1]  the model: jobs, reports and their JSON
-//	  api/scoring api/hosts base/config                [2]  points of groups; which hosts are equal; configuration
+//	  api/scoring base/config                          [2]  points of groups; configuration
 //	host     what the machine is, and how it is set up
 //	  host/hostfs                                      [0]  /proc and /sys under a root
 //	  host/proc                                        [1]  parsers of /proc/PID, mount tables and flags
 //	  host/machine                                     [2]  CPUs, cores, nodes; hypervisor; frequency switches
 //	  host/slots host/settings                         [3]  leases of CPUs; every setting, its cost, its wanted value
-//	  host/boot host/tune host/fingerprint             [4]  kernel command line; host settings; comparable hosts
+//	  host/boot host/tune host/fingerprint             [4]  kernel command line; host settings; which hosts are equal
 //	  host/doctor                                      [5]  checks of the host
 //	sandbox  one program run once
 //	  sandbox/seccomp sandbox/runtimes                 [0]  the system call policy; what programs load

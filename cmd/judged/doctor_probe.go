@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/api/hosts"
+	"judged/internal/host/fingerprint"
 
 	"judged/internal/api"
 
@@ -73,7 +73,7 @@ func (f *probeFlags) check(elsewhere, fingerprint bool) error {
 
 // probe runs the probes on the slots and adds their results to the report.
 func (a *app) probe(ctx context.Context, c config.Config, r *api.DoctorReport, f probeFlags,
-	member *hosts.Fingerprint) error {
+	member *fingerprint.Fingerprint) error {
 	o := f.options()
 	if member != nil {
 		o.Pool = member.Kernels

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"judged/internal/api/hosts"
-
 	"judged/internal/api"
 
 	"judged/internal/base/cpuset"
@@ -39,9 +37,9 @@ type Options struct {
 	Count  int        // maximum number of slots; 0 means as many as fit
 	Strict bool       // refuse to judge on an unfit host
 	Pool   string
-	Class  string             // the operator's name for hosts of this kind; part of the fingerprint
-	Member *hosts.Fingerprint // of another host of the pool, for doctor to compare with; may be nil
-	Name   string             // of the host in reports; default is the host name
+	Class  string                   // the operator's name for hosts of this kind; part of the fingerprint
+	Member *fingerprint.Fingerprint // of another host of the pool, for doctor to compare with; may be nil
+	Name   string                   // of the host in reports; default is the host name
 	// Command describes this process to another judged that wants the same CPUs.
 	Command string
 	// ClaimFolder is where CPUs are locked; empty means the folder that all processes of the host use. Only tests,
@@ -98,7 +96,7 @@ type Engine struct {
 	virtual bool
 	program []byte // judged-init
 	// fingerprint is taken when it is first asked for: it reads a hundred files, and no run waits for it.
-	fingerprint func() hosts.Fingerprint
+	fingerprint func() fingerprint.Fingerprint
 
 	examining  sync.WaitGroup // the next two fields are set after it
 	examined   api.DoctorReport
@@ -215,7 +213,7 @@ func housekeeping(t machine.Topology, planned []slots.Slot) cpuset.Set {
 // Hardware are the hard members of the host's fingerprint: what its times depend on.
 func (e *Engine) Hardware() map[string]string { return e.fingerprint().Hard }
 
-func (e *Engine) readFingerprint() hosts.Fingerprint {
+func (e *Engine) readFingerprint() fingerprint.Fingerprint {
 	return fingerprint.Take(fingerprint.Subject{FS: e.fs, Topology: e.topology, Slots: e.slots, Turbo: e.turbo.Value,
 		Class: e.options.Class, Program: e.program})
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"judged/internal/api/hosts"
+	"judged/internal/host/fingerprint"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,7 +145,7 @@ func TestHost(t *testing.T) {
 	top := twoNodes(t, "6-7")
 	top.Kernel, top.Model = "6.18", "CPU"
 	e := &Engine{topology: top,
-		fingerprint: func() hosts.Fingerprint { return hosts.Fingerprint{Sum: "f"} },
+		fingerprint: func() fingerprint.Fingerprint { return fingerprint.Fingerprint{Sum: "f"} },
 		turbo:       machine.Turbo{Value: machine.TurboUnknown}, options: Options{Name: "n", Pool: "p"}}
 	got := e.Host(set(t, "7"), api.DoctorReport{Ready: true})
 	if got.Doctor == nil || !got.Doctor.Ready || got.Doctor.Failed == nil || len(got.Doctor.Failed) != 0 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"judged/internal/api/hosts"
+	"judged/internal/host/fingerprint"
 
 	"judged/internal/api"
 
@@ -60,10 +60,10 @@ func apart(node *api.KernelTimes, others []*api.KernelTimes, virtual bool) []api
 	case len(node.CPUTime) == 0:
 		return measuring()
 	}
-	return differencesOf(hosts.Apart(node, hosts.Median(others), hosts.BoundsOf(virtual).Fail))
+	return differencesOf(fingerprint.Apart(node, fingerprint.Median(others), fingerprint.BoundsOf(virtual).Fail))
 }
 
-func differencesOf(found []hosts.Difference) []api.NodeDifference {
+func differencesOf(found []fingerprint.Difference) []api.NodeDifference {
 	var all []api.NodeDifference
 	for _, d := range found {
 		all = append(all, api.NodeDifference{Member: d.Name, Node: d.Here, Pool: d.Pool})

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"judged/internal/api/hosts"
+	"judged/internal/host/fingerprint"
 
 	"judged/internal/api"
 
@@ -82,7 +82,7 @@ func (s storedNode) byHand(sum string) bool {
 }
 
 func alike(a, b storedNode) bool {
-	return len(hosts.Differences(a.hardware, b.hardware, hosts.OfJudged())) == 0
+	return len(fingerprint.Differences(a.hardware, b.hardware, fingerprint.OfJudged())) == 0
 }
 
 // join decides whether a node belongs to its pool, and reports whether it has stored the node. A node belongs to its
@@ -273,7 +273,7 @@ func differences(self storedNode, examples []storedNode, member bool) []api.Node
 	var timed []*api.KernelTimes // of nodes with equal hardware
 	equal := false
 	for _, e := range examples {
-		found := hosts.Differences(self.hardware, e.hardware, hosts.OfJudged())
+		found := fingerprint.Differences(self.hardware, e.hardware, fingerprint.OfJudged())
 		switch {
 		case len(found) > 0 && (closest == nil || len(found) < len(closest)):
 			closest = differencesOf(found)
@@ -285,5 +285,5 @@ func differences(self storedNode, examples []storedNode, member bool) []api.Node
 	if !equal && !member {
 		return closest
 	}
-	return apart(self.kernels, timed, hosts.Virtual(self.hardware))
+	return apart(self.kernels, timed, fingerprint.Virtual(self.hardware))
 }

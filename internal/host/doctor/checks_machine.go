@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/api/hosts"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/machine"
@@ -187,18 +186,18 @@ func lookLanguages(v *view) Outcome {
 
 // Fingerprint returns the properties that the times of this host depend on, for comparison with other hosts of
 // its pool. Errors are those of slots.Plan.
-func Fingerprint(o Options) (hosts.Fingerprint, error) {
+func Fingerprint(o Options) (fingerprint.Fingerprint, error) {
 	h, err := settings.Examine(o.FS, o.CPUs, o.Width)
 	if err != nil {
-		return hosts.Fingerprint{}, err
+		return fingerprint.Fingerprint{}, err
 	}
 	return facts{Host: h}.fingerprint(o)
 }
 
-func (f facts) fingerprint(o Options) (hosts.Fingerprint, error) {
+func (f facts) fingerprint(o Options) (fingerprint.Fingerprint, error) {
 	planned, err := slots.Plan(f.Topology, o.CPUs, f.Width)
 	if err != nil {
-		return hosts.Fingerprint{}, &UsageError{Reason: err.Error()}
+		return fingerprint.Fingerprint{}, &UsageError{Reason: err.Error()}
 	}
 	var cpus cpuset.Set
 	for _, slot := range planned {
@@ -225,11 +224,11 @@ func lookPool(v *view) Outcome {
 	var cut []string
 	note := ""
 	if !v.FS.Live() {
-		cut = hosts.Cut()
+		cut = fingerprint.Cut()
 		note = "; a captured host holds only part of its command line"
 	}
-	hard := hosts.Differences(here.Hard, v.options.Member.Hard, cut)
-	soft := hosts.Differences(here.Soft, v.options.Member.Soft, cut)
+	hard := fingerprint.Differences(here.Hard, v.options.Member.Hard, cut)
+	soft := fingerprint.Differences(here.Soft, v.options.Member.Soft, cut)
 	switch {
 	case len(hard) > 0:
 		return fail(here.Sum+", the pool has "+v.options.Member.Sum, describeDifferences(hard)+note)
@@ -241,7 +240,7 @@ func lookPool(v *view) Outcome {
 }
 
 // describeDifferences names only a few differences, because different kinds of hosts have dozens.
-func describeDifferences(differences []hosts.Difference) string {
+func describeDifferences(differences []fingerprint.Difference) string {
 	const most = 5
 	var lines []string
 	for _, d := range differences[:min(most, len(differences))] {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/api/hosts"
 	"judged/internal/base/cpuset"
+	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
 	"judged/internal/host/proc"
@@ -23,12 +23,12 @@ import (
 // Options says what to examine.
 type Options struct {
 	FS      hostfs.FS
-	CPUs    cpuset.Set         // the CPUs reserved for runs; if empty, the isolated CPUs or else the last one
-	Width   int                // number of CPUs per slot; 0 means 1
-	Strict  bool               // failures of severity S2 also make the host not ready
-	Class   string             // the operator's name for this kind of host
-	Member  *hosts.Fingerprint // fingerprint of a host of the pool; nil means no comparison
-	Program []byte             // judged-init, part of the fingerprint
+	CPUs    cpuset.Set               // the CPUs reserved for runs; if empty, the isolated CPUs or else the last one
+	Width   int                      // number of CPUs per slot; 0 means 1
+	Strict  bool                     // failures of severity S2 also make the host not ready
+	Class   string                   // the operator's name for this kind of host
+	Member  *fingerprint.Fingerprint // fingerprint of a host of the pool; nil means no comparison
+	Program []byte                   // judged-init, part of the fingerprint
 	// Window is the time between two readings of kernel counters. If it is 0, or the host is captured, counters
 	// are known only since boot. Before is an earlier reading, used in place of the first one.
 	Window time.Duration

@@ -18,7 +18,7 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
-	"judged/internal/api/hosts"
+	"judged/internal/host/fingerprint"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,7 +72,7 @@ func recorded(t testing.TB) map[string]Options {
 }
 
 // member returns the fingerprint of intel-bare-tuned, as its operator would copy it to other hosts.
-func member(t testing.TB) *hosts.Fingerprint {
+func member(t testing.TB) *fingerprint.Fingerprint {
 	t.Helper()
 	golden := filepath.Join(goldenDir, "fingerprint-intel-bare-tuned.json")
 	if *update {
@@ -92,7 +92,7 @@ func member(t testing.TB) *hosts.Fingerprint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := hosts.Parse(text)
+	f, err := fingerprint.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

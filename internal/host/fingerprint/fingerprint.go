@@ -4,15 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
-
-	"judged/internal/api/hosts"
-
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
 	"judged/internal/host/proc"
 	"judged/internal/host/slots"
+	"slices"
+	"strings"
 )
 
 // Subject is the input of a fingerprint.
@@ -26,8 +23,8 @@ type Subject struct {
 }
 
 // Take reads the fingerprint of a host. Values that the host does not provide are empty.
-func Take(s Subject) hosts.Fingerprint {
-	k := &key{fs: s.FS, f: hosts.Fingerprint{Schema: hosts.Schema, Hard: map[string]string{}, Soft: map[string]string{}}}
+func Take(s Subject) Fingerprint {
+	k := &key{fs: s.FS, f: Fingerprint{Schema: Schema, Hard: map[string]string{}, Soft: map[string]string{}}}
 	k.processor(s.Topology)
 	k.memory(s.Topology)
 	k.frequency(s.Slots, s.Turbo)
@@ -48,7 +45,7 @@ func digest(program []byte) []byte {
 // key collects the members of a fingerprint.
 type key struct {
 	fs hostfs.FS
-	f  hosts.Fingerprint
+	f  Fingerprint
 }
 
 func (k *key) add(name string, value any) {
@@ -92,7 +89,7 @@ func (k *key) processor(t machine.Topology) {
 		"CPU part", "CPU variant"} {
 		k.add(field, proc.CPUInfo(info, field))
 	}
-	k.add(hosts.Hypervisor, machine.Hypervisor(k.fs) != "")
+	k.add(Hypervisor, machine.Hypervisor(k.fs) != "")
 	k.file("/sys/hypervisor/type")
 	k.file("/sys/class/dmi/id/sys_vendor")
 	k.file("/sys/class/dmi/id/product_name") // the instance type of a rented machine
@@ -132,7 +129,7 @@ func (k *key) frequency(planned []slots.Slot, boost machine.TurboState) {
 func (k *key) kernel(t machine.Topology) {
 	k.add("kernel", t.Kernel)
 	k.add("config", k.config(t.Kernel))
-	k.add(hosts.CommandLine, normalized(k.read("/proc/cmdline")))
+	k.add(CommandLine, normalized(k.read("/proc/cmdline")))
 	k.add("isolated", t.Isolated)
 	k.add("nohz_full", t.NohzFull)
 	k.file("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -142,7 +139,7 @@ func (k *key) kernel(t machine.Topology) {
 // soft adds properties that may differ within a pool but can explain different times.
 func (k *key) soft() {
 	k.f.Soft["microcode"] = proc.CPUInfo(k.read("/proc/cpuinfo"), "microcode")
-	k.f.Soft[hosts.KernelBuild] = k.read("/proc/version")
+	k.f.Soft[KernelBuild] = k.read("/proc/version")
 	for _, path := range []string{"/sys/class/dmi/id/bios_version", "/sys/class/dmi/id/bios_date",
 		"/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"} {
 		k.f.Soft[path] = k.read(path)

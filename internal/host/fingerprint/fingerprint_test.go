@@ -10,8 +10,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"judged/internal/api/hosts"
-
 	"judged/internal/api"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,7 +76,7 @@ func (m *recorded) topology() machine.Topology {
 	return t
 }
 
-func (m *recorded) take() hosts.Fingerprint {
+func (m *recorded) take() Fingerprint {
 	return Take(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost,
 		Program: []byte(m.canary)})
 }
@@ -218,7 +216,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := hosts.Parse(text)
+	got, err := Parse(text)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -226,7 +224,7 @@ func TestParse(t *testing.T) {
 		strings.Replace(string(text), "Gold 6234", "Gold 6244", 1),
 		strings.Replace(string(text), `"soft"`, `"other"`, 1),
 		strings.Replace(string(text), `"alu":98000000`, `"alu":0`, 1)} {
-		if _, err := hosts.Parse([]byte(broken)); err == nil {
+		if _, err := Parse([]byte(broken)); err == nil {
 			t.Errorf("parsed %.40q", broken)
 		}
 	}
@@ -239,15 +237,15 @@ func TestDifferences(t *testing.T) {
 	m.write("/proc/cmdline", "quiet mitigations=off")
 	m.write("/sys/class/dmi/id/bios_version", "2.1")
 	here := m.take()
-	got := [][]hosts.Difference{hosts.Differences(here.Hard, pool.Hard, hosts.Cut()), hosts.Differences(here.Soft,
-		pool.Soft, hosts.Cut())}
-	want := [][]hosts.Difference{{{Name: "config", Here: "[]", Pool: "[CONFIG_HZ=250]"}, {Name: "kernel", Here: "6.99",
+	got := [][]Difference{Differences(here.Hard, pool.Hard, Cut()), Differences(here.Soft,
+		pool.Soft, Cut())}
+	want := [][]Difference{{{Name: "config", Here: "[]", Pool: "[CONFIG_HZ=250]"}, {Name: "kernel", Here: "6.99",
 		Pool: "6.12.38+deb13-amd64"}},
 		{{Name: "/sys/class/dmi/id/bios_version", Here: "2.1", Pool: ""}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("differences (-want +got):\n%s", diff)
 	}
-	if d := hosts.Differences(here.Hard, pool.Hard, nil); len(d) != 3 {
+	if d := Differences(here.Hard, pool.Hard, nil); len(d) != 3 {
 		t.Errorf("with the command line %v, want 3", d)
 	}
 }

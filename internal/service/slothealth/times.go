@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/api/hosts"
+	"judged/internal/host/fingerprint"
 
 	"judged/internal/api"
 
@@ -41,5 +41,5 @@ func (m *Monitor) Times() *api.KernelTimes {
 		}
 		all = append(all, one)
 	}
-	return &api.KernelTimes{Program: m.o.Canary.Digest(), CPUTime: hosts.Median(all)}
+	return &api.KernelTimes{Program: m.o.Canary.Digest(), CPUTime: fingerprint.Median(all)}
 }
