@@ -28,11 +28,10 @@ var (
 	everyLayer = flag.Bool("every-layer", false, "TestLayers tries each attack without each layer")
 )
 
-// TestLayers lets every attack loose with one layer of the sandbox after the
-// other left out: with -every-layer all of them, else those that stop it and one more. Whatever comes of it, the host must not be harmed; which
-// attacks get through is the table of SECURITY.md. What that says of this kind
-// of machine has to be true; on others differences are logged, because kernels
-// hold more or less by themselves.
+// TestLayers runs every attack with one layer of the sandbox after the other left out: with -every-layer each of
+// them, otherwise those that stop the attack and one more. The host must not be harmed. The table of SECURITY.md
+// lists which attacks get through. For this kind of machine it has to be true; on others, differences are logged,
+// because kernels hold more or less by themselves.
 func TestLayers(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	all, programs, _ := loadAttacks(t)
