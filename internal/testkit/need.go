@@ -45,6 +45,8 @@ const (
 	Judge0Client Requirement = "judge0"
 	// Kubernetes is kubernetes-validate with the schemas of its API, as fetched by .ci/setup.
 	Kubernetes Requirement = "kubernetes"
+	// Axe is axe-core, as fetched by .ci/setup.
+	Axe Requirement = "axe"
 	// Debian is what builds, checks and installs a Debian package: dpkg, lintian, and a root as fetched by .ci/setup.
 	Debian Requirement = "debian"
 
@@ -151,6 +153,9 @@ func lacks(n Requirement) error {
 		return err
 	case Kubernetes:
 		_, err := KubernetesPath()
+		return err
+	case Axe:
+		_, err := AxePath()
 		return err
 	case Debian:
 		if _, err := DebianRootPath(); err != nil {

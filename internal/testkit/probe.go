@@ -110,6 +110,12 @@ func Judge0ClientPath() (string, error) { return fetched("judge0", "the Python c
 // KubernetesPath returns the virtual environment with kubernetes-validate that .ci/setup has fetched.
 func KubernetesPath() (string, error) { return fetched("kubernetes", "schemas of Kubernetes") }
 
+// AxePath returns the script of axe-core that .ci/setup has fetched.
+func AxePath() (string, error) {
+	folder, err := fetched("axe", "axe-core")
+	return filepath.Join(folder, "node_modules", "axe-core", "axe.min.js"), err
+}
+
 // DebianRootPath returns the archive of a minimal Debian that .ci/setup has fetched.
 func DebianRootPath() (string, error) {
 	folder, err := fetched("debian", "the root of a minimal Debian")

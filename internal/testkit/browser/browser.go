@@ -27,6 +27,7 @@ type Tab struct {
 	pipe    *os.File // underlying file of in, for deadlines
 	session string
 	last    int // number of the last command
+	errors  []string
 }
 
 // Open starts a browser with an empty page. The browser can connect only to this machine.
@@ -99,6 +100,56 @@ func (b *Tab) attach() {
 	}
 	b.call("Target.attachToTarget", map[string]any{"targetId": created.TargetID, "flatten": true}, &attached)
 	b.session = attached.SessionID
+	b.call("Log.enable", nil, nil)
+	b.call("Runtime.enable", nil, nil)
+	b.call("Page.enable", nil, nil)
+}
+
+// Dark makes the page dark or light, as the reader prefers.
+func (b *Tab) Dark(dark bool) {
+	value := "light"
+	if dark {
+		value = "dark"
+	}
+	b.call("Emulation.setEmulatedMedia", map[string]any{
+		"features": []map[string]string{{"name": "prefers-color-scheme", "value": value}}}, nil)
+}
+
+// Script permits or forbids the scripts of pages that are opened from now on.
+func (b *Tab) Script(allowed bool) {
+	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !allowed}, nil)
+}
+
+// Errors returns the errors that the console has shown since the last call.
+func (b *Tab) Errors() []string {
+	b.call("Runtime.evaluate", map[string]any{"expression": "0"}, nil) // events of what has happened precede its answer
+	all := b.errors
+	b.errors = nil
+	return all
+}
+
+// note records an event that is an error.
+func (b *Tab) note(method string, params json.RawMessage) {
+	var p struct {
+		Type   string
+		Entry  struct{ Level, Text, URL string }
+		Args   []struct{ Value, Description any }
+		Thrown struct {
+			Text      string
+			Exception struct{ Description string }
+		} `json:"exceptionDetails"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		b.t.Fatalf("%s: %v in %q", method, err, params)
+	}
+	switch {
+	case method == "Log.entryAdded" && p.Entry.Level == "error":
+		b.errors = append(b.errors, p.Entry.Text+" "+p.Entry.URL)
+	case method == "Runtime.consoleAPICalled" && p.Type == "error":
+		b.errors = append(b.errors, fmt.Sprint(p.Args))
+	case method == "Runtime.exceptionThrown":
+		b.errors = append(b.errors, p.Thrown.Text+" "+p.Thrown.Exception.Description)
+	}
 }
 
 // Resize sets the size of the page in CSS pixels.
@@ -169,6 +220,8 @@ func (b *Tab) call(method string, params, result any) {
 		}
 		var m struct {
 			ID     int
+			Method string
+			Params json.RawMessage
 			Result json.RawMessage
 			Error  *struct{ Message string }
 		}
@@ -176,6 +229,9 @@ func (b *Tab) call(method string, params, result any) {
 			b.t.Fatalf("%s: %v in %q", method, err, text)
 		}
 		switch {
+		case m.Method != "":
+			b.note(m.Method, m.Params)
+			continue
 		case m.ID != b.last:
 			continue
 		case m.Error != nil:
