@@ -104,8 +104,11 @@ func Margin(t *api.Timing) string {
 	if t == nil {
 		return nothing
 	}
-	return fmt.Sprintf("%.1f %%", 100*t.MarginRatio)
+	return Percent(t.MarginRatio)
 }
+
+// Percent formats a ratio.
+func Percent(ratio float64) string { return fmt.Sprintf("%.1f %%", 100*ratio) }
 
 // Spread formats the difference between the slowest and the fastest repeat of a test and, with six repeats or more, the
 // confidence interval of their median.

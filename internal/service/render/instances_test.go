@@ -10,7 +10,7 @@ import (
 )
 
 func TestInstancesNote(t *testing.T) {
-	got := testNotes(api.TestReport{Verdict: api.RuntimeError, Instances: []api.InstanceReport{
+	got := TestNotes(api.TestReport{Verdict: api.RuntimeError, Instances: []api.InstanceReport{
 		{CPUTime: 700 * time.Millisecond, Exit: &api.Exit{Code: new(0)}},
 		{CPUTime: 800 * time.Millisecond, Exit: &api.Exit{Code: new(3)}},
 		{CPUTime: time.Second, Exit: &api.Exit{Signal: "SIGABRT"}}, {}}})

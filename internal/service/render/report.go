@@ -48,7 +48,7 @@ func testTable(tests []api.TestReport) text.Table {
 	t := text.Table{Columns: []text.Column{{Head: "TEST"}, {Head: "VERDICT"}, {Head: "CPU TIME"}, {Head: "LIMIT", Rank: 2},
 		{Head: "MARGIN", Rank: 1}, {Head: "WALL TIME", Rank: 3}, {Head: "MEMORY", Rank: 4}, {Head: "RUNS", Rank: 5}}}
 	for _, x := range tests {
-		t.Rows = append(t.Rows, text.Row{Notes: testNotes(x), Cells: []string{x.Name, string(x.Verdict), Time(x.CPUTime),
+		t.Rows = append(t.Rows, text.Row{Notes: TestNotes(x), Cells: []string{x.Name, string(x.Verdict), Time(x.CPUTime),
 			Limit(x.Timing), Margin(x.Timing), Time(x.WallTime), Bytes(x.MemoryPeak), Runs(x.Runs)}})
 	}
 	return t
@@ -70,8 +70,8 @@ func Score(points *float64) string {
 	return fmt.Sprintf("%g", *points)
 }
 
-// testNotes explains why a test failed, and how reliable its time is.
-func testNotes(x api.TestReport) []string {
+// TestNotes explains why a test failed, and how reliable its time is.
+func TestNotes(x api.TestReport) []string {
 	var notes []string
 	if n := Note(x); n != "" {
 		notes = append(notes, n)
