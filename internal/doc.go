@@ -50,9 +50,9 @@
 //	  service/callback                                 [0]  reports the ends of jobs to URLs
 //	  service/intake                                   [0]  from what a platform sends to a job
 //	  service/judgehost                                [0]  judges for a DOMjudge server
-//	  service/httpapi                                  [1]  routes, and the page for people
+//	  service/httpapi                                  [1]  routes, their authorization and limits
 //	  service/dispatch service/slothealth              [1]  the job loop; which slots are fit to judge on
-//	  service/judge0                                   [2]  the interface of Judge0, over jobs
+//	  service/judge0 service/web                       [2]  the interface of Judge0, over jobs; pages for people
 //	  service/daemon                                   [3]  configuration -> parts -> tasks; readiness, drain
 //
 // The commands in cmd/ are above all of them. cmd/judged-init, the first process

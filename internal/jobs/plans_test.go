@@ -382,6 +382,7 @@ func (b *bench) exercise(prefix string) {
 	must(b.JudgesAgain(ctx, api.Report{ID: w.ID, Labels: map[string]string{oldRejudge: w.ID}}))
 	b.exerciseFeed()
 	must(b.Depth(ctx))
+	must(b.OldestWaiting(ctx))
 	must(b.Tenants(ctx))
 	b.charge("a", used{cpu: 1})
 	b.must(b.storeUsage(ctx))

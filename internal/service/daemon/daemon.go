@@ -318,7 +318,7 @@ func (d *daemon) openJudging(ctx context.Context) error {
 }
 
 // openAPI opens the HTTP server of the role.
-func (d *daemon) openAPI(context.Context) error {
+func (d *daemon) openAPI(ctx context.Context) error {
 	if d.metrics.Load() == nil {
 		d.metrics.Store(d.newMetrics())
 	}
@@ -338,6 +338,11 @@ func (d *daemon) openAPI(context.Context) error {
 			Tried:   d.metrics.Load().CallbackTried, Log: d.o.Log})
 		o.Callbacks = d.callbacks
 		o.Jobs, o.Blobs = d.store, d.filesOf(d.blobs)
+		pages, err := d.pages(ctx)
+		if err != nil {
+			return err
+		}
+		o.Doors = append(o.Doors, pages)
 	}
 	if d.registry != nil {
 		o.Work, o.Nodes, o.Protocols = d.store, nodes{d.registry, d.store}, d.o.Protocols

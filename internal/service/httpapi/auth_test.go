@@ -40,7 +40,7 @@ func TestScopes(t *testing.T) {
 			"PUT",
 			"/v1/jobs/a",
 		}, {"POST", "/v1/jobs"}, {"GET", "/v1/jobs"}, {"DELETE", "/v1/jobs/zz"}, {"GET", "/v1/slots"},
-		{"POST", "/v1/slots/2-3/drain"}, {"GET", "/metrics"}, {"GET", "/healthz"}, {"GET", "/"}, {"GET", "/v1/doctor"},
+		{"POST", "/v1/slots/2-3/drain"}, {"GET", "/metrics"}, {"GET", "/healthz"}, {"GET", "/readyz"}, {"GET", "/v1/doctor"},
 	}
 	tests := []struct {
 		name, header string

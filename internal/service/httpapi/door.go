@@ -14,11 +14,12 @@ import (
 	"judged/internal/service/intake"
 )
 
-// Door is another interface to the jobs, with its own routes below a path. Its requests have the limits, the log and
-// the protection of all others. It authorizes them itself, by Enter.
+// Door is another interface to the jobs, with its own routes. Its requests have the limits, the log and the protection
+// of all others. It authorizes them itself, by Enter.
 type Door struct {
-	Path string // such as /judge0
-	Open func(*Desk) http.Handler
+	Path     string   // such as /judge0; the handler does not see it. "" if there are Patterns
+	Patterns []string // of http.ServeMux, without methods
+	Open     func(*Desk) http.Handler
 }
 
 // Desk is what a server offers to a door. It belongs to one configuration and set of tokens.
@@ -40,8 +41,41 @@ func (d *Desk) Enter(w http.ResponseWriter, r *http.Request, token string, scope
 	if err != nil {
 		return nil, err
 	}
-	keepOpen(w, r)
+	if d.s.tokens == nil || len(scopes) > 0 {
+		keepOpen(w, r)
+	}
 	return r.WithContext(withCaller(r.Context(), e.name, e.tenant)), nil
+}
+
+// Open reports whether requests need no token.
+func (d *Desk) Open() bool { return d.s.tokens == nil }
+
+// Has reports whether the caller of a request that Enter has returned has a scope.
+func (d *Desk) Has(ctx context.Context, scope Scope) bool {
+	return d.s.tokens == nil || d.s.tokens.has(caller(ctx), scope)
+}
+
+// Caller returns the name of the token of a request that Enter has returned, or "".
+func (d *Desk) Caller(ctx context.Context) string { return caller(ctx) }
+
+// Jobs returns the store. Its calls need the context of a request that Enter has returned.
+func (d *Desk) Jobs() Jobs { return d.s.jobs }
+
+// Slots returns the slots of this host, or nil on a front. They concern all tenants.
+func (d *Desk) Slots() Slots { return d.s.slots }
+
+// Nodes returns the nodes and pools of the fleet, or nil without one. They concern all tenants.
+func (d *Desk) Nodes() Nodes { return d.s.nodes }
+
+// Ready returns the reason why jobs are not accepted or cannot be judged, or nil.
+func (d *Desk) Ready() error { return d.s.ready() }
+
+// Filter returns the filter of a list of jobs with the parameters of GET /v1/jobs, or a *Problem.
+func (d *Desk) Filter(r *http.Request) (jobs.Filter, error) { return listFilter(r) }
+
+// Log records what the caller of a request has changed.
+func (d *Desk) Log(r *http.Request, what string, args ...any) {
+	d.s.log.Info(what, append(args, by(r))...)
 }
 
 // Body returns the body of a request. It reserves memory until release is called.

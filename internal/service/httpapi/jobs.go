@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/jobs"
 )
 
 // getJob responds with the report; with wait=, once the job has ended or the time has passed.
@@ -65,13 +66,18 @@ type jobList struct {
 	Next string       `json:"next,omitempty"`
 }
 
-func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
+// listFilter returns the filter of a list of jobs.
+func listFilter(r *http.Request) (jobs.Filter, error) {
 	values, err := query(r, "state", "verdict", "problem", "language", "tenant", "label*", "created_from", "created_to",
 		"after", "limit")
 	if err != nil {
-		return err
+		return jobs.Filter{}, err
 	}
-	filter, err := filterOf(values)
+	return filterOf(values)
+}
+
+func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
+	filter, err := listFilter(r)
 	if err != nil {
 		return err
 	}

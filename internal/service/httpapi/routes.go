@@ -68,7 +68,6 @@ func (s *Server) jobRoutes() []route {
 		{"GET", "/v1/queue", read, s.getQueue},
 		{"GET", "/v1/tenants", read, s.getTenants},
 		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
-		{"GET", "/{$}", nil, s.getPage},
 	}
 }
 
@@ -100,7 +99,13 @@ func (s *Server) mux() http.Handler {
 		mux.Handle(pattern, s.dispatch(byMethod))
 	}
 	for _, d := range s.doors {
-		mux.Handle(d.Path+"/", http.StripPrefix(d.Path, d.Open(&Desk{s})))
+		handler := d.Open(&Desk{s})
+		for _, pattern := range d.Patterns {
+			mux.Handle(pattern, handler)
+		}
+		if d.Path != "" {
+			mux.Handle(d.Path+"/", http.StripPrefix(d.Path, handler))
+		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, problem("not-found", "see /openapi.json for all paths", "no such path"))

@@ -31,6 +31,8 @@ type Jobs interface {
 	Depth(ctx context.Context) (jobs.Depths, error)
 	Tenants(ctx context.Context) ([]api.Tenant, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
+	GetShort(ctx context.Context, id string) (jobs.Record, error)
+	OldestWaiting(ctx context.Context) (time.Time, error)
 	Wait(ctx context.Context, id string) (api.Report, error)
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error]
 	Follow(ctx context.Context, after jobs.FeedPosition, filter jobs.FeedFilter) (*jobs.Follower, error)
@@ -132,8 +134,7 @@ type Server struct {
 	unpacking *semaphore.Weighted
 	codec     *codec
 	batching  *semaphore.Weighted // held by the batch that is being prepared and stored
-	page      page
-	document  []byte // OpenAPI
+	document  []byte              // OpenAPI
 	handler   http.Handler
 	closing   context.Context // done after EndStreams
 	close     context.CancelFunc
@@ -160,7 +161,7 @@ func New(o Options) *Server {
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
 	s.codec = newCodec()
 	s.unpacking, s.batching = semaphore.NewWeighted(1), semaphore.NewWeighted(1)
-	s.page, s.document = newPage(), openAPIOf(o.Config)
+	s.document = openAPIOf(o.Config)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.outer(s.mux())
 	return s

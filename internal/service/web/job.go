@@ -1,0 +1,186 @@
+package web
+
+import (
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/api"
+	"judged/internal/jobs"
+	"judged/internal/service/render"
+)
+
+// jobPage is one job, and why its verdict is what it is.
+type jobPage struct {
+	Report   api.Report
+	Sentence string
+	Steps    []step
+	Tests    []testView
+	Labels   []label
+	Original *original // of a job that judges another one
+	Copies   []copies
+	Guest    bool
+}
+
+// maxLines limits the lines of a step: more than a test has runs.
+const maxLines = 40
+
+type label struct{ Key, Value string }
+
+// step is a step of the explanation: its first line, and the others.
+type step struct {
+	First string
+	Rest  []string
+}
+
+// original is the job that this one judges again, and why.
+type original struct{ Why, ID string }
+
+// copies is an address of the jobs that judged made of this one.
+type copies struct{ What, Address string }
+
+// testView is a test with the plot of its runs.
+type testView struct {
+	api.TestReport
+	Plot    *strip
+	Remarks []string
+}
+
+func (h *handler) job(w http.ResponseWriter, r *http.Request) error {
+	record, err := h.desk.Jobs().Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	p := viewJob(record.Report)
+	return h.show(w, r, http.StatusOK, page{Title: "Job " + short(record.ID), template: "job.html",
+		Live: !record.Report.State.Final(), Body: p})
+}
+
+// viewJob prepares the page of a report.
+func viewJob(report api.Report) jobPage {
+	p := jobPage{Report: report, Sentence: render.Sentence(report), Original: originalOf(report)}
+	for _, text := range render.Steps(report, queuedAt(report)) {
+		lines := strings.Split(text, "\n")
+		if more := len(lines) - maxLines; more > 0 {
+			lines = append(lines[:maxLines], fmt.Sprintf("… %d more lines", more))
+		}
+		p.Steps = append(p.Steps, step{lines[0], lines[1:]})
+	}
+	for _, t := range report.Tests {
+		p.Tests = append(p.Tests, testView{t, plotRuns(t), render.TestNotes(t)})
+	}
+	for key, value := range report.Labels {
+		p.Labels = append(p.Labels, label{key, value})
+	}
+	slices.SortFunc(p.Labels, func(a, b label) int { return cmp.Compare(a.Key, b.Key) })
+	if p.Original == nil {
+		p.Copies = copiesOf(report)
+	}
+	return p
+}
+
+// queuedAt returns when the run that the report describes was queued, or the zero time if that is not known: a job that
+// was judged again has the time of its first submission.
+func queuedAt(r api.Report) time.Time {
+	if r.Rejudging != nil || r.Screening != nil || r.CrossCheck != nil {
+		return time.Time{}
+	}
+	return r.CreatedAt
+}
+
+func originalOf(r api.Report) *original {
+	for _, o := range []original{{"An audit of", jobs.AuditLabel},
+		{"The report of a screening pool for", jobs.ScreeningLabel},
+		{"The report of another host for", jobs.RecheckLabel}, {"Judges again", jobs.RejudgeLabel}} {
+		if id := r.Labels[o.ID]; id != "" {
+			return &original{o.Why, id}
+		}
+	}
+	return nil
+}
+
+// copiesOf returns the jobs that lists omit because they repeat this one.
+func copiesOf(r api.Report) (all []copies) {
+	add := func(what, key string) {
+		all = append(all, copies{what, "/jobs?label=" + key + "%3D" + r.ID})
+	}
+	add("Audits", jobs.AuditLabel)
+	if r.CrossCheck != nil {
+		add("Reports of other hosts", jobs.RecheckLabel)
+	}
+	if r.Screening != nil {
+		add("Reports of the screening pool", jobs.ScreeningLabel)
+	}
+	if r.Rejudging != nil {
+		all = append(all, copies{"Report before the rejudging", "/jobs/" + r.Rejudging.Job})
+	}
+	return all
+}
+
+// reportJSON sends the report as GET /v1/jobs/{id} does.
+func (h *handler) reportJSON(w http.ResponseWriter, r *http.Request) error {
+	record, err := h.desk.Jobs().Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	body, err := json.MarshalIndent(record.Report, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the report of job %q: %w", record.ID, err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	h.desk.Answer(w, r, http.StatusOK, append(body, '\n'))
+	return nil
+}
+
+// runsCSV sends one line for each run.
+func (h *handler) runsCSV(w http.ResponseWriter, r *http.Request) error {
+	record, err := h.desk.Jobs().Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	out := csv.NewWriter(&b)
+	lines := append([][]string{{"test", "verdict", "limit_ns", "run", "cpu_time_ns", "wall_time_ns",
+		"explained_cpu_time_ns", "kept", "cpus", "numa_node", "disturbed"}}, csvLines(record.Report)...)
+	if err := out.WriteAll(lines); err != nil {
+		return fmt.Errorf("write the runs of job %q: %w", record.ID, err)
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="runs.csv"`)
+	h.desk.Answer(w, r, http.StatusOK, []byte(b.String()))
+	return nil
+}
+
+func csvLines(report api.Report) (lines [][]string) {
+	ns := func(d time.Duration) string { return strconv.FormatInt(int64(d), 10) }
+	for _, t := range report.Tests {
+		limit := ""
+		if t.Timing != nil {
+			limit = ns(t.Timing.Limit)
+		}
+		for i, run := range t.AllRuns() {
+			var causes []string
+			for _, c := range run.Disturbed {
+				causes = append(causes, string(c))
+			}
+			lines = append(lines, []string{harmless(t.Name), string(t.Verdict), limit, strconv.Itoa(i + 1), ns(run.CPUTime),
+				ns(run.WallTime), ns(run.Explained.CPUTime), strconv.FormatBool(run.Kept), run.CPUs,
+				strconv.Itoa(run.NUMANode), strings.Join(causes, " ")})
+		}
+	}
+	return lines
+}
+
+// harmless returns a name that a spreadsheet does not take for a formula.
+func harmless(name string) string {
+	if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
+		return "'" + name
+	}
+	return name
+}
