@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,18 +42,23 @@ func (e *Engine) Compiler() (*languages.Compiler, error) {
 }
 
 func (e *Engine) openCompiler() (err error) {
-	if e.compilerLauncher == nil {
-		e.compilerLauncher, err = e.openLauncher(sandbox.RootHost, compilerBoxBytes, compilerBoxInodes)
-		if err != nil {
-			return err
-		}
-	}
 	o := e.options.Languages
-	if o.Folder == "" {
+	if o.Folder == "" && e.compiledFolder == "" {
 		if e.compiledFolder, err = os.MkdirTemp("", "judged-compiled-"); err != nil {
 			return err
 		}
-		o.Folder = e.compiledFolder
+	}
+	o.Folder = cmp.Or(o.Folder, e.compiledFolder)
+	if e.compilerLauncher == nil {
+		prepared, err := languages.PreparedFolder(o.Folder)
+		if err != nil {
+			return err
+		}
+		e.compilerLauncher, err = e.openLauncher(sandbox.Options{Root: sandbox.RootHost, BoxBytes: compilerBoxBytes,
+			BoxInodes: compilerBoxInodes, Prepared: prepared})
+		if err != nil {
+			return err
+		}
 	}
 	cpus := housekeeping(e.topology, e.slots)
 	resources, err := e.UnplannedSlot(cpus, e.memoryNodes(cpus))
@@ -64,7 +70,8 @@ func (e *Engine) openCompiler() (err error) {
 	}
 	e.compilerNetwork = resources.Network
 	e.compiler, err = languages.New(e.compilerLauncher, resources, languages.Options{Catalogue: o.Catalogue,
-		Root: e.options.Root, MaxProgram: e.options.BoxBytes, Folder: o.Folder, CacheBytes: o.CacheBytes})
+		Root: e.options.Root, MaxProgram: e.options.BoxBytes, Folder: o.Folder, Temporary: e.compiledFolder != "",
+		CacheBytes: o.CacheBytes})
 	return err
 }
 

@@ -165,7 +165,8 @@ func (e *Engine) open() (err error) {
 	if e.tree, err = host.NewTree(); err != nil {
 		return err
 	}
-	if e.launcher, err = e.openLauncher(e.options.Root, e.options.BoxBytes, e.options.BoxInodes); err != nil {
+	if e.launcher, err = e.openLauncher(sandbox.Options{Root: e.options.Root,
+		BoxBytes: e.options.BoxBytes, BoxInodes: e.options.BoxInodes}); err != nil {
 		return err
 	}
 	if !e.options.CompileOnly {
@@ -218,7 +219,8 @@ func (e *Engine) readFingerprint() fingerprint.Fingerprint {
 		Class: e.options.Class, Program: e.program})
 }
 
-func (e *Engine) openLauncher(root sandbox.Root, size units.Bytes, inodes int) (*sandbox.Launcher, error) {
+// openLauncher opens a launcher with these options and those that are the same for all.
+func (e *Engine) openLauncher(o sandbox.Options) (*sandbox.Launcher, error) {
 	arch, err := seccomp.NativeArch()
 	if err != nil {
 		return nil, err
@@ -227,10 +229,9 @@ func (e *Engine) openLauncher(root sandbox.Root, size units.Bytes, inodes int) (
 	if err != nil {
 		return nil, err
 	}
-	o := e.options
-	return sandbox.Open(sandbox.Options{Root: root, BoxBytes: size, BoxInodes: inodes,
-		CPUs:     housekeeping(e.topology, e.slots),
-		UIDFirst: o.UIDFirst, UIDCount: o.UIDCount, Seccomp: filter, Without: o.Without})
+	o.CPUs, o.Seccomp = housekeeping(e.topology, e.slots), filter
+	o.UIDFirst, o.UIDCount, o.Without = e.options.UIDFirst, e.options.UIDCount, e.options.Without
+	return sandbox.Open(o)
 }
 
 func (e *Engine) openWorker(s slots.Slot) error {

@@ -34,6 +34,8 @@ type Options struct {
 	UIDFirst, UIDCount int
 	Seccomp            seccomp.Filter // empty: no filter
 	CPUs               cpuset.Set     // of judged-init and of process 1 of each sandbox; empty: those of judged
+	// Prepared is a folder of this host that programs see, read-only, as PreparedPath; "" means none. It needs RootHost.
+	Prepared string
 	// Without lists layers that the attack suite removes, one at a time, to test which of the others stop an
 	// attack. It cannot be configured.
 	Without initproc.Layers

@@ -34,6 +34,9 @@ func ParseRoot(s string) (Root, error) {
 	return "", fmt.Errorf("parse root %q: use private, host or minimal", s)
 }
 
+// PreparedPath is where programs see Options.Prepared.
+const PreparedPath = "/prepared"
+
 // initPath is the path of judged-init in the template: below the mount point of /proc, so that the run's own /proc
 // hides it.
 const initPath = "/proc/" + initproc.Name
@@ -84,14 +87,14 @@ func buildRoot(o Options, program []byte) error {
 	if o.Without.Has(initproc.Root) {
 		fill = exposeHost
 	}
-	if err := fill(o.Root, root); err != nil {
+	if err := fill(o, root); err != nil {
 		return err
 	}
 	return linux.PivotRoot(root)
 }
 
 // fillTemplate adds the files that a run may see to the template, and makes it read-only.
-func fillTemplate(kind Root, root string) error {
+func fillTemplate(o Options, root string) error {
 	if err := os.Mkdir(root+"/dev", 0o755); err != nil {
 		return err
 	}
@@ -104,11 +107,11 @@ func fillTemplate(kind Root, root string) error {
 	// Except with RootHost, the template has no files. Concurrent runs would share them, and one shared file is
 	// enough for a covert channel, by a futex or by the mappings of other processes.
 	var err error
-	switch kind {
+	switch o.Root {
 	case RootPrivate:
 		err = linkToTree(root)
 	case RootHost:
-		err = errors.Join(buildEtc(root+"/etc"), bindHost(root))
+		err = errors.Join(buildEtc(root+"/etc"), bindHost(root), bindPrepared(root, o.Prepared))
 	}
 	if err != nil {
 		return err
@@ -189,6 +192,16 @@ func bindHost(root string) error {
 	return nil
 }
 
+func bindPrepared(root, folder string) error {
+	if folder == "" {
+		return nil
+	}
+	if err := os.Mkdir(root+PreparedPath, 0o755); err != nil {
+		return err
+	}
+	return linux.Bind(folder, root+PreparedPath, linux.ReadOnly|linux.NoSuid|linux.NoDev|linux.NoExec)
+}
+
 // settings returns the hostSettings that exist on this host.
 func settings() []string {
 	var all []string
@@ -225,7 +238,7 @@ func bindPath(root, path string, flags uintptr) error {
 
 // exposeHost replaces fillTemplate when the attack suite removes this layer: it shows the host's files
 // unchanged and writable, except for its /proc.
-func exposeHost(_ Root, root string) error {
+func exposeHost(_ Options, root string) error {
 	entries, err := os.ReadDir("/")
 	if err != nil {
 		return err

@@ -159,7 +159,7 @@ func (c *cache) shrink(newest string) error {
 	var sum units.Bytes
 	for _, d := range list {
 		info, err := d.Info()
-		if err != nil || strings.HasPrefix(d.Name(), unfinished) {
+		if err != nil || strings.HasPrefix(d.Name(), unfinished) || d.Name() == preparedFolder {
 			continue
 		}
 		k := kept{d.Name(), info.ModTime(), diskUse(filepath.Join(c.folder, d.Name()))}

@@ -34,11 +34,12 @@ const (
 
 // The placeholders of commands.
 const (
-	sourcesMark = "{sources}"
-	outputMark  = "{output}"
-	entryMark   = "{entry}"
-	optionsMark = "{options}"
-	programMark = "{program}"
+	sourcesMark  = "{sources}"
+	outputMark   = "{output}"
+	entryMark    = "{entry}"
+	optionsMark  = "{options}"
+	programMark  = "{program}"
+	preparedMark = "{prepared}"
 )
 
 // Language is a way to turn sources into a program. configs/languages.toml describes the members.
@@ -59,6 +60,7 @@ type Language struct {
 	Needs          []string `toml:"needs"`
 	Packages       []string `toml:"packages"`
 	Environment    []string `toml:"environment"`
+	Prepare        []string `toml:"prepare"`
 	Empty          string   `toml:"empty"`
 	Root           string   `toml:"root"`
 	// Factors multiply the limits of its programs.
@@ -186,7 +188,7 @@ func (l *Language) inherit(c Catalogue) error {
 		own  *[]string
 		base []string
 	}{{&l.Extensions, base.Extensions}, {&l.Compile, base.Compile}, {&l.Run, base.Run}, {&l.Version, base.Version},
-		{&l.Needs, base.Needs}, {&l.Packages, base.Packages}, {&l.Environment, base.Environment}} {
+		{&l.Needs, base.Needs}, {&l.Packages, base.Packages}, {&l.Environment, base.Environment}, {&l.Prepare, base.Prepare}} {
 		if *x.own == nil {
 			*x.own = x.base
 		}
@@ -234,6 +236,8 @@ func (l *Language) complete() (err error) {
 		{slices.Contains(l.Run, programMark), "run: {program} is missing; say where the program goes"},
 		{len(l.Version) > 0 && l.Version[0] != "", "version: empty; write a command"},
 		{!slices.ContainsFunc(l.Environment, isNot(variableText)), "environment: write NAME=VALUE"},
+		{(len(l.Prepare) > 0) == strings.Contains(strings.Join(l.Environment, " "), preparedMark),
+			"prepare: environment says by {prepared} where it writes, and where compile finds that; write both or none of them"},
 		{l.Root == "private" || l.Root == "host", `root: write "private" or "host"`},
 	} {
 		if !x.ok {

@@ -46,6 +46,10 @@ func TestLoadErrors(t *testing.T) {
 			"says by {options}, as a whole argument, where they go; write both or none of them"},
 		{"a place without options", "\"{output}\"", "\"{options}\", \"{output}\"", ": x.compile_options: compile says by " +
 			"{options}, as a whole argument, where they go; write both or none of them"},
+		{"prepare without a place", "version", "prepare = [\"p\"]\nversion", ": x.prepare: environment says by " +
+			"{prepared} where it writes, and where compile finds that; write both or none of them"},
+		{"a place without prepare", "version", "environment = [\"P={prepared}\"]\nversion", ": x.prepare: environment " +
+			"says by {prepared} where it writes, and where compile finds that; write both or none of them"},
 		{"no group", "version", "entry_find = 'a'\nversion",
 			`: x.entry_find: "a" is not a regular expression with a group (<nil>); write one`},
 	} {

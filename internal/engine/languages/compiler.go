@@ -58,6 +58,7 @@ type Options struct {
 	// MaxProgram is the maximum size of a program, the value of sandbox.work_size.
 	MaxProgram units.Bytes
 	Folder     string      // of the cache
+	Temporary  bool        // the folder is removed at the end, so a single compilation does not wait for a prepare command
 	CacheBytes units.Bytes // maximum size of the cache
 }
 
@@ -73,6 +74,9 @@ type Compiler struct {
 
 	mu       sync.Mutex         // guards versions
 	versions map[string]version // by language
+
+	preparing sync.Mutex      // held while a prepare command runs; guards compiled
+	compiled  map[string]bool // languages that were compiled without their prepare command
 }
 
 // version is the version that a compiler printed.
@@ -87,7 +91,7 @@ func New(l *sandbox.Launcher, slot sandbox.Resources, o Options) (*Compiler, err
 	}
 	slot.Copies = l.Copies()
 	return &Compiler{options: o, launcher: l, slot: slot, cache: kept, gate: make(chan struct{}, len(slot.CPUs)),
-		versions: map[string]version{}}, nil
+		versions: map[string]version{}, compiled: map[string]bool{}}, nil
 }
 
 // Close waits for running compilations.
@@ -146,7 +150,7 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 	done := c.flights.DoChan(key, func() (any, error) {
 		c.running.Add(1)
 		defer c.running.Done()
-		return c.compile(context.WithoutCancel(ctx), p, key)
+		return c.compile(context.WithoutCancel(ctx), p, key, text)
 	})
 	select {
 	case <-ctx.Done():
@@ -203,21 +207,25 @@ const (
 const maxMessages = 1 << 20
 
 // compile runs the compiler and caches the result, unless it may differ another time.
-func (c *Compiler) compile(ctx context.Context, p plan, key string) (entry, error) {
+func (c *Compiler) compile(ctx context.Context, p plan, key, version string) (entry, error) {
 	c.gate <- struct{}{}
 	defer func() { <-c.gate }()
+	prepared, err := c.prepared(ctx, p.language, version)
+	if err != nil {
+		return entry{}, err
+	}
 	box, err := c.launcher.Prepare(c.slot)
 	if err != nil {
 		return entry{}, err
 	}
-	e, err := c.compileIn(ctx, box, p, key)
+	e, err := c.compileIn(ctx, box, p, prepared, key)
 	return e, errors.Join(err, box.Close())
 }
 
-func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, key string) (entry, error) {
+func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, prepared, key string) (entry, error) {
 	limits := p.language.limits
-	result, err := run(ctx, box, sandbox.Spec{Args: p.command, Files: p.files, Folder: outputFolder, Limits: limits,
-		Explained: sandbox.WaitingExplains})
+	result, err := run(ctx, box, sandbox.Spec{Args: p.language.withEnvironment(p.command, prepared), Files: p.files,
+		Folder: outputFolder, Limits: limits, Explained: sandbox.WaitingExplains})
 	if err != nil {
 		return entry{}, err
 	}
@@ -366,7 +374,7 @@ func (c *Compiler) version(ctx context.Context, l Language) (string, error) {
 }
 
 func readVersion(ctx context.Context, box *sandbox.Sandbox, l Language) (string, error) {
-	result, err := run(ctx, box, sandbox.Spec{Args: l.withEnvironment(l.Version), Limits: l.limits,
+	result, err := run(ctx, box, sandbox.Spec{Args: l.withEnvironment(l.Version, noPrepared), Limits: l.limits,
 		Explained: sandbox.WaitingExplains})
 	if err != nil {
 		return "", err

@@ -36,26 +36,31 @@ const smallLimits = `limits = { cpu_time = "3s", wall_time = "12s", memory = "51
 // open returns a compiler with an engine. Its languages are the built-in ones and small, which is C++ with low limits.
 func open(t testing.TB, folder string, cache units.Bytes) *languages.Compiler {
 	t.Helper()
+	return openWith(t, folder, cache, `[small]
+extensions = [".cpp"]
+compile = ["g++", "-O2", "-static", "-o", "{output}", "{sources}"]
+run = ["{program}"]
+version = ["g++", "--version"]
+`+smallLimits)
+}
+
+// openWith returns a compiler with the built-in languages and those of a text.
+func openWith(t testing.TB, folder string, cache units.Bytes, text string) *languages.Compiler {
+	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	c, err := languages.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "small.toml")
-	text := `[small]
-extensions = [".cpp"]
-compile = ["g++", "-O2", "-static", "-o", "{output}", "{sources}"]
-run = ["{program}"]
-version = ["g++", "--version"]
-` + smallLimits
+	path := filepath.Join(t.TempDir(), "own.toml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	small, err := languages.Load(path)
+	own, err := languages.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c["small"] = small["small"]
+	maps.Copy(c, own)
 	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Root: sandbox.RootPrivate,
 		BoxBytes: 64 << 20, BoxInodes: 64, UIDFirst: 1<<22 + os.Getpid()%4096*1000, UIDCount: 1000,
 		Languages: engine.LanguageOptions{Catalogue: c, Folder: folder, CacheBytes: cache},

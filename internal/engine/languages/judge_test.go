@@ -28,7 +28,7 @@ func openEngine(t *testing.T) *engine.Engine {
 	}
 	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Root: sandbox.RootPrivate,
 		BoxBytes: 64 << 20, BoxInodes: 64, UIDFirst: 1<<22 + os.Getpid()%4096*1000, UIDCount: 1000,
-		Languages: engine.LanguageOptions{Catalogue: catalogue, CacheBytes: 64 << 20},
+		Languages: engine.LanguageOptions{Catalogue: catalogue, Folder: t.TempDir(), CacheBytes: 64 << 20},
 		Log:       slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)

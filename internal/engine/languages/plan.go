@@ -56,8 +56,8 @@ func (l Language) plan(files []sandbox.File, options []string) (plan, error) {
 	if l.leavesFolder() {
 		output = "/box/" + outputFolder
 	}
-	p.command = l.withEnvironment(command(l.Compile, map[string][]string{sourcesMark: sources, optionsMark: options},
-		map[string]string{outputMark: output, entryMark: strings.TrimSuffix(name, filepath.Ext(name))}))
+	p.command = command(l.Compile, map[string][]string{sourcesMark: sources, optionsMark: options},
+		map[string]string{outputMark: output, entryMark: strings.TrimSuffix(name, filepath.Ext(name))})
 	return p, nil
 }
 
@@ -120,12 +120,16 @@ func (l Language) entryOf(path string) (string, error) {
 	return l.Entry, nil
 }
 
-// withEnvironment adds the language's environment to a command.
-func (l Language) withEnvironment(args []string) []string {
+// withEnvironment adds the language's environment to a command. prepared is the folder that preparedMark stands for.
+func (l Language) withEnvironment(args []string, prepared string) []string {
 	if len(l.Environment) == 0 {
 		return args
 	}
-	return slices.Concat([]string{"env"}, l.Environment, args)
+	all := []string{"env"}
+	for _, v := range l.Environment {
+		all = append(all, strings.ReplaceAll(v, preparedMark, prepared))
+	}
+	return append(all, args...)
 }
 
 // key returns the cache key. It is equal for equal sources that the same compiler compiles with the same command.
@@ -137,8 +141,8 @@ func (p plan) key(version string) (string, error) {
 		Artifact          string
 		Limits            sandbox.Limits
 		Files             []content
-	}{Version: version, Identity: p.language.identity(), Command: p.command, Artifact: p.language.Artifact,
-		Limits: p.language.limits}
+	}{Version: version, Identity: p.language.identity(), Command: p.language.withEnvironment(p.command, noPrepared),
+		Artifact: p.language.Artifact, Limits: p.language.limits}
 	for _, f := range p.files {
 		digest, err := digestOf(f.Path)
 		if err != nil {
