@@ -128,6 +128,3 @@ func Device(path string, mode os.FileMode, major, minor uint32) error {
 	// mknod applies the umask to the mode.
 	return os.Chmod(path, mode)
 }
-
-// SyncFilesystem writes all changes of the file system that f is on to the disk (syncfs).
-func SyncFilesystem(f *os.File) error { return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd()))) }

@@ -237,7 +237,8 @@ func (l *Language) complete() (err error) {
 		{len(l.Version) > 0 && l.Version[0] != "", "version: empty; write a command"},
 		{!slices.ContainsFunc(l.Environment, isNot(variableText)), "environment: write NAME=VALUE"},
 		{(len(l.Prepare) > 0) == strings.Contains(strings.Join(l.Environment, " "), preparedMark),
-			"prepare: environment says by {prepared} where it writes, and where compile finds that; write both or none of them"},
+			"prepare: environment says by {prepared} where it writes, and where compile finds that; write both or none " +
+				"of them"},
 		{l.Root == "private" || l.Root == "host", `root: write "private" or "host"`},
 	} {
 		if !x.ok {

@@ -116,7 +116,7 @@ func storePrepared(dir *os.File, folder, name string) error {
 		return err
 	}
 	defer to.Close()
-	if err := linux.SyncFilesystem(to); err != nil {
+	if err := linux.SyncFileSystem(to); err != nil {
 		return err
 	}
 	return os.Rename(copied, filepath.Join(folder, name))
