@@ -188,7 +188,8 @@ func (l *Language) inherit(c Catalogue) error {
 		own  *[]string
 		base []string
 	}{{&l.Extensions, base.Extensions}, {&l.Compile, base.Compile}, {&l.Run, base.Run}, {&l.Version, base.Version},
-		{&l.Needs, base.Needs}, {&l.Packages, base.Packages}, {&l.Environment, base.Environment}, {&l.Prepare, base.Prepare}} {
+		{&l.Needs, base.Needs}, {&l.Packages, base.Packages}, {&l.Environment, base.Environment},
+		{&l.Prepare, base.Prepare}} {
 		if *x.own == nil {
 			*x.own = x.base
 		}
