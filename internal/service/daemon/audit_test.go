@@ -23,6 +23,7 @@ const jobsOfAudit = 300
 // TestAudit checks that audits find, confirm and drain the one of four judges that is 5 % slow. The front and the
 // protocol are real; the judges are simulated, because this machine does not have enough CPUs for them.
 func TestAudit(t *testing.T) {
+	t.Parallel() // its judges are simulated
 	c := frontSettings(t)
 	c.Audit.Percent, c.Audit.Interval, c.Audit.Shadow = 100, time.Second, 0
 	front := serving(t, c)

@@ -18,6 +18,7 @@ import (
 // TestScreeningTwoFronts checks two fronts of one screening pool, each with one of the judges: they learn one ratio
 // from the jobs of both, both decide by it, and closing or opening the screen at one front does so at the other.
 func TestScreeningTwoFronts(t *testing.T) {
+	t.Parallel() // its judges are simulated
 	ca, cb := twoFronts(t, "file://"+t.TempDir())
 	for _, c := range []*config.Config{&ca, &cb} {
 		c.Audit.Percent, c.Audit.Interval = 0, time.Second

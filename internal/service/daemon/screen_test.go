@@ -102,6 +102,7 @@ func (i *instance) screenOf() api.Screen {
 // then cloud decides what is clearly within the limit. The ratio survives a restart of the front. When cloud becomes
 // faster, a check closes the screen. The front and the protocol are real; the judges are simulated.
 func TestScreening(t *testing.T) {
+	t.Parallel() // its judges are simulated
 	c := frontSettings(t)
 	c.Audit.Percent, c.Audit.Interval = 0, time.Second
 	c.Pools = []config.Pool{{Name: "cloud", DecidedBy: "metal", CheckPercent: 100}, {Name: "metal"}}
