@@ -36,7 +36,7 @@
 //	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by digest
 //	  client                                           [1]  HTTP client of the daemon
 //	  jobs                                             [1]  the store of all jobs, in SQLite or PostgreSQL
-//	  jobs/rejudge                                     [2]  fills sets of jobs that are judged again
+//	  jobs/intake                                      [2]  the jobs that enter the queue: submissions, rejudgings
 //	fleet    judging on many hosts
 //	  fleet/front fleet/judge                          [0]  the two sides; neither imports the other
 //	  fleet/screen fleet/crosscheck                    [1]  which pool decides a job; a second host near the limit
@@ -48,7 +48,6 @@
 //	service  what runs as a daemon
 //	  service/metrics service/render                   [0]  every metric; reports as tables
 //	  service/callback                                 [0]  reports the ends of jobs to URLs
-//	  service/intake                                   [0]  from what a platform sends to a job
 //	  service/judgehost                                [0]  judges for a DOMjudge server
 //	  service/httpapi                                  [1]  routes, their authorization and limits
 //	  service/dispatch service/slothealth              [1]  the job loop; which slots are fit to judge on

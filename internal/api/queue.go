@@ -54,6 +54,8 @@ var (
 	ErrUnavailable = errors.New("database unavailable")
 	// ErrNotFound means that the job does not exist or was deleted.
 	ErrNotFound = errors.New("no such job")
+	// ErrUnknownPool means that a pool is not configured and has no registered node.
+	ErrUnknownPool = errors.New("no such pool")
 	// ErrFinal means that the job has ended and no longer changes.
 	ErrFinal = errors.New("the job has ended")
 	// ErrStale means that the lease was lost: another attempt has the job, or it is queued again.

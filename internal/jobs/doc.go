@@ -22,7 +22,7 @@
 // the table events until the job ends. After that, the report has the tests, under the same numbers.
 //
 // A rejudging is a set of jobs that are judged again, as separate jobs. It is stored first, and filled in steps, each
-// one transaction (package rejudge). When it is applied, each original and the job that judged it again exchange their
+// one transaction (package intake). When it is applied, each original and the job that judged it again exchange their
 // reports.
 //
 // Backup and Restore copy everything to a file and back, also from one kind of database to the other.

@@ -2,7 +2,6 @@ package front
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -10,9 +9,6 @@ import (
 
 	"judged/internal/jobs"
 )
-
-// ErrUnknownPool means that a pool is not configured and has no registered node.
-var ErrUnknownPool = errors.New("no such pool")
 
 // Pools returns by name the pools that are configured, that nodes have registered with, and that jobs wait for.
 func (r *Registry) Pools(ctx context.Context, waiting jobs.Depths) ([]api.Pool, error) {

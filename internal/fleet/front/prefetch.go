@@ -53,7 +53,7 @@ func (r *Registry) PrefetchStatus(ctx context.Context, pool string) (api.Prefetc
 		status.Nodes = append(status.Nodes, one)
 	}
 	if len(status.Nodes) == 0 {
-		return status, fmt.Errorf("pool %q: %w", pool, ErrUnknownPool)
+		return status, fmt.Errorf("pool %q: %w", pool, api.ErrUnknownPool)
 	}
 	return status, nil
 }

@@ -38,7 +38,7 @@ func TestPrefetchRegistry(t *testing.T) {
 		}
 	}
 	see(two, "c", "q", nil)
-	if err := one.SetPrefetch(t.Context(), "nowhere", nil); !errors.Is(err, ErrUnknownPool) {
+	if err := one.SetPrefetch(t.Context(), "nowhere", nil); !errors.Is(err, api.ErrUnknownPool) {
 		t.Errorf("request to an unknown pool: %v", err)
 	}
 	list := []api.Blob{{SHA256: "x", Size: 3}, {SHA256: "y", Size: 4}}

@@ -76,7 +76,8 @@ func (r *Registry) find(ctx context.Context, accepts func(*nodesView) bool) (v *
 	return v, false, nil
 }
 
-// CheckPool returns ErrUnknownPool for a pool that does not accept jobs. A pool without nodes accepts jobs; they wait.
+// CheckPool returns api.ErrUnknownPool for a pool that does not accept jobs. A pool without nodes accepts jobs; they
+// wait.
 func (r *Registry) CheckPool(ctx context.Context, name string) error {
 	if slices.Contains(r.pools, name) {
 		return nil
@@ -86,7 +87,7 @@ func (r *Registry) CheckPool(ctx context.Context, name string) error {
 		return err
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.pools, slices.Collect(maps.Keys(v.languages))))))
-	return fmt.Errorf("%w; send one of %s", ErrUnknownPool, strings.Join(names, ", "))
+	return fmt.Errorf("%w; send one of %s", api.ErrUnknownPool, strings.Join(names, ", "))
 }
 
 // CheckLanguage returns the reason why no node of a pool compiles a language, or nil. A pool whose nodes have never

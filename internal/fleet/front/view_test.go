@@ -48,7 +48,7 @@ func TestViewOfNodes(t *testing.T) {
 	check := func(pool, language string, wantPool, wantLanguage bool) {
 		t.Helper()
 		if err := front.CheckPool(t.Context(), pool); (err == nil) != wantPool ||
-			err != nil && !errors.Is(err, ErrUnknownPool) {
+			err != nil && !errors.Is(err, api.ErrUnknownPool) {
 			t.Errorf("pool %s: %v", pool, err)
 		}
 		if err := front.CheckLanguage(t.Context(), pool, language); (err == nil) != wantLanguage {
@@ -104,7 +104,7 @@ func TestNobodyWaitsForAQuery(t *testing.T) {
 		close(values.slow)
 		synctest.Wait()
 		for name, call := range calls {
-			if err := call(t.Context()); err != nil && !errors.Is(err, ErrUnknownPool) {
+			if err := call(t.Context()); err != nil && !errors.Is(err, api.ErrUnknownPool) {
 				t.Errorf("%s after the database is back: %v", name, err)
 			}
 		}

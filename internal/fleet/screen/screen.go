@@ -9,7 +9,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/poll"
-	"judged/internal/fleet/front"
 	"judged/internal/jobs"
 )
 
@@ -156,7 +155,7 @@ func (s *Screen) Tend(ctx context.Context) error {
 // Open opens a closed pool, which learns its ratios again.
 func (s *Screen) Open(ctx context.Context, pool string) error {
 	if _, found := s.deciders[pool]; !found {
-		return fmt.Errorf("screening pool %q: %w", pool, front.ErrUnknownPool)
+		return fmt.Errorf("screening pool %q: %w", pool, api.ErrUnknownPool)
 	}
 	return s.setGate(ctx, pool, gate{At: s.o.Now().UTC()})
 }

@@ -10,7 +10,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/fleet/audit"
 	"judged/internal/jobs"
-	"judged/internal/jobs/rejudge"
+	"judged/internal/jobs/intake"
 	"judged/internal/service/metrics"
 )
 
@@ -30,8 +30,8 @@ func (d *daemon) holder() string {
 }
 
 // rejudger returns the filler of rejudgings. All daemons with jobs run one; only one of them does the work at a time.
-func (d *daemon) rejudger() *rejudge.Filler {
-	return rejudge.New(rejudge.Options{Store: d.store, Blobs: d.blobs,
+func (d *daemon) rejudger() *intake.Rejudger {
+	return intake.NewRejudger(intake.RejudgerOptions{Store: d.store, Blobs: d.blobs,
 		Config: func() config.Config { return *d.config.Load() }, Holder: d.holder(), Log: d.o.Log,
 		Factors: d.o.Engine.Languages.Catalogue.Factors()})
 }

@@ -13,8 +13,8 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
+	"judged/internal/jobs/intake"
 	"judged/internal/jobs/jobspec"
-	"judged/internal/service/intake"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"judged/internal/api"
+	"judged/internal/jobs/intake"
 	"judged/internal/jobs/jobspec"
-	"judged/internal/service/intake"
 )
 
 // jobPart is the part of a multipart body that holds the JSON.

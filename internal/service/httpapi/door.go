@@ -11,7 +11,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/jobs"
-	"judged/internal/service/intake"
+	"judged/internal/jobs/intake"
 )
 
 // Door is another interface to the jobs, with its own routes. Its requests have the limits, the log and the protection

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/service/intake"
+	"judged/internal/jobs/intake"
 
 	"judged/internal/fleet/front"
 	"judged/internal/host/slots"
@@ -194,7 +194,7 @@ func problemOf(err error) *Problem {
 		return problem("stale", "stop the run", "another attempt has the job, or it is queued again")
 	case errors.Is(err, front.ErrUnknownNode):
 		return problem("not-found", "see GET /v1/nodes", "no such node")
-	case errors.Is(err, front.ErrUnknownPool):
+	case errors.Is(err, api.ErrUnknownPool):
 		return problem("not-found", "see GET /v1/pools", "no such pool")
 	case errors.Is(err, slots.ErrUnknownSlot):
 		return problem("not-found", "see GET /v1/slots for the CPUs of each slot", "no such slot")

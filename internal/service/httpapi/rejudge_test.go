@@ -15,7 +15,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/rejudge"
+	"judged/internal/jobs/intake"
 )
 
 // rejudgeFixture has a real store and judged jobs: a and b with a problem, c without; d is queued.
@@ -81,7 +81,7 @@ func (f *rejudgeFixture) judge(v api.Verdict) api.Work {
 // fill does the daemon's background work, as far as there is room in the queue.
 func (f *rejudgeFixture) fill(id string) api.Rejudging {
 	f.t.Helper()
-	filler := rejudge.New(rejudge.Options{Store: f.store, Blobs: f.blobs,
+	filler := intake.NewRejudger(intake.RejudgerOptions{Store: f.store, Blobs: f.blobs,
 		Config: func() config.Config { return f.config },
 		Holder: "test", Log: slog.New(slog.DiscardHandler)})
 	for busy := true; busy; {

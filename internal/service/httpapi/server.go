@@ -19,7 +19,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
-	"judged/internal/service/intake"
+	"judged/internal/jobs/intake"
 )
 
 // Jobs stores all jobs; *jobs.Store implements it.

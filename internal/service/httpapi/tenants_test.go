@@ -16,7 +16,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/rejudge"
+	"judged/internal/jobs/intake"
 )
 
 // tenantFixture has a real store and the tokens ann and bob of the tenants a and b, and ops without a tenant. Each has
@@ -163,7 +163,7 @@ func TestTenantsRejudge(t *testing.T) {
 			t.Fatalf("%s: %+v", id, w)
 		}
 	}
-	filler := rejudge.New(rejudge.Options{Store: f.store, Blobs: f.blobs, Holder: "test",
+	filler := intake.NewRejudger(intake.RejudgerOptions{Store: f.store, Blobs: f.blobs, Holder: "test",
 		Config: func() config.Config { return f.config }, Log: slog.New(slog.DiscardHandler)})
 	for busy := true; busy; {
 		var err error

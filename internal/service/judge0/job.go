@@ -13,8 +13,8 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
+	"judged/internal/jobs/intake"
 	"judged/internal/jobs/jobspec"
-	"judged/internal/service/intake"
 )
 
 // kind is the kind of the IDs of submissions, and the origin of their jobs.

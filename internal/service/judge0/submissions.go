@@ -15,7 +15,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs"
-	"judged/internal/service/intake"
+	"judged/internal/jobs/intake"
 )
 
 func idOf(token string) string { return jobs.NamedID(kind, token) }

@@ -15,7 +15,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/text"
 	"judged/internal/base/units"
-	"judged/internal/fleet/front"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/jobspec"
@@ -105,7 +104,7 @@ func (in *Intake) CheckPool(ctx context.Context, pool string) (jobspec.Errors, e
 		return nil, nil
 	}
 	err := in.Pools.CheckPool(ctx, pool)
-	if errors.Is(err, front.ErrUnknownPool) {
+	if errors.Is(err, api.ErrUnknownPool) {
 		return jobspec.Errors{{Field: "pool", Detail: fmt.Sprintf("%q is %s", pool, err)}}, nil
 	}
 	return nil, err

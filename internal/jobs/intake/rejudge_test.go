@@ -1,4 +1,4 @@
-package rejudge
+package intake
 
 import (
 	"bufio"
@@ -64,8 +64,8 @@ func open(t *testing.T, database string) *jobs.Store {
 	return s
 }
 
-func filler(s Store, holder string) *Filler {
-	return New(Options{Store: s, Blobs: everyBlob{}, Config: config.Default, Holder: holder,
+func filler(s RejudgingStore, holder string) *Rejudger {
+	return NewRejudger(RejudgerOptions{Store: s, Blobs: everyBlob{}, Config: config.Default, Holder: holder,
 		Log: slog.New(slog.DiscardHandler)})
 }
 
@@ -138,7 +138,7 @@ func (r ring) view(id string) api.Rejudging {
 }
 
 // steps fills until there is nothing to do now, and returns the number of steps.
-func (r ring) steps(f *Filler) (n int) {
+func (r ring) steps(f *Rejudger) (n int) {
 	r.t.Helper()
 	for busy := true; busy; n++ {
 		var err error
@@ -162,7 +162,7 @@ func TestRoom(t *testing.T) {
 		r := ring{open(t, database), t}
 		ids := r.judged(23)
 		r.set(api.RejudgingRequest{ID: "set", Filter: &api.RejudgingFilter{}})
-		fillers := []*Filler{filler(r, "one"), filler(open(t, database), "one")} // as after a restart
+		fillers := []*Rejudger{filler(r, "one"), filler(open(t, database), "one")} // as after a restart
 		again := map[string]int{}
 		for round := 0; r.view("set").State == api.RejudgingFilling; round++ {
 			r.steps(fillers[round%2])

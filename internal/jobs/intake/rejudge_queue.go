@@ -1,4 +1,4 @@
-package rejudge
+package intake
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // queuePage queues some of the selected jobs, as far as the queue has room. After the last one, the rejudging is
 // filled.
-func (f *Filler) queuePage(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
+func (f *Rejudger) queuePage(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
 	originals, err := f.o.Store.UnqueuedJobs(ctx, u.ID, page)
 	if err != nil {
 		return false, err
@@ -39,7 +39,7 @@ func (f *Filler) queuePage(ctx context.Context, u jobs.UnfinishedRejudging) (bus
 }
 
 // end completes the filling of a rejudging whose jobs are all queued or skipped.
-func (f *Filler) end(ctx context.Context, u jobs.UnfinishedRejudging) error {
+func (f *Rejudger) end(ctx context.Context, u jobs.UnfinishedRejudging) error {
 	v, err := f.o.Store.Rejudging(ctx, u.ID)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (f *Filler) end(ctx context.Context, u jobs.UnfinishedRejudging) error {
 }
 
 // queue queues a selected job, or skips it.
-func (f *Filler) queue(ctx context.Context, u jobs.UnfinishedRejudging, id string, found lookups) error {
+func (f *Rejudger) queue(ctx context.Context, u jobs.UnfinishedRejudging, id string, found lookups) error {
 	rec, one, err := f.read(ctx, id)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (f *Filler) queue(ctx context.Context, u jobs.UnfinishedRejudging, id strin
 
 // again returns the job that judges rec again, with the current version of its problem unless the request says
 // otherwise.
-func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs.Record, found lookups) (
+func (f *Rejudger) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs.Record, found lookups) (
 	j api.Job, skipped string, err error) {
 	q := u.Request
 	j = rec.Job
@@ -125,7 +125,7 @@ type lookups struct {
 type tenantProblem struct{ tenant, id string }
 
 // problemNow returns the current problem, or nil if it was deleted.
-func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*api.Problem, error) {
+func (f *Rejudger) problemNow(ctx context.Context, id string, found lookups) (*api.Problem, error) {
 	key := tenantProblem{jobs.TenantOf(ctx), id}
 	if p, known := found.problems[key]; known {
 		return p, nil
@@ -143,7 +143,7 @@ func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*api
 }
 
 // missingFile returns the reason why a file of a job is no longer stored, or "".
-func (f *Filler) missingFile(j api.Job, found lookups) (reason string, err error) {
+func (f *Rejudger) missingFile(j api.Job, found lookups) (reason string, err error) {
 	_, err = j.MapFiles(func(field string, file api.File) (api.File, error) {
 		if reason != "" || file.Blob == "" || found.stored[file.Blob] {
 			return file, nil

@@ -42,7 +42,7 @@ type Languages interface {
 
 // Pools reports the pools of a fleet; *front.Registry implements it.
 type Pools interface {
-	// CheckPool returns an error that wraps front.ErrUnknownPool for a pool that does not accept jobs.
+	// CheckPool returns an error that wraps api.ErrUnknownPool for a pool that does not accept jobs.
 	CheckPool(ctx context.Context, name string) error
 }
 

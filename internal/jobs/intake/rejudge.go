@@ -1,4 +1,4 @@
-package rejudge
+package intake
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"judged/internal/jobs"
 )
 
-// Store stores jobs and rejudgings; *jobs.Store implements it.
-type Store interface {
+// RejudgingStore stores jobs and rejudgings; *jobs.Store implements it.
+type RejudgingStore interface {
 	UnfinishedRejudgings(ctx context.Context, limit int) ([]jobs.UnfinishedRejudging, error)
 	RejudgingStored() <-chan struct{}
 	SelectRejudged(ctx context.Context, u jobs.UnfinishedRejudging, found []jobs.SelectedJob,
@@ -34,15 +34,12 @@ type Store interface {
 	Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error)
 }
 
-// Blobs stores files; *blobs.Store implements it.
-type Blobs interface {
-	Stat(digest string) (units.Bytes, error)
-}
-
-// Options configure a Filler. All members except Most are required.
-type Options struct {
-	Store   Store
-	Blobs   Blobs
+// RejudgerOptions configure a Rejudger. All members except Most are required.
+type RejudgerOptions struct {
+	Store RejudgingStore
+	Blobs interface {
+		Stat(digest string) (units.Bytes, error)
+	}
 	Config  func() config.Config   // its limits, slots and repeats are used
 	Factors map[string]api.Factors // of the operator, by language
 	Holder  string                 // name of this process among those that share the database
@@ -50,17 +47,17 @@ type Options struct {
 	Most    int // maximum number of jobs of a rejudging; 0 means api.MaxRejudged
 }
 
-// Filler fills rejudgings.
-type Filler struct{ o Options }
+// Rejudger fills rejudgings.
+type Rejudger struct{ o RejudgerOptions }
 
-// New returns a filler.
-func New(o Options) *Filler {
+// NewRejudger returns a Rejudger.
+func NewRejudger(o RejudgerOptions) *Rejudger {
 	o.Most = cmp.Or(o.Most, api.MaxRejudged)
-	return &Filler{o}
+	return &Rejudger{o}
 }
 
 const (
-	// every is how often a filler checks for rejudgings that other processes have stored, and for room in the queue.
+	// every is how often a Rejudger checks for rejudgings that other processes have stored, and for room in the queue.
 	every = 2 * time.Second
 	// lease is the time after which another process takes over.
 	lease = 15 * time.Second
@@ -71,7 +68,7 @@ const (
 )
 
 // Run fills rejudgings until ctx is done.
-func (f *Filler) Run(ctx context.Context) {
+func (f *Rejudger) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		begun, pause := time.Now(), every
 		busy, err := f.Step(ctx)
@@ -91,7 +88,7 @@ func (f *Filler) Run(ctx context.Context) {
 }
 
 // Step does a part of the work for each unfinished rejudging. busy means that there is more to do now.
-func (f *Filler) Step(ctx context.Context) (busy bool, err error) {
+func (f *Rejudger) Step(ctx context.Context) (busy bool, err error) {
 	all, err := f.o.Store.UnfinishedRejudgings(ctx, sets)
 	if err != nil || len(all) == 0 {
 		return false, err
@@ -111,7 +108,7 @@ func (f *Filler) Step(ctx context.Context) (busy bool, err error) {
 }
 
 // part does a part of the work for one rejudging.
-func (f *Filler) part(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
+func (f *Rejudger) part(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
 	ctx = jobs.WithTenant(ctx, u.Tenant)
 	switch {
 	case u.State != api.RejudgingFilling:
@@ -128,7 +125,7 @@ func (f *Filler) part(ctx context.Context, u jobs.UnfinishedRejudging) (busy boo
 }
 
 // fail ends a rejudging before any of its jobs is queued.
-func (f *Filler) fail(ctx context.Context, u jobs.UnfinishedRejudging, reason string) error {
+func (f *Rejudger) fail(ctx context.Context, u jobs.UnfinishedRejudging, reason string) error {
 	err := f.o.Store.EndFilling(ctx, u, reason)
 	if err == nil {
 		f.o.Log.Warn("a rejudging failed", "rejudging", u.ID, "reason", reason)
@@ -137,7 +134,7 @@ func (f *Filler) fail(ctx context.Context, u jobs.UnfinishedRejudging, reason st
 }
 
 // selectPage selects some jobs. No job is queued before their number is known.
-func (f *Filler) selectPage(ctx context.Context, u jobs.UnfinishedRejudging) (err error) {
+func (f *Rejudger) selectPage(ctx context.Context, u jobs.UnfinishedRejudging) (err error) {
 	var found []jobs.SelectedJob
 	next := u.Progress
 	if u.Request.Filter == nil {
@@ -155,7 +152,7 @@ func (f *Filler) selectPage(ctx context.Context, u jobs.UnfinishedRejudging) (er
 }
 
 // named looks up some of the jobs that the request names.
-func (f *Filler) named(ctx context.Context, u jobs.UnfinishedRejudging) (
+func (f *Rejudger) named(ctx context.Context, u jobs.UnfinishedRejudging) (
 	found []jobs.SelectedJob, next jobs.RejudgingProgress, err error) {
 	names := u.Request.Jobs
 	next.Named = min(u.Progress.Named+page, len(names))
@@ -171,7 +168,7 @@ func (f *Filler) named(ctx context.Context, u jobs.UnfinishedRejudging) (
 }
 
 // filtered selects the jobs of one page of the list.
-func (f *Filler) filtered(ctx context.Context, u jobs.UnfinishedRejudging) (
+func (f *Rejudger) filtered(ctx context.Context, u jobs.UnfinishedRejudging) (
 	found []jobs.SelectedJob, next jobs.RejudgingProgress, err error) {
 	q := u.Request.Filter
 	list := jobs.Filter{State: api.Done, Label: q.Labels, Verdict: q.Verdict, Priority: q.Priority, Pool: q.Pool,
@@ -206,7 +203,7 @@ func (f *Filler) filtered(ctx context.Context, u jobs.UnfinishedRejudging) (
 }
 
 // read reads a job that may be judged again.
-func (f *Filler) read(ctx context.Context, id string) (rec jobs.Record, one jobs.SelectedJob, err error) {
+func (f *Rejudger) read(ctx context.Context, id string) (rec jobs.Record, one jobs.SelectedJob, err error) {
 	one.ID = id
 	rec, err = f.o.Store.GetShort(ctx, id)
 	switch {
