@@ -39,7 +39,7 @@
 //	  jobs/intake                                      [2]  the jobs that enter the queue: submissions, rejudgings
 //	fleet    judging on many hosts
 //	  fleet/front fleet/judge                          [0]  the two sides; neither imports the other
-//	  fleet/screen fleet/crosscheck                    [1]  which pool decides a job; a second host near the limit
+//	  fleet/decision                                   [1]  whose report ends a job: which pool, and how many hosts
 //	  fleet/audit                                      [2]  jobs judged once more on another node
 //	lab      how much times vary
 //	  lab/plot                                         [0]  pictures of runs

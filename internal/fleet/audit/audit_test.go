@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/fleet/decision"
 	"judged/internal/fleet/front"
-	"judged/internal/fleet/screen"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
@@ -66,7 +66,7 @@ func newCluster(t *testing.T, nodes int, with func(*Options)) *cluster {
 	o := Options{Store: store, Nodes: c.registry, Observer: c, Holder: "front", Share: whole,
 		Interval: time.Hour, Now: c.now,
 		Log: slog.New(slog.DiscardHandler)}
-	o.Screen = screen.New(screen.Options{})
+	o.Screen = decision.NewScreen(decision.ScreenOptions{})
 	if with != nil {
 		with(&o)
 	}

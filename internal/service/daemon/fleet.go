@@ -21,10 +21,9 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/engine"
-	"judged/internal/fleet/crosscheck"
+	"judged/internal/fleet/decision"
 	"judged/internal/fleet/front"
 	"judged/internal/fleet/judge"
-	"judged/internal/fleet/screen"
 	"judged/internal/jobs/blobs"
 )
 
@@ -52,12 +51,13 @@ func (d *daemon) openFleet(context.Context) (err error) {
 	case config.RoleAll, config.RoleFront:
 		d.registry = front.NewRegistry(d.store, d.store.Now, d.o.Config.PoolNames()...)
 		d.registry.ReserveForContests(d.o.Config.ContestPercents())
-		d.store.screen = screen.New(screen.Options{Store: d.store.Store, Nodes: d.registry, Pools: d.o.Config.Pools,
-			Observer: screened{d}, Now: d.store.Now, Log: d.o.Log})
+		d.store.screen = decision.NewScreen(decision.ScreenOptions{Store: d.store.Store, Nodes: d.registry,
+			Pools: d.o.Config.Pools, Observer: screened{d}, Now: d.store.Now, Log: d.o.Log})
 		d.store.finish = d.store.screen.Finish
 		if d.o.Config.Audit.CrossCheck {
-			d.store.finish = crosscheck.New(crosscheck.Options{Store: d.store.Store, Nodes: d.registry.RecentNodes,
-				Screened: d.store.screen.Screens, Finish: d.store.screen.Finish, Now: d.store.Now, Log: d.o.Log,
+			d.store.finish = decision.NewVerifier(decision.VerifierOptions{Store: d.store.Store,
+				Nodes: d.registry.RecentNodes, Screened: d.store.screen.Screens, Finish: d.store.screen.Finish,
+				Now: d.store.Now, Log: d.o.Log,
 				Decided: func(pool, decision string) { d.metrics.Load().CrossChecked(pool, decision) }}).Finish
 		}
 	case config.RoleJudge:

@@ -1,4 +1,4 @@
-package screen
+package decision
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"judged/internal/jobs"
 )
 
-// Store stores jobs and ratios; *jobs.Store implements it.
-type Store interface {
+// ScreenStore stores jobs and ratios; *jobs.Store implements it.
+type ScreenStore interface {
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	Finish(ctx context.Context, l api.Lease, rep api.Report) error
 	Forward(ctx context.Context, rec jobs.Record, rep api.Report, pool string, link api.Screening) error
@@ -36,9 +36,9 @@ type Observer interface {
 	ScreenChecked(pool string, r jobs.AuditResult)
 }
 
-// Options configure a Screen. All members are required.
-type Options struct {
-	Store    Store
+// ScreenOptions configure a Screen. All members are required.
+type ScreenOptions struct {
+	Store    ScreenStore
 	Nodes    Nodes
 	Pools    []config.Pool
 	Observer Observer
@@ -48,7 +48,7 @@ type Options struct {
 
 // Screen manages the screening pools. It is safe for concurrent use.
 type Screen struct {
-	o        Options
+	o        ScreenOptions
 	deciders map[string]string // screening pool -> deciding pool
 	checks   map[string]float64
 
@@ -58,8 +58,8 @@ type Screen struct {
 // gateValue is the name of the value with the gate of a pool.
 const gateValue = "screen"
 
-// New returns a Screen.
-func New(o Options) *Screen {
+// NewScreen returns a Screen.
+func NewScreen(o ScreenOptions) *Screen {
 	s := &Screen{o: o, deciders: map[string]string{}, checks: map[string]float64{}}
 	for _, p := range o.Pools {
 		if p.DecidedBy != "" {

@@ -1,4 +1,4 @@
-package crosscheck
+package decision
 
 import (
 	"context"
@@ -23,16 +23,16 @@ const (
 	most = 3
 )
 
-// Store stores jobs; *jobs.Store implements it.
-type Store interface {
+// VerifierStore stores jobs; *jobs.Store implements it.
+type VerifierStore interface {
 	Head(ctx context.Context, id string) (api.Report, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	Recheck(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, until time.Time) error
 }
 
-// Options configure a Verifier. All members are required.
-type Options struct {
-	Store Store
+// VerifierOptions configure a Verifier. All members are required.
+type VerifierOptions struct {
+	Store VerifierStore
 	Nodes func(context.Context) ([]api.Node, error)
 	// Screened reports whether another pool decides the jobs of a pool.
 	Screened func(pool string) bool
@@ -45,10 +45,10 @@ type Options struct {
 }
 
 // Verifier has jobs judged on additional hosts.
-type Verifier struct{ o Options }
+type Verifier struct{ o VerifierOptions }
 
-// New returns a Verifier.
-func New(o Options) *Verifier { return &Verifier{o} }
+// NewVerifier returns a Verifier.
+func NewVerifier(o VerifierOptions) *Verifier { return &Verifier{o} }
 
 // Finish ends a job with a report, or queues it for another host. It returns the errors of dispatch.Queue.
 func (c *Verifier) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
@@ -140,7 +140,7 @@ func decide(hosts []api.CrossCheckedHost) (decision string, winner int) {
 		return api.NoOtherHost, 0
 	}
 	for i := range last {
-		if same(hosts[i], hosts[last]) {
+		if sameResult(hosts[i], hosts[last]) {
 			if last == 1 {
 				return api.HostsAgree, i
 			}
@@ -153,7 +153,7 @@ func decide(hosts []api.CrossCheckedHost) (decision string, winner int) {
 	return "", 0
 }
 
-func same(a, b api.CrossCheckedHost) bool {
+func sameResult(a, b api.CrossCheckedHost) bool {
 	return a.Verdict == b.Verdict && (a.Score == nil) == (b.Score == nil) && (a.Score == nil || *a.Score == *b.Score)
 }
 

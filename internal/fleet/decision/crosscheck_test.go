@@ -1,4 +1,4 @@
-package crosscheck
+package decision
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func by(node string, ms int, v api.Verdict) api.Report {
 		Verdict: v, CPUTime: &cpu, Timing: &api.Timing{Limit: time.Second, MarginRatio: 1 - float64(ms)/1000}}}}
 }
 
-func TestFinish(t *testing.T) {
+func TestCrossCheck(t *testing.T) {
 	const ac, tle = api.Accepted, api.TimeLimit
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	pool := func(names ...string) (nodes []api.Node) {
@@ -110,7 +110,8 @@ func TestFinish(t *testing.T) {
 			if tt.decision != "" {
 				wantCounted = []string{tt.pool + " " + tt.decision}
 			}
-			c := New(Options{Store: s, Nodes: func(context.Context) ([]api.Node, error) { return tt.nodes, nil },
+			c := NewVerifier(VerifierOptions{Store: s,
+				Nodes:    func(context.Context) ([]api.Node, error) { return tt.nodes, nil },
 				Screened: func(pool string) bool { return pool == "s" }, Now: func() time.Time { return now },
 				Decided: func(pool, decision string) { counted = append(counted, pool+" "+decision) },
 				Finish: func(_ context.Context, l api.Lease, rep api.Report) error {
@@ -186,13 +187,13 @@ func TestCanJudge(t *testing.T) {
 	}
 }
 
-// TestFinishErrors checks that another lease changes nothing, and that Finish returns the errors of the store.
-func TestFinishErrors(t *testing.T) {
+// TestCrossCheckErrors checks that another lease changes nothing, and that Finish returns the errors of the store.
+func TestCrossCheckErrors(t *testing.T) {
 	s := &oneJob{kept: map[string]api.Report{}, rec: jobs.Record{ID: "1", Pool: "p", Lease: api.Lease{ID: "1",
 		Attempt: 2},
 		Report: api.Report{Priority: api.Contest}}}
 	broken := errors.New("no nodes")
-	c := New(Options{Store: s, Nodes: func(context.Context) ([]api.Node, error) { return nil, broken },
+	c := NewVerifier(VerifierOptions{Store: s, Nodes: func(context.Context) ([]api.Node, error) { return nil, broken },
 		Screened: func(string) bool { return false }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Finish: func(context.Context, api.Lease, api.Report) error { return api.ErrStale }})
 	old := api.Lease{ID: "1", Attempt: 1}
