@@ -22,7 +22,6 @@
 //	  sandbox                                          [1]  prepare, load, run, close
 //	timing   what a measured time is worth
 //	  timing/stats                                     [0]  the decision rule, dispersion, comparison
-//	  timing/deviation                                 [0]  the host of a pool whose times differ
 //	  timing/evidence                                  [1]  what disturbed a run, and by how much
 //	  timing/canary                                    [2]  reference kernels and their times
 //	engine   from a job to a report
@@ -40,7 +39,7 @@
 //	fleet    judging on many hosts
 //	  fleet/front fleet/judge                          [0]  the two sides; neither imports the other
 //	  fleet/decision                                   [1]  whose report ends a job: which pool, and how many hosts
-//	  fleet/audit                                      [2]  jobs judged once more on another node
+//	  fleet/audit                                      [2]  jobs judged once more; the node whose times differ
 //	lab      how much times vary
 //	  lab/plot                                         [0]  pictures of runs
 //	  lab/bench                                        [1]  one program under several placements, in turns

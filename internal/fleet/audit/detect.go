@@ -10,7 +10,6 @@ import (
 	"judged/internal/api"
 
 	"judged/internal/jobs"
-	"judged/internal/timing/deviation"
 )
 
 // judgePool runs the detector when it is due, and completes a confirmation.
@@ -78,7 +77,7 @@ func (a *Auditor) suspect(ctx context.Context, p pool, s *State, node string, au
 				return err
 			}
 		}
-		if n++; n == deviation.ConfirmPairs {
+		if n++; n == ConfirmPairs {
 			break
 		}
 	}

@@ -8,20 +8,19 @@ import (
 	"time"
 
 	"judged/internal/jobs"
-	"judged/internal/timing/deviation"
 )
 
 // State is the state of a pool.
 type State struct {
-	Pool   string           `json:"pool"`
-	Since  time.Time        `json:"since"` // time of the first audit, see Options.Shadow
-	Result deviation.Result `json:"result"`
+	Pool   string    `json:"pool"`
+	Since  time.Time `json:"since"` // time of the first audit, see Options.Shadow
+	Result Detection `json:"result"`
 	// Changes are the times at which nodes became slower or faster.
-	Changes    map[string]deviation.Change `json:"changes"`
-	Confirming *Suspicion                  `json:"confirming,omitempty"`
-	Rejected   *Suspicion                  `json:"rejected,omitempty"` // last one that was not confirmed
-	Retired    []Retirement                `json:"retired"`            // newest last
-	Alarm      string                      `json:"alarm,omitempty"`    // message for an operator
+	Changes    map[string]Change `json:"changes"`
+	Confirming *Suspicion        `json:"confirming,omitempty"`
+	Rejected   *Suspicion        `json:"rejected,omitempty"` // last one that was not confirmed
+	Retired    []Retirement      `json:"retired"`            // newest last
+	Alarm      string            `json:"alarm,omitempty"`    // message for an operator
 	// Restored is when a drained node got jobs again. Audits before that no longer count for it.
 	Restored map[string]time.Time `json:"restored"`
 }
@@ -55,23 +54,23 @@ const (
 
 // pairs converts audits to pairs, oldest first. It skips nodes that are out of use, and audits from before a node was
 // repaired.
-func (s *State) pairs(audits []jobs.Audit, drained func(node string) bool) []deviation.Pair {
-	var all []deviation.Pair
+func (s *State) pairs(audits []jobs.Audit, drained func(node string) bool) []Pair {
+	var all []Pair
 	for _, a := range audits {
 		stale := func(node string) bool { return drained(node) || a.Finished.Before(s.Restored[node]) }
 		if !stale(a.Origin) && !stale(a.Node) {
-			all = append(all, deviation.Pair{At: a.Finished, A: a.Origin, B: a.Node, LogRatio: a.LogRatio})
+			all = append(all, Pair{At: a.Finished, A: a.Origin, B: a.Node, LogRatio: a.LogRatio})
 		}
 	}
 	return all
 }
 
 // detect runs the detector. It returns the node to compare with others, or "".
-func (s *State) detect(now time.Time, pairs []deviation.Pair, shadow time.Duration) (suspect string) {
-	s.Result = deviation.Detect(now, pairs, s.Result)
-	s.Changes = map[string]deviation.Change{}
+func (s *State) detect(now time.Time, pairs []Pair, shadow time.Duration) (suspect string) {
+	s.Result = Detect(now, pairs, s.Result)
+	s.Changes = map[string]Change{}
 	for _, h := range s.Result.Fit.Hosts {
-		if c, found := deviation.FindChange(h.Name, pairs, s.Result.Fit); found {
+		if c, found := FindChange(h.Name, pairs, s.Result.Fit); found {
 			s.Changes[h.Name] = c
 		}
 	}
@@ -99,7 +98,7 @@ func (s *State) detect(now time.Time, pairs []deviation.Pair, shadow time.Durati
 func references(suspect string, up, deviating []string) []string {
 	var all []string
 	for _, n := range up {
-		if n != suspect && !slices.Contains(deviating, n) && len(all) < deviation.ConfirmHosts {
+		if n != suspect && !slices.Contains(deviating, n) && len(all) < ConfirmHosts {
 			all = append(all, n)
 		}
 	}
@@ -113,7 +112,7 @@ func (s *State) confirmed(now time.Time, audits []jobs.Audit, open int) (drain, 
 	if open > 0 && now.Sub(c.Started) < confirmFor {
 		return false, false
 	}
-	effect, drain := deviation.Confirm(c.Node, interleaved(c.Node, audits), s.Result.Threshold)
+	effect, drain := Confirm(c.Node, interleaved(c.Node, audits), s.Result.Threshold)
 	s.Confirming = nil
 	if !drain {
 		s.Rejected = c
@@ -129,17 +128,17 @@ func (s *State) confirmed(now time.Time, audits []jobs.Audit, open int) (drain, 
 }
 
 // interleaved returns the pairs of a suspect with each other node that has judged the same job.
-func interleaved(suspect string, audits []jobs.Audit) []deviation.Pair {
+func interleaved(suspect string, audits []jobs.Audit) []Pair {
 	own := map[string]float64{}
 	for _, a := range audits {
 		if a.Node == suspect {
 			own[a.Original] = a.LogRatio
 		}
 	}
-	var all []deviation.Pair
+	var all []Pair
 	for _, a := range audits {
 		if y, found := own[a.Original]; found && a.Node != suspect {
-			all = append(all, deviation.Pair{At: a.Finished, A: a.Node, B: suspect, LogRatio: y - a.LogRatio})
+			all = append(all, Pair{At: a.Finished, A: a.Node, B: suspect, LogRatio: y - a.LogRatio})
 		}
 	}
 	return all

@@ -8,31 +8,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/jobs"
-	"judged/internal/timing/deviation"
 )
 
 var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
 // ring returns pairs of six nodes with the given effects.
-func ring(effects ...float64) []deviation.Pair {
-	var all []deviation.Pair
+func ring(effects ...float64) []Pair {
+	var all []Pair
 	for i := range 60 {
 		for a := range effects {
 			b := (a + 1 + i%2) % len(effects)
-			all = append(all, deviation.Pair{At: noon.Add(time.Duration(i-60) * time.Hour), A: string(rune('a' + a)),
+			all = append(all, Pair{At: noon.Add(time.Duration(i-60) * time.Hour), A: string(rune('a' + a)),
 				B: string(rune('a' + b)), LogRatio: effects[b] - effects[a] + 0.004*float64(1-2*(i/2%2))})
 		}
 	}
 	return all
 }
 
-func TestDetect(t *testing.T) {
+func TestStateDetects(t *testing.T) {
 	one, two := ring(0, 0.05, 0, 0, 0, 0), ring(0, 0.05, 0, 0.05, 0, 0)
 	month := 30 * 24 * time.Hour
 	tests := []struct {
 		name    string
 		state   State
-		pairs   []deviation.Pair
+		pairs   []Pair
 		shadow  time.Duration
 		suspect string
 		alarm   string
@@ -75,7 +74,7 @@ func TestPairs(t *testing.T) {
 	}
 	s := State{Restored: map[string]time.Time{"b": at(2)}}
 	got := s.pairs(audits, func(node string) bool { return node == "gone" })
-	want := []deviation.Pair{{At: at(3), A: "b", B: "a", LogRatio: 0.2}}
+	want := []Pair{{At: at(3), A: "b", B: "a", LogRatio: 0.2}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pairs (-want +got):\n%s", diff)
 	}
@@ -92,7 +91,7 @@ func TestInterleaved(t *testing.T) {
 	got := interleaved("s", []jobs.Audit{{Original: "1", Node: "a", LogRatio: 0.25},
 		{Original: "1", Node: "s", LogRatio: 0.5},
 		{Original: "2", Node: "a", LogRatio: 0.1}, {Original: "3", Node: "s", LogRatio: 0.3}})
-	want := []deviation.Pair{{A: "a", B: "s", LogRatio: 0.25}}
+	want := []Pair{{A: "a", B: "s", LogRatio: 0.25}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pairs (-want +got):\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-package deviation
+package audit
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package deviation
+package audit
 
 import (
 	"flag"
@@ -12,10 +12,10 @@ import (
 )
 
 // full repeats each row as often as for the reference figures. Without it, there are only a few repetitions.
-var full = flag.Bool("deviation.full", false, "run all repetitions of the simulation of a fleet")
+var full = flag.Bool("audit.full", false, "run all repetitions of the simulation of a fleet")
 
-// pool is a simulated pool of hosts.
-type pool struct {
+// simulatedPool is a simulated pool of hosts.
+type simulatedPool struct {
 	name      string
 	hosts     int
 	jobs      float64 // per day
@@ -26,17 +26,17 @@ type pool struct {
 	spread    float64 // spread of the hosts
 }
 
-func metal(jobs, share float64) pool {
-	return pool{"metal", 20, jobs, share, 0.005, 0.02, 0.05, 0.003}
+func metal(jobs, share float64) simulatedPool {
+	return simulatedPool{"metal", 20, jobs, share, 0.005, 0.02, 0.05, 0.003}
 }
 
-func cloud(share float64) pool {
-	return pool{"cloud", 20, 20_000, share, 0.02, 0.10, 0.10, 0.005}
+func cloud(share float64) simulatedPool {
+	return simulatedPool{"cloud", 20, 20_000, share, 0.02, 0.10, 0.10, 0.005}
 }
 
 // fleet is one repetition of the simulation.
 type fleet struct {
-	pool
+	simulatedPool
 	r       *rand.Rand
 	effects []float64
 	slow    float64 // of host 0, from time zero on
@@ -47,8 +47,8 @@ var zero = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
 func name(i int) string { return fmt.Sprintf("h%02d", i) }
 
-func newFleet(p pool, slow float64, seed uint64) *fleet {
-	f := &fleet{pool: p, r: rand.New(rand.NewPCG(20260301, seed)), slow: slow}
+func newFleet(p simulatedPool, slow float64, seed uint64) *fleet {
+	f := &fleet{simulatedPool: p, r: rand.New(rand.NewPCG(20260301, seed)), slow: slow}
 	for range p.hosts {
 		f.effects = append(f.effects, p.spread*f.r.NormFloat64())
 	}
@@ -106,12 +106,12 @@ func (f *fleet) confirm(suspect string, at time.Time, threshold float64) bool {
 type retirement struct {
 	host  string
 	after time.Duration // since time zero
-	found Result
+	found Detection
 }
 
 // watch runs the detector every hour like the daemon.
 func (f *fleet) watch(before, during time.Duration) (retirement, bool) {
-	var previous Result
+	var previous Detection
 	for at := zero.Add(-before); at.Before(zero.Add(during)); at = at.Add(time.Hour) {
 		f.hour(at)
 		if at.Before(zero.Add(-2*time.Hour)) && f.slow > 0 {
@@ -136,7 +136,7 @@ func TestDetection(t *testing.T) {
 		repetitions = 15
 	}
 	tests := []struct {
-		pool
+		simulatedPool
 		want [3]float64 // hours until a host that is 2, 3, 5 % slow is found
 		full bool
 	}{
@@ -157,7 +157,7 @@ func TestDetection(t *testing.T) {
 				var hours []float64
 				wrong := 0
 				for n := range repetitions {
-					r, found := newFleet(tt.pool, slow, uint64(n)).watch(14*day, 14*day)
+					r, found := newFleet(tt.simulatedPool, slow, uint64(n)).watch(14*day, 14*day)
 					switch {
 					case !found:
 						hours = append(hours, math.Inf(1))
@@ -184,7 +184,7 @@ func TestDetection(t *testing.T) {
 // TestFalseRetirements simulates months of fleets with equal hosts, and checks that at most one of them is retired.
 func TestFalseRetirements(t *testing.T) {
 	testkit.Need(t, testkit.Time) // a simulation of months, with a fit for each hour
-	months, pools := uint64(1), []pool{metal(20_000, 0.02), metal(2_000, 0.05)}
+	months, pools := uint64(1), []simulatedPool{metal(20_000, 0.02), metal(2_000, 0.05)}
 	if *full {
 		months, pools = 12, append(pools, cloud(0.02), cloud(0.05))
 	}

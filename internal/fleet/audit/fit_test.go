@@ -1,4 +1,4 @@
-package deviation
+package audit
 
 import (
 	"math"
@@ -108,19 +108,19 @@ func TestDetect(t *testing.T) {
 	tests := []struct {
 		name     string
 		pairs    []Pair
-		previous Result
+		previous Detection
 		want     [2][]string // deviating, suspects
 	}{
-		{"no audits", nil, Result{}, [2][]string{{}, {}}},
-		{"first time", exact(effects, 0.004, joined...), Result{}, [2][]string{{"b"}, {}}},
-		{"again", exact(effects, 0.004, joined...), Result{Deviating: []string{"b"}}, [2][]string{{"b"}, {"b"}}},
-		{"another one before", exact(effects, 0.004, joined...), Result{Deviating: []string{"c"}},
+		{"no audits", nil, Detection{}, [2][]string{{}, {}}},
+		{"first time", exact(effects, 0.004, joined...), Detection{}, [2][]string{{"b"}, {}}},
+		{"again", exact(effects, 0.004, joined...), Detection{Deviating: []string{"b"}}, [2][]string{{"b"}, {"b"}}},
+		{"another one before", exact(effects, 0.004, joined...), Detection{Deviating: []string{"c"}},
 			[2][]string{{"b"}, {}}},
-		{"which of two deviates is unknown", exact(effects, 0.004, [2]string{"a", "b"}), Result{},
+		{"which of two deviates is unknown", exact(effects, 0.004, [2]string{"a", "b"}), Detection{},
 			[2][]string{{}, {}}},
-		{"within the threshold", exact(map[string]float64{"b": 0.009}, 0.0001, joined...), Result{},
+		{"within the threshold", exact(map[string]float64{"b": 0.009}, 0.0001, joined...), Detection{},
 			[2][]string{{}, {}}},
-		{"too few audits", exact(effects, 0.004, joined...)[:20], Result{}, [2][]string{{}, {}}},
+		{"too few audits", exact(effects, 0.004, joined...)[:20], Detection{}, [2][]string{{}, {}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestThreshold(t *testing.T) {
 	for hour := range 48 {
 		f.hour(zero.Add(time.Duration(hour) * time.Hour))
 	}
-	if r := Detect(zero, f.pairs, Result{}); r.Threshold < 0.02 || len(r.Deviating) > 0 {
+	if r := Detect(zero, f.pairs, Detection{}); r.Threshold < 0.02 || len(r.Deviating) > 0 {
 		t.Errorf("hosts that differ by one percent: threshold %.3f, deviating %q", r.Threshold, r.Deviating)
 	}
 }

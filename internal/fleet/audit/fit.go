@@ -1,4 +1,4 @@
-package deviation
+package audit
 
 import (
 	"maps"
@@ -239,13 +239,6 @@ func hostSigma(centered []float64) float64 {
 		correction = fewHosts[n-2]
 	}
 	return madToSigma * correction * median(sizes)
-}
-
-// median returns the median of xs. It sorts xs.
-func median(xs []float64) float64 {
-	slices.Sort(xs)
-	n := len(xs)
-	return (xs[(n-1)/2] + xs[n/2]) / 2
 }
 
 func largestChange(a, b []float64) float64 {

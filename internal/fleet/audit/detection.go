@@ -1,4 +1,4 @@
-package deviation
+package audit
 
 import (
 	"math"
@@ -26,8 +26,8 @@ const (
 	leastHosts = 3
 )
 
-// Result is the result of one run of the detector.
-type Result struct {
+// Detection is the result of one run of the detector.
+type Detection struct {
 	At        time.Time `json:"at"`
 	Fit       Fit       `json:"fit"`
 	Threshold float64   `json:"threshold_log"`
@@ -38,8 +38,8 @@ type Result struct {
 
 // Detect compares the hosts of a pool by their audits, oldest first, and reports which of them deviate. A host becomes
 // a suspect if it deviates in two consecutive runs: previous is the result of the previous run.
-func Detect(at time.Time, pairs []Pair, previous Result) Result {
-	r := Result{At: at, Deviating: []string{}, Suspects: []string{}}
+func Detect(at time.Time, pairs []Pair, previous Detection) Detection {
+	r := Detection{At: at, Deviating: []string{}, Suspects: []string{}}
 	hosts := len(newGraph(pairs).names)
 	long := last(pairs, hosts*mostPairs)
 	all := FitPairs(long)
