@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/testkit/postgres"
+	"judged/internal/testkit/external"
 )
 
 // Sizes of the benchmarks. The large ones take minutes to create.
@@ -208,7 +208,7 @@ func benchBackends(b *testing.B) []backend {
 	backends := []backend{{"sqlite", func(t testing.TB) Options {
 		return Options{File: filepath.Join(t.TempDir(), "judged.db")}
 	}}}
-	return append(backends, postgresBackend(postgres.Start(b)))
+	return append(backends, postgresBackend(external.StartPostgres(b)))
 }
 
 // seedTime returns the creation time of the i-th seeded job.

@@ -12,7 +12,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/testkit"
-	"judged/internal/testkit/postgres"
+	"judged/internal/testkit/external"
 )
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func sqliteBackend() backend {
 	}}
 }
 
-func postgresBackend(server *postgres.Server) backend {
+func postgresBackend(server *external.Postgres) backend {
 	return backend{"postgres", func(t testing.TB) Options { return Options{URL: server.Database(t)} }}
 }
 
@@ -273,7 +273,7 @@ func TestSQLite(t *testing.T) {
 
 func TestPostgres(t *testing.T) {
 	// The tests kill processes, not the machine, so nothing is lost without fsync.
-	server := postgres.Start(t, "fsync=off")
+	server := external.StartPostgres(t, "fsync=off")
 	for name, test := range suite {
 		t.Run(name, func(t *testing.T) { test(t, postgresBackend(server)) })
 	}

@@ -12,7 +12,7 @@ import (
 
 	"judged/internal/jobs"
 	"judged/internal/testkit"
-	"judged/internal/testkit/postgres"
+	"judged/internal/testkit/external"
 )
 
 // TestJoinTogether checks that nodes with two kinds of hardware can join an empty pool at the same time, through four
@@ -157,7 +157,7 @@ func fronts(t *testing.T, o jobs.Options) (all []*Registry) {
 func storeOptions(t *testing.T) map[string]jobs.Options {
 	all := map[string]jobs.Options{"sqlite": {File: filepath.Join(t.TempDir(), "judged.db")}}
 	if !testing.Short() && testkit.Has(testkit.Postgres) {
-		all["postgres"] = jobs.Options{URL: postgres.Start(t, "fsync=off").Database(t)}
+		all["postgres"] = jobs.Options{URL: external.StartPostgres(t, "fsync=off").Database(t)}
 	}
 	return all
 }

@@ -17,7 +17,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
-	"judged/internal/testkit/postgres"
+	"judged/internal/testkit/external"
 )
 
 // triesOf returns the results and statuses of a callback.
@@ -253,7 +253,7 @@ func TestRestart(t *testing.T) {
 
 // TestTwoDeliverers checks that two daemons that share a database deliver each callback once.
 func TestTwoDeliverers(t *testing.T) {
-	o := jobs.Options{URL: postgres.Start(t, "fsync=off").Database(t)}
+	o := jobs.Options{URL: external.StartPostgres(t, "fsync=off").Database(t)}
 	one, two := open(t, o), open(t, o)
 	receivers := []*receiver{receive(t, nil), receive(t, nil), receive(t, nil)}
 	one.run(one.deliverer(settings(t, "127.0.0.1")))

@@ -18,7 +18,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/client"
 	"judged/internal/testkit"
-	"judged/internal/testkit/postgres"
+	"judged/internal/testkit/external"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 type crash struct {
 	t        *testing.T
 	config   config.Config
-	server   *postgres.Server // nil with SQLite
+	server   *external.Postgres // nil with SQLite
 	random   *rand.Rand
 	traces   *traces
 	ctx      context.Context
@@ -46,14 +46,14 @@ type crash struct {
 func TestCrash(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testCrash(t, settings(t), nil) })
 	t.Run("postgres", func(t *testing.T) {
-		server := postgres.Start(t, "fsync=off") // loses nothing when processes are killed
+		server := external.StartPostgres(t, "fsync=off") // loses nothing when processes are killed
 		c := settings(t)
 		c.Database.URL = server.Database(t)
 		testCrash(t, c, server)
 	})
 }
 
-func testCrash(t *testing.T, settings config.Config, server *postgres.Server) {
+func testCrash(t *testing.T, settings config.Config, server *external.Postgres) {
 	w := watchTraces(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()

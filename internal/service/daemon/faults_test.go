@@ -27,11 +27,11 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/client"
 	"judged/internal/testkit"
-	"judged/internal/testkit/proxy"
+	"judged/internal/testkit/external"
 )
 
 // behind returns the settings of a judge that reaches its front through a proxy.
-func behind(t *testing.T, p *proxy.Proxy, front config.Config, name string) config.Config {
+func behind(t *testing.T, p *external.Proxy, front config.Config, name string) config.Config {
 	c := nodeSettings(t, front, name)
 	c.Fleet.Front = p.URL()
 	return c
@@ -42,7 +42,7 @@ func behind(t *testing.T, p *proxy.Proxy, front config.Config, name string) conf
 func TestFleetLostAnswers(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)
-	p := proxy.Start(t, c.HTTP.Listen)
+	p := external.StartProxy(t, c.HTTP.Listen)
 	node := serving(t, behind(t, p, c, "judge-1"))
 	testkit.WaitFor(t, patience, "the judge", func() bool { return front.Ready(front.ctx) == nil })
 	large := api.Job{Program: *text("#!/bin/sh\ncat\n#" + strings.Repeat("x", 1<<20)),
@@ -111,7 +111,7 @@ func TestFleetUpgrade(t *testing.T) {
 	const this, next, distant = protocolsEnv + "=1 1", protocolsEnv + "=1 2", protocolsEnv + "=2 3"
 	ca, cb := twoFronts(t, "file://"+t.TempDir())
 	a, b := serving(t, ca, this), serving(t, cb, this)
-	p := proxy.Start(t, ca.HTTP.Listen, cb.HTTP.Listen)
+	p := external.StartProxy(t, ca.HTTP.Listen, cb.HTTP.Listen)
 	settingsOf := behind(t, p, ca, "judge-1")
 	node := serving(t, settingsOf, this)
 
@@ -195,7 +195,7 @@ func insist(ask func() error) error {
 func TestFleetStart(t *testing.T) {
 	const judges = 10
 	ca, cb := twoFronts(t, "file://"+t.TempDir())
-	p := proxy.Start(t, ca.HTTP.Listen, cb.HTTP.Listen)
+	p := external.StartProxy(t, ca.HTTP.Listen, cb.HTTP.Listen)
 	started := []*process{launch(t, ca), launch(t, cb)}
 	for n := range judges {
 		started = append(started, launch(t, behind(t, p, ca, fmt.Sprint("judge-", n))))

@@ -20,13 +20,12 @@ import (
 	"judged/internal/client"
 	"judged/internal/jobs/blobs"
 	"judged/internal/testkit"
-	"judged/internal/testkit/postgres"
-	"judged/internal/testkit/s3server"
+	"judged/internal/testkit/external"
 )
 
 // twoFronts returns the settings of two fronts with the same database and the same blobs.
 func twoFronts(t *testing.T, blobs string) (a, b config.Config) {
-	url := postgres.Start(t, "fsync=off").Database(t)
+	url := external.StartPostgres(t, "fsync=off").Database(t)
 	a, b = frontSettings(t), frontSettings(t)
 	for _, c := range []*config.Config{&a, &b} {
 		c.Database.URL, c.Blobs.URL = url, blobs
@@ -42,7 +41,7 @@ func echo(n int) api.Job {
 
 // TestBlobsAway checks that a front is not ready while its bucket or its folder of blobs is unavailable.
 func TestBlobsAway(t *testing.T) {
-	server := s3server.Start(t)
+	server := external.StartS3(t)
 	folder := filepath.Join(t.TempDir(), "blobs")
 	hidden := folder + "-hidden"
 	for name, place := range map[string]struct {
@@ -167,7 +166,7 @@ func rename(t *testing.T, from, to string) {
 func TestTwoFronts(t *testing.T) {
 	places := map[string]func(t *testing.T) string{
 		"folder": func(t *testing.T) string { return "file://" + t.TempDir() },
-		"bucket": func(t *testing.T) string { return s3server.Start(t).URL() },
+		"bucket": func(t *testing.T) string { return external.StartS3(t).URL() },
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) { surviveFront(t, place(t)) })

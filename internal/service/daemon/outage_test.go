@@ -7,13 +7,13 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/testkit"
-	"judged/internal/testkit/postgres"
+	"judged/internal/testkit/external"
 )
 
 // TestDatabaseAway stops the database server under a daemon that judges. It checks that the daemon reports this
 // everywhere, and that once the server is back, running and waiting jobs are judged once, without a restart.
 func TestDatabaseAway(t *testing.T) {
-	server := postgres.Start(t, "fsync=off")
+	server := external.StartPostgres(t, "fsync=off")
 	c := settings(t)
 	c.Database.URL = server.Database(t)
 	d := serving(t, c)

@@ -12,7 +12,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/testkit"
-	"judged/internal/testkit/s3server"
+	"judged/internal/testkit/external"
 )
 
 // streamMiB is the size of the blob of TestStreamedBlob.
@@ -37,7 +37,7 @@ func TestStreamedBlob(t *testing.T) {
 	places := map[string]func() string{
 		"data folder": func() string { return "" },
 		"folder":      func() string { return "file://" + t.TempDir() },
-		"bucket":      func() string { return s3server.Start(t).URL() },
+		"bucket":      func() string { return external.StartS3(t).URL() },
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,4 @@
-// Package postgres runs a PostgreSQL server for a test: in a temporary folder, as an unprivileged user, on a
-// Unix socket. It can be killed and restarted with its data.
-package postgres
+package external
 
 import (
 	"errors"
@@ -16,8 +14,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// Server is a PostgreSQL server for one test. It is not safe for concurrent use.
-type Server struct {
+// Postgres is a PostgreSQL server for one test. It is not safe for concurrent use.
+type Postgres struct {
 	programs  string
 	dir       string
 	settings  []string
@@ -28,14 +26,11 @@ type Server struct {
 // unprivileged is the user nobody, because the server refuses to run as root.
 const unprivileged = 65534
 
-// deadline limits each step of the server.
-const deadline = time.Minute
-
-// Start starts a server that is stopped when the test ends. Settings are those of Open.
-func Start(t testing.TB, settings ...string) *Server {
+// StartPostgres starts a server that is stopped when the test ends. Settings are those of OpenPostgres.
+func StartPostgres(t testing.TB, settings ...string) *Postgres {
 	t.Helper()
 	testkit.Need(t, testkit.Postgres)
-	s, err := Open(settings...)
+	s, err := OpenPostgres(settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +42,9 @@ func Start(t testing.TB, settings ...string) *Server {
 	return s
 }
 
-// Open starts a server. Settings are lines of postgresql.conf, such as "fsync=off", which loses no data if only
+// OpenPostgres starts a server. Settings are lines of postgresql.conf, such as "fsync=off", which loses no data if only
 // processes are killed.
-func Open(settings ...string) (*Server, error) {
+func OpenPostgres(settings ...string) (*Postgres, error) {
 	programs, err := testkit.PostgresPrograms()
 	if err != nil {
 		return nil, err
@@ -59,7 +54,7 @@ func Open(settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{programs: programs, dir: dir, settings: settings}
+	s := &Postgres{programs: programs, dir: dir, settings: settings}
 	err = s.initialize()
 	if err == nil {
 		err = s.start()
@@ -71,7 +66,7 @@ func Open(settings ...string) (*Server, error) {
 }
 
 // initialize creates the data folder of the server.
-func (s *Server) initialize() error {
+func (s *Postgres) initialize() error {
 	if os.Geteuid() == 0 {
 		if err := os.Chown(s.dir, unprivileged, unprivileged); err != nil {
 			return err
@@ -86,7 +81,7 @@ func (s *Server) initialize() error {
 }
 
 // Close stops the server and removes its data.
-func (s *Server) Close() error {
+func (s *Postgres) Close() error {
 	var err error
 	if s.process != nil {
 		err = s.stop(syscall.SIGINT)
@@ -94,9 +89,9 @@ func (s *Server) Close() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+func (s *Postgres) data() string { return filepath.Join(s.dir, "data") }
 
-func (s *Server) command(name string, args ...string) *exec.Cmd {
+func (s *Postgres) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.programs, name), args...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
@@ -107,7 +102,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 }
 
 // Database creates an empty database for a test and returns its URL.
-func (s *Server) Database(t testing.TB) string {
+func (s *Postgres) Database(t testing.TB) string {
 	t.Helper()
 	url, err := s.NewDatabase()
 	if err != nil {
@@ -117,7 +112,7 @@ func (s *Server) Database(t testing.TB) string {
 }
 
 // NewDatabase creates an empty database and returns its URL.
-func (s *Server) NewDatabase() (url string, err error) {
+func (s *Postgres) NewDatabase() (url string, err error) {
 	s.databases++
 	name := fmt.Sprintf("test%d", s.databases)
 	if out, err := s.psql("CREATE DATABASE " + name); err != nil {
@@ -127,7 +122,7 @@ func (s *Server) NewDatabase() (url string, err error) {
 }
 
 // Restart starts the server after Kill and waits until it answers.
-func (s *Server) Restart(t testing.TB) {
+func (s *Postgres) Restart(t testing.TB) {
 	t.Helper()
 	if err := s.start(); err != nil {
 		t.Fatal(err)
@@ -136,8 +131,8 @@ func (s *Server) Restart(t testing.TB) {
 
 // start waits until the server answers. Processes of a killed server use its memory until they notice, and a
 // new server exits immediately while there is one.
-func (s *Server) start() error {
-	end := time.Now().Add(deadline)
+func (s *Postgres) start() error {
+	end := time.Now().Add(patience)
 	for {
 		answers, err := s.tryStart()
 		if answers || err != nil {
@@ -145,13 +140,13 @@ func (s *Server) start() error {
 		}
 		if time.Now().After(end) {
 			text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-			return fmt.Errorf("start PostgreSQL: not within %v: %s", deadline, lastLines(string(text)))
+			return fmt.Errorf("start PostgreSQL: not within %v: %s", patience, lastLines(string(text)))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-func (s *Server) tryStart() (answers bool, err error) {
+func (s *Postgres) tryStart() (answers bool, err error) {
 	args := []string{"-D", s.data(), "-k", s.dir, "-h", ""}
 	for _, setting := range s.settings {
 		args = append(args, "-c", setting)
@@ -172,7 +167,7 @@ func (s *Server) tryStart() (answers bool, err error) {
 }
 
 // answers reports whether the server answers before it exits.
-func (s *Server) answers(ended <-chan error) bool {
+func (s *Postgres) answers(ended <-chan error) bool {
 	for {
 		if _, err := s.psql("SELECT 1"); err == nil {
 			return true
@@ -185,13 +180,13 @@ func (s *Server) answers(ended <-chan error) bool {
 	}
 }
 
-func (s *Server) psql(statement string) ([]byte, error) {
+func (s *Postgres) psql(statement string) ([]byte, error) {
 	return s.command("psql", "--no-psqlrc", "--host="+s.dir, "--username=postgres", "--dbname=postgres",
 		"--command="+statement).CombinedOutput()
 }
 
 // Kill kills the server with SIGKILL. Its other processes exit when they notice.
-func (s *Server) Kill(t testing.TB) {
+func (s *Postgres) Kill(t testing.TB) {
 	t.Helper()
 	if err := s.stop(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -199,11 +194,11 @@ func (s *Server) Kill(t testing.TB) {
 }
 
 // stop sends a signal and waits until the server has exited. It may have been killed before.
-func (s *Server) stop(signal syscall.Signal) error {
+func (s *Postgres) stop(signal syscall.Signal) error {
 	_ = s.process.Process.Signal(signal)
-	for end := time.Now().Add(deadline); s.process.Process.Signal(syscall.Signal(0)) == nil; {
+	for end := time.Now().Add(patience); s.process.Process.Signal(syscall.Signal(0)) == nil; {
 		if time.Now().After(end) {
-			return fmt.Errorf("stop PostgreSQL: it did not end within %v", deadline)
+			return fmt.Errorf("stop PostgreSQL: it did not end within %v", patience)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -211,7 +206,7 @@ func (s *Server) stop(signal syscall.Signal) error {
 }
 
 // CPUTicks returns the user and system time of the server in 1/100 s.
-func (s *Server) CPUTicks(t testing.TB) int {
+func (s *Postgres) CPUTicks(t testing.TB) int {
 	t.Helper()
 	server := s.process.Process.Pid
 	own, ended := testkit.CPUTicks(t, server)
@@ -224,7 +219,7 @@ func (s *Server) CPUTicks(t testing.TB) int {
 }
 
 // LogSize returns the size of the server's log in bytes.
-func (s *Server) LogSize(t testing.TB) int64 {
+func (s *Postgres) LogSize(t testing.TB) int64 {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -234,7 +229,7 @@ func (s *Server) LogSize(t testing.TB) int64 {
 }
 
 // Log returns the server's log from the given offset on.
-func (s *Server) Log(t testing.TB, after int64) string {
+func (s *Postgres) Log(t testing.TB, after int64) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {

@@ -1,4 +1,4 @@
-package postgres
+package external
 
 import (
 	"os"
@@ -11,7 +11,7 @@ func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // TestKillAndRestart: a server that was killed has its data after a restart.
 func TestKillAndRestart(t *testing.T) {
-	s := Start(t, "fsync=off")
+	s := StartPostgres(t, "fsync=off")
 	s.Database(t)
 	s.Kill(t)
 	if out, err := s.psql("SELECT 1"); err == nil {

@@ -1,6 +1,4 @@
-// Package proxy provides a TCP proxy for tests that can delay and cut connections. It is used between a judge
-// node and a front, or as a load balancer.
-package proxy
+package external
 
 import (
 	"errors"
@@ -31,8 +29,8 @@ type fault struct {
 	done    chan struct{}
 }
 
-// Open starts a proxy for servers, which are addresses HOST:PORT.
-func Open(servers ...string) (*Proxy, error) {
+// OpenProxy starts a proxy for servers, which are addresses HOST:PORT.
+func OpenProxy(servers ...string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -49,10 +47,10 @@ func (p *Proxy) Close() {
 	p.tasks.Wait()
 }
 
-// Start starts a proxy that is closed when the test ends.
-func Start(t testing.TB, servers ...string) *Proxy {
+// StartProxy starts a proxy that is closed when the test ends.
+func StartProxy(t testing.TB, servers ...string) *Proxy {
 	t.Helper()
-	p, err := Open(servers...)
+	p, err := OpenProxy(servers...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,4 @@
-// Package s3server runs an S3-compatible server for a test: Versity's gateway over a temporary folder, on
-// loopback.
-package s3server
+package external
 
 import (
 	"io/fs"
@@ -12,36 +10,32 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"judged/internal/testkit"
 )
 
-// Server is a server for one test with one empty bucket.
-type Server struct {
+// S3 is a server for one test with one empty bucket.
+type S3 struct {
 	address string
 	folder  string
 	process *exec.Cmd
 }
 
-const (
-	bucket   = "judged"
-	deadline = time.Minute
-)
+const bucket = "judged"
 
 // credentials are the credentials of the only user.
 var credentials = [2]string{"tester", "secret of the tester"}
 
-// Start starts a server that is stopped when the test ends. It sets the credentials in the environment of this
+// StartS3 starts a server that is stopped when the test ends. It sets the credentials in the environment of this
 // process and its children.
-func Start(t testing.TB) *Server {
+func StartS3(t testing.TB) *S3 {
 	t.Helper()
 	testkit.Need(t, testkit.S3)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{address: l.Addr().String(), folder: t.TempDir()}
+	s := &S3{address: l.Addr().String(), folder: t.TempDir()}
 	l.Close()
 	if err := os.Mkdir(filepath.Join(s.folder, bucket), 0o755); err != nil {
 		t.Fatal(err)
@@ -56,10 +50,10 @@ func Start(t testing.TB) *Server {
 }
 
 // URL returns the bucket's address in the format of blobs.url.
-func (s *Server) URL() string { return "s3://" + bucket + "/blobs?endpoint=http://" + s.address }
+func (s *S3) URL() string { return "s3://" + bucket + "/blobs?endpoint=http://" + s.address }
 
 // Restart starts the server after Kill and waits until it answers.
-func (s *Server) Restart(t testing.TB) {
+func (s *S3) Restart(t testing.TB) {
 	t.Helper()
 	s.process = exec.Command("versitygw", "--port", s.address, "--quiet", "posix", s.folder)
 	s.process.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+credentials[0], "ROOT_SECRET_KEY="+credentials[1])
@@ -67,7 +61,7 @@ func (s *Server) Restart(t testing.TB) {
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.WaitFor(t, deadline, "the S3 server to answer", func() bool {
+	testkit.WaitFor(t, patience, "the S3 server to answer", func() bool {
 		answer, err := http.Get("http://" + s.address)
 		if err != nil {
 			return false
@@ -77,13 +71,13 @@ func (s *Server) Restart(t testing.TB) {
 }
 
 // Kill kills the server with SIGKILL.
-func (s *Server) Kill() {
+func (s *S3) Kill() {
 	_ = s.process.Process.Kill() // it may have exited
 	_ = s.process.Wait()
 }
 
 // Freeze stops the server with SIGSTOP, so that it accepts connections but does not answer.
-func (s *Server) Freeze(t testing.TB) {
+func (s *S3) Freeze(t testing.TB) {
 	t.Helper()
 	if err := s.process.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -91,7 +85,7 @@ func (s *Server) Freeze(t testing.TB) {
 }
 
 // Damage replaces the content of the one object whose path contains part.
-func (s *Server) Damage(t testing.TB, part, content string) {
+func (s *S3) Damage(t testing.TB, part, content string) {
 	t.Helper()
 	damaged := 0
 	err := filepath.WalkDir(filepath.Join(s.folder, bucket), func(path string, d fs.DirEntry, err error) error {
