@@ -28,21 +28,11 @@ func (s space) check(least units.Bytes) error {
 	case err != nil:
 		return fmt.Errorf("read the free space of %q: %w; check that its file system is mounted", s.dir, err)
 	case 0 <= free.Bytes && units.Bytes(free.Bytes) < least:
-		return fmt.Errorf(
-			"the folder %q has %s left, less than %s: free disk space there: %w",
-			s.dir,
-			units.Bytes(free.Bytes),
-			least,
-			syscall.ENOSPC,
-		)
+		return fmt.Errorf("the folder %q has %s left, less than %s: free disk space there: %w", s.dir,
+			units.Bytes(free.Bytes), least, syscall.ENOSPC)
 	case 0 <= free.Inodes && free.Inodes < fewestInodes:
-		return fmt.Errorf(
-			"the folder %q has %d inodes left, less than %d: delete files there: %w",
-			s.dir,
-			free.Inodes,
-			fewestInodes,
-			syscall.ENOSPC,
-		)
+		return fmt.Errorf("the folder %q has %d inodes left, less than %d: delete files there: %w", s.dir,
+			free.Inodes, fewestInodes, syscall.ENOSPC)
 	}
 	return nil
 }

@@ -280,12 +280,8 @@ func (s *Server) admit(r *http.Request, scopes []Scope, read func() (token strin
 			return e, nil
 		}
 	}
-	return entry{}, problem(
-		"forbidden",
-		"ask the operator for a token with that scope",
-		"the token lacks the scope %s",
-		scopes[0],
-	)
+	return entry{}, problem("forbidden", "ask the operator for a token with that scope",
+		"the token lacks the scope %s", scopes[0])
 }
 
 // operators returns a handler that refuses tokens of a tenant: what it shows or changes belongs to no tenant.

@@ -39,13 +39,8 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 // checkLength refuses a body that is too large for a blob before it is read.
 func (s *Server) checkLength(r *http.Request) error {
 	if most := int64(s.config.HTTP.MaxBlob); r.ContentLength > most {
-		return problem(
-			"too-large",
-			"send a smaller file, or raise http.max_blob",
-			"%d bytes; a blob has at most %d",
-			r.ContentLength,
-			most,
-		)
+		return problem("too-large", "send a smaller file, or raise http.max_blob", "%d bytes; a blob has at most %d",
+			r.ContentLength, most)
 	}
 	return nil
 }

@@ -33,11 +33,8 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (i
 		return s.readJSON(w, r, body, aside)
 	case "multipart/form-data":
 		if params["boundary"] == "" {
-			return intake.Request{}, problem(
-				"bad-request",
-				"let the HTTP client write the Content-Type",
-				"the multipart body has no boundary",
-			)
+			return intake.Request{}, problem("bad-request", "let the HTTP client write the Content-Type",
+				"the multipart body has no boundary")
 		}
 		return s.readParts(w, r, multipart.NewReader(body, params["boundary"]), aside)
 	}
@@ -100,19 +97,11 @@ func (s *Server) readParts(
 		_, again := parts[name]
 		switch {
 		case n == maxParts:
-			return sent, problem(
-				"bad-request",
-				"send the contents as blobs",
-				"the body has more than %d parts",
-				maxParts,
-			)
+			return sent, problem("bad-request", "send the contents as blobs", "the body has more than %d parts",
+				maxParts)
 		case name == "":
-			return sent, problem(
-				"bad-request",
-				"send form-data; name=\"…\" with every part",
-				"part %d has no name",
-				n+1,
-			)
+			return sent, problem("bad-request", "send form-data; name=\"…\" with every part", "part %d has no name",
+				n+1)
 		case again || name == jobPart && found:
 			return sent, problem("bad-request", "give every part another name", "two parts are named %q", name)
 		case name == jobPart:
@@ -126,12 +115,8 @@ func (s *Server) readParts(
 		}
 	}
 	if !found {
-		return sent, problem(
-			"bad-request",
-			"send the JSON of the job in the part named job",
-			"the body has no part %q",
-			jobPart,
-		)
+		return sent, problem("bad-request", "send the JSON of the job in the part named job",
+			"the body has no part %q", jobPart)
 	}
 	sent.Parts = parts
 	return sent, nil
@@ -170,11 +155,8 @@ type room struct {
 func (r *room) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	if !r.memory.TryAcquire(int64(n)) {
-		return 0, problem(
-			"not-ready",
-			"try again later, or send large files as blobs",
-			"other large bodies are being read",
-		).retryAfter(retryNotReady)
+		return 0, problem("not-ready", "try again later, or send large files as blobs",
+			"other large bodies are being read").retryAfter(retryNotReady)
 	}
 	r.held += int64(n)
 	return n, err

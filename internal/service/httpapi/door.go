@@ -174,10 +174,6 @@ func (s *Server) logCause(r *http.Request, p *Problem) {
 	if p.cause == nil {
 		return
 	}
-	s.log.Error(
-		"request failed",
-		slog.String("method", r.Method),
-		slog.String("path", r.URL.Path),
-		slog.Any("error", p.cause),
-	)
+	s.log.Error("request failed", slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.Any("error", p.cause))
 }

@@ -72,12 +72,8 @@ func resumeAt(r *http.Request) (uint64, error) {
 			continue
 		}
 		if last, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return 0, problem(
-				"bad-request",
-				"send the id of an event, or nothing to begin at the first",
-				"Last-Event-ID or after: %q is not a number",
-				text,
-			)
+			return 0, problem("bad-request", "send the id of an event, or nothing to begin at the first",
+				"Last-Event-ID or after: %q is not a number", text)
 		}
 	}
 	return last, nil

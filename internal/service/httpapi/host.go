@@ -144,12 +144,8 @@ func (s *Server) getReady(w http.ResponseWriter, _ *http.Request) error {
 		err = errors.New(s.refused)
 	}
 	if err != nil {
-		return problem(
-			"not-ready",
-			"remove the reason; judged doctor explains what a host needs",
-			"%s",
-			err,
-		).retryAfter(retryNotReady)
+		return problem("not-ready", "remove the reason; judged doctor explains what a host needs", "%s",
+			err).retryAfter(retryNotReady)
 	}
 	return s.writeJSON(w, http.StatusOK, readiness{Ready: true})
 }

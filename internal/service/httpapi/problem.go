@@ -131,11 +131,8 @@ func problemOf(err error) *Problem {
 		return problem("too-large", "send large files as blobs or parts, or raise http.max_body",
 			"the body is larger than %d bytes", tooLong.Limit)
 	case errors.Is(err, blobs.ErrTooBig):
-		return problem(
-			"too-large",
-			"send a smaller file, or raise http.max_blob",
-			"the content is larger than http.max_blob",
-		)
+		return problem("too-large", "send a smaller file, or raise http.max_blob",
+			"the content is larger than http.max_blob")
 	case errors.As(err, &digest):
 		return problem("digest", "compute the SHA-256 of what is sent, and send it again",
 			"the content has SHA-256 %s, not %s", digest.Got, digest.Want)
@@ -146,19 +143,13 @@ func problemOf(err error) *Problem {
 		p.cause = err
 		return p
 	case errors.Is(err, api.ErrUnavailable):
-		p = problem(
-			"temporary-failure",
-			"send it again; GET /readyz says why",
-			"the database is unavailable",
-		).retryAfter(retryNotReady)
+		p = problem("temporary-failure", "send it again; GET /readyz says why",
+			"the database is unavailable").retryAfter(retryNotReady)
 		p.cause = err
 		return p
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		p = problem(
-			"no-space",
-			"free space in the data directory, then send it again",
-			"the content does not fit on the disk",
-		).retryAfter(retryNotReady)
+		p = problem("no-space", "free space in the data directory, then send it again",
+			"the content does not fit on the disk").retryAfter(retryNotReady)
 		p.cause = err
 		return p
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
@@ -167,11 +158,7 @@ func problemOf(err error) *Problem {
 		p.cause = err
 		return p
 	case errors.Is(err, api.ErrNotFound):
-		return problem(
-			"not-found",
-			"check the id; finished jobs are deleted after retention.max_age",
-			"no such job",
-		)
+		return problem("not-found", "check the id; finished jobs are deleted after retention.max_age", "no such job")
 	case errors.Is(err, jobs.ErrNoRejudging):
 		return problem("not-found", "see GET /v1/rejudgings", "no such rejudging")
 	case errors.Is(err, jobs.ErrNoReceiver):

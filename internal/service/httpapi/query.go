@@ -25,12 +25,8 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 	for name, list := range values {
 		switch many := slices.Contains(known, name+"*"); {
 		case !many && !slices.Contains(known, name):
-			return nil, problem(
-				"bad-request",
-				"use "+strings.ReplaceAll(strings.Join(known, ", "), "*", ""),
-				"unknown parameter %q",
-				name,
-			)
+			return nil, problem("bad-request", "use "+strings.ReplaceAll(strings.Join(known, ", "), "*", ""),
+				"unknown parameter %q", name)
 		case !many && len(list) > 1:
 			return nil, problem("bad-request", "send it once", "parameter %q is given %d times", name, len(list))
 		}
@@ -57,12 +53,8 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || !waitText.MatchString(text) {
-		return 0, problem(
-			"bad-request",
-			`send a duration with its unit, such as wait=30s`,
-			"parameter wait: %q is not a duration",
-			text,
-		)
+		return 0, problem("bad-request", `send a duration with its unit, such as wait=30s`,
+			"parameter wait: %q is not a duration", text)
 	}
 	return min(d, maxWait), nil
 }
@@ -80,12 +72,8 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 	}
 	states := []api.State{"", api.Queued, api.Running, api.Done, api.CancelledState}
 	if !slices.Contains(states, f.State) {
-		return f, problem(
-			"bad-request",
-			"use queued, running, done or cancelled",
-			"parameter state: %q is unknown",
-			f.State,
-		)
+		return f, problem("bad-request", "use queued, running, done or cancelled", "parameter state: %q is unknown",
+			f.State)
 	}
 	for _, name := range []string{"verdict", "problem", "language", "created_from", "created_to"} {
 		if values.Has(name) && values.Get(name) == "" {
@@ -141,23 +129,12 @@ func labelsOf(values url.Values) (labels map[string]string, err error) {
 	for _, label := range values["label"] {
 		key, value, ok := strings.Cut(label, "=")
 		if !ok || key == "" {
-			return nil, problem(
-				"bad-request",
-				"send label=KEY=VALUE, as label=team%3D7",
-				"parameter label: %q has no value",
-				label,
-			)
+			return nil, problem("bad-request", "send label=KEY=VALUE, as label=team%3D7",
+				"parameter label: %q has no value", label)
 		}
 		if before, ok := labels[key]; ok && before != value {
-			return nil, problem(
-				"bad-request",
-				"send each key once",
-				"parameter label: no job has both %s=%q and %s=%q",
-				key,
-				before,
-				key,
-				value,
-			)
+			return nil, problem("bad-request", "send each key once",
+				"parameter label: no job has both %s=%q and %s=%q", key, before, key, value)
 		}
 		if labels == nil {
 			labels = map[string]string{}

@@ -125,11 +125,8 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := byMethod[r.Method]
 		if !ok {
-			s.fail(
-				w,
-				r,
-				problem("method", "use one of "+allow, "%s is not supported here", r.Method).with("Allow", allow),
-			)
+			s.fail(w, r,
+				problem("method", "use one of "+allow, "%s is not supported here", r.Method).with("Allow", allow))
 			return
 		}
 		caller, err := s.authorize(r, route.scopes)
@@ -173,11 +170,8 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		s.fail(
 			w,
 			r,
-			problem(
-				"forbidden",
-				"call judged from its own page or without a browser",
-				"a web page of another origin sent this request",
-			),
+			problem("forbidden", "call judged from its own page or without a browser",
+				"a web page of another origin sent this request"),
 		)
 	}))
 	fenced := fence.Handler(next)

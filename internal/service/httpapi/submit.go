@@ -180,10 +180,6 @@ func (s *Server) full(err error) error {
 	if errors.As(err, new(*jobs.QuotaError)) {
 		return problemOf(err)
 	}
-	return problem(
-		"queue-full",
-		"try again later",
-		"%d jobs are waiting",
-		s.config.Queue.MaxWaiting,
-	).retryAfter(retryFull)
+	return problem("queue-full", "try again later", "%d jobs are waiting",
+		s.config.Queue.MaxWaiting).retryAfter(retryFull)
 }
