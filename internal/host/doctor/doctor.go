@@ -92,9 +92,6 @@ func look(ctx context.Context, o Options) (facts, error) {
 	return f, nil
 }
 
-// IDs returns the IDs of all checks in the order of the report.
-func IDs() []string { return ids(settings.All()) }
-
 // ProbeIDs returns the IDs of all probes.
 func ProbeIDs() []string { return ids(settings.Probes()) }
 

@@ -529,7 +529,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	for _, id := range slices.Concat(IDs(), ProbeIDs()) {
+	for _, id := range slices.Concat(checkIDs(), ProbeIDs()) {
 		e, ok := Explain(id)
 		text, err := json.Marshal(e)
 		if !ok || err != nil || e.ID != id || bytes.ContainsAny(
@@ -568,7 +568,7 @@ func TestTable(t *testing.T) {
 				strings.HasSuffix(first, " to fix, here is how")) {
 				t.Errorf("first line %q", first)
 			}
-			for _, id := range IDs() {
+			for _, id := range checkIDs() {
 				if !strings.Contains(plain, id) {
 					t.Errorf("%s is not in the table", id)
 				}

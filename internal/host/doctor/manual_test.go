@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -10,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/host/settings"
 )
 
 const manualFile = "../../../deploy/HOST.md"
 
 func TestManual(t *testing.T) {
-	got := Manual()
+	got := manual()
 	if *update {
 		if err := os.WriteFile(manualFile, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -28,7 +30,7 @@ func TestManual(t *testing.T) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s is not what the table says; run with -update (-file +table):\n%s", manualFile, diff)
 	}
-	for _, id := range slices.Concat(IDs(), ProbeIDs()) {
+	for _, id := range slices.Concat(checkIDs(), ProbeIDs()) {
 		if !strings.Contains(got, "### "+id+":") {
 			t.Errorf("%s is not in the manual", id)
 		}
@@ -44,7 +46,7 @@ func TestRemediesNameChecks(t *testing.T) {
 	for _, e := range api.Catalogue() {
 		for _, list := range named.FindAllStringSubmatch(e.Remedy, -1) {
 			for id := range strings.SplitSeq(list[1], ", ") {
-				if !slices.Contains(IDs(), id) {
+				if !slices.Contains(checkIDs(), id) {
 					t.Errorf("%s: its remedy names the unknown check %q", e.Cause, id)
 				}
 			}
@@ -53,4 +55,60 @@ func TestRemediesNameChecks(t *testing.T) {
 			t.Errorf("%s: the list of checks is not understood: %q", e.Cause, e.Remedy)
 		}
 	}
+}
+
+// manual returns the text of deploy/HOST.md: each check with its effect and fix.
+func manual() string {
+	var b strings.Builder
+	b.WriteString(manualHead)
+	for _, s := range severities() {
+		fmt.Fprintf(&b, "\n## %s\n", s.meaning)
+		for _, c := range settings.All() {
+			if c.Severity == s.severity {
+				b.WriteString(chapter(c))
+			}
+		}
+	}
+	b.WriteString("\n## " + probeHeading + "\n")
+	for _, c := range settings.Probes() {
+		b.WriteString(chapter(c))
+	}
+	return b.String()
+}
+
+const manualHead = `# Preparing a host
+
+The checks of ` + "`judged doctor`" + ` and what a wrong setting costs. The figures come from measurements by the authors of judged, a published
+experiment, the kernel's documentation, or an estimate.
+
+- ` + "`judged doctor`" + ` examines this host and prints the commands to fix it. It changes nothing.
+- ` + "`judged doctor --explain ID`" + ` prints the command that shows a setting, before and after, and all commands that fix it.
+- ` + "`judged tune apply`" + ` fixes what is marked "tune" until the next boot, ` + "`--only ID`" + ` one of them; ` + "`judged tune restore`" + ` undoes it.
+- "Boot" is the permanent fix.
+- ` + "`judged help causes`" + ` lists what disturbs a run, with the checks to look at.
+
+R stands for the reserved CPUs, H for the others, MASK_OF_H for their hex mask, W for the CPUs of one slot. This file is
+generated from the catalogue of settings (` + "`go test ./internal/host/doctor -run Manual -update`" + `).
+`
+
+// checkIDs returns the IDs of all checks in the order of the report.
+func checkIDs() []string { return ids(settings.All()) }
+
+// chapter omits the commands, which doctor prints.
+func chapter(s settings.Setting) string {
+	e, _ := Explain(s.ID)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n### %s: %s", e.ID, e.Title)
+	if e.Fix.Tune {
+		b.WriteString(" (tune")
+		if s.Tuned() != s.ID {
+			b.WriteString(" " + s.Tuned())
+		}
+		b.WriteString(")")
+	}
+	fmt.Fprintf(&b, "\n\nWanted: %s.\nCost: %s.\n", e.Wanted, e.Effect)
+	if e.Fix.Boot != "" {
+		fmt.Fprintf(&b, "Boot: %s.\n", e.Fix.Boot)
+	}
+	return b.String()
 }

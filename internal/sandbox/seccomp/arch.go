@@ -81,5 +81,3 @@ func (a Arch) numbers() map[string]uint32 {
 	}
 	return nil
 }
-
-func (a Arch) isForeignABI(nr uint32) bool { return a == AMD64 && nr&x32Bit != 0 }

@@ -69,7 +69,7 @@ func compareEverywhere(t *testing.T, arch Arch, p Policy, f Filter) {
 			for _, value := range values {
 				var args [6]uint64
 				args[index] = value
-				check(t, f, data{arch, nr, args}, p.ActionOf(arch, nr, args))
+				check(t, f, data{arch, nr, args}, p.actionOf(arch, nr, args))
 			}
 		}
 		for _, foreign := range []Arch{0, 0x40000003, 0x40000028, AMD64 ^ ARM64 ^ arch, 0xffffffff} {

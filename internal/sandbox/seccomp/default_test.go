@@ -82,7 +82,7 @@ func TestDefault(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s has no %s", arch, tt.call)
 			}
-			if got := Default().ActionOf(arch, nr, tt.args); got != tt.want {
+			if got := Default().actionOf(arch, nr, tt.args); got != tt.want {
 				t.Errorf("%s %s%x: got %s, want %s", arch, tt.call, tt.args, got, tt.want)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package seccomp defines which system calls a judged program may make: the policy as data (Policy, Default),
-// its meaning (Policy.ActionOf) and its translation to the classic BPF that seccomp(2) loads (Build).
+// Package seccomp defines which system calls a judged program may make: the policy as data (Policy, Default)
+// and its translation to the classic BPF that seccomp(2) loads (Build).
 //
 // The policy is an allow list. A call that it does not list fails with ENOSYS, so that system calls of future
 // kernels are refused by default and runtimes use their fallback. An attempt to escape kills the process with

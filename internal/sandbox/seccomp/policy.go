@@ -1,10 +1,6 @@
 package seccomp
 
-import (
-	"fmt"
-	"slices"
-	"syscall"
-)
+import "syscall"
 
 // Action is what the kernel does with a call: a SECCOMP_RET_* value.
 type Action uint32
@@ -23,21 +19,6 @@ const errnoAction = 0x00050000
 
 // Errno returns the action that fails the call with an error number.
 func Errno(e syscall.Errno) Action { return errnoAction | Action(e) }
-
-// String returns a description for tests and logs.
-func (a Action) String() string {
-	switch {
-	case a == Allow:
-		return "allow"
-	case a == Kill:
-		return "kill"
-	case a == Ignore:
-		return "ignore"
-	case a&0xffff0000 == errnoAction:
-		return fmt.Sprintf("errno %d (%s)", a&0xffff, syscall.Errno(a&0xffff))
-	}
-	return fmt.Sprintf("action 0x%08x", uint32(a))
-}
 
 // Policy defines the action for each system call of each architecture.
 type Policy struct {
@@ -69,31 +50,4 @@ type Args struct {
 	AnyBits uint32   // Then applies if one of these bits is set,
 	OneOf   []uint32 // or if the value is one of these
 	Then    Action
-}
-
-// ActionOf returns the action of a filter built for arch for a call of that architecture. It defines the
-// meaning of a policy, and the generated BPF is tested against it.
-func (p Policy) ActionOf(arch Arch, nr uint32, args [6]uint64) Action {
-	if arch.isForeignABI(nr) {
-		return p.Foreign
-	}
-	for _, r := range p.Rules {
-		for _, name := range r.Calls {
-			if n, ok := arch.Number(name); ok && n == nr {
-				return r.actionOf(args)
-			}
-		}
-	}
-	return p.Default
-}
-
-func (r Rule) actionOf(args [6]uint64) Action {
-	if r.Args == nil {
-		return r.Action
-	}
-	value := uint32(args[r.Args.Index])
-	if value&r.Args.AnyBits != 0 || slices.Contains(r.Args.OneOf, value) {
-		return r.Args.Then
-	}
-	return r.Action
 }
