@@ -128,7 +128,7 @@ func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, 
 		return r, err
 	}
 	defer func() { err = errors.Join(err, site.Close()) }()
-	site.Keep(f.ids...)
+	site.Select(f.ids...)
 	for _, l := range site.LeftOut {
 		if len(site.Placements) == 0 || slices.Contains(f.compared, l.ID) {
 			return r, usagef("measure in placement %q: %s; name others", l.ID, l.Reason)

@@ -39,8 +39,8 @@ func (p *verifyProgress) begin(total int) {
 	p.done, p.total = 0, total
 }
 
-// end erases the line.
-func (p *verifyProgress) end() { p.line.Clear() }
+// clear erases the line.
+func (p *verifyProgress) clear() { p.line.Clear() }
 
 // submission says which one is judged now, and on how many tests at most.
 func (p *verifyProgress) submission(name string, tests int) {

@@ -26,7 +26,7 @@ func (v *verifier) solutions(ctx context.Context, limit time.Duration,
 		}
 	}
 	v.progress.begin(len(selected))
-	defer v.progress.end()
+	defer v.progress.clear()
 	judged := make([]solution, len(selected))
 	err := v.each(len(selected), func(i int, slot slots.Slot) (err error) {
 		if x, known := v.accepted[selected[i].Name]; known && x.CPUTime <= limit {

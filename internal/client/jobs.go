@@ -61,14 +61,14 @@ func persist[T any](ctx context.Context, reached bool, ask func() (T, error)) (T
 		} else if lost++; !reached || lost > maxLost {
 			return v, err
 		}
-		if !rest(ctx, wait) {
+		if !sleep(ctx, wait) {
 			return v, err
 		}
 	}
 }
 
-// rest waits, and returns false if ctx ended meanwhile.
-func rest(ctx context.Context, d time.Duration) bool {
+// sleep waits for d. It returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -82,7 +82,7 @@ type watch struct {
 func (w *watch) run(ctx context.Context) error {
 	for reached := false; !w.over; reached = true {
 		_, err := persist(ctx, reached, func() (struct{}, error) { return struct{}{}, w.once(ctx) })
-		if err == nil && !w.over && !rest(ctx, pause) {
+		if err == nil && !w.over && !sleep(ctx, pause) {
 			err = context.Cause(ctx)
 		}
 		if err != nil && !w.over {

@@ -215,7 +215,7 @@ func housekeeping(t machine.Topology, planned []slots.Slot) cpuset.Set {
 func (e *Engine) Hardware() map[string]string { return e.fingerprint().Hard }
 
 func (e *Engine) readFingerprint() fingerprint.Fingerprint {
-	return fingerprint.Take(fingerprint.Subject{FS: e.fs, Topology: e.topology, Slots: e.slots, Turbo: e.turbo.Value,
+	return fingerprint.Read(fingerprint.Subject{FS: e.fs, Topology: e.topology, Slots: e.slots, Turbo: e.turbo.Value,
 		Class: e.options.Class, Program: e.program})
 }
 

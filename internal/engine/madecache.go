@@ -33,8 +33,8 @@ func (c madeCache) path(key string, i int) string {
 	return filepath.Join(string(c), fmt.Sprint(key, "-", i))
 }
 
-// take copies products from the cache, if it has all of them.
-func (c madeCache) take(key string, products []problem.Product) (bool, error) {
+// restore copies products from the cache, if it has all of them.
+func (c madeCache) restore(key string, products []problem.Product) (bool, error) {
 	if c == "" {
 		return false, nil
 	}

@@ -99,7 +99,7 @@ func (m *testMaker) tryMake(ctx context.Context, r problem.Recipe) error {
 	if err != nil {
 		return err
 	}
-	if ok, err := m.cache.take(key, r.Products); ok || err != nil {
+	if ok, err := m.cache.restore(key, r.Products); ok || err != nil {
 		return err
 	}
 	work := r.Run
@@ -119,7 +119,7 @@ func (m *testMaker) tryMake(ctx context.Context, r problem.Recipe) error {
 		}
 		defer work.Input.Close()
 	}
-	fault, err := m.runner.Make(ctx, work, func(open jury.Open) error { return keep(r, open) })
+	fault, err := m.runner.Make(ctx, work, func(open jury.Open) error { return copyProducts(r, open) })
 	if fault != nil {
 		return &problem.ProgramError{Name: r.Command, Reason: fault.Error()}
 	}
@@ -148,8 +148,8 @@ func (m *testMaker) compile(ctx context.Context, name string, p jury.Program) (j
 	return jury.Program{Name: p.Name, Command: r.Args, Files: r.Files, Args: p.Args}, nil
 }
 
-// keep copies what a program has made to where it belongs.
-func keep(r problem.Recipe, open jury.Open) error {
+// copyProducts copies the files that a program has made to their paths in the package.
+func copyProducts(r problem.Recipe, open jury.Open) error {
 	for _, p := range r.Products {
 		made, err := open(p.Name)
 		if err != nil {

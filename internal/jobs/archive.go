@@ -221,7 +221,7 @@ func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive,
 			return a, err
 		case entry.Name == checksumEntry:
 			a.finish()
-			return a, endArchive(in, sum)
+			return a, verifyChecksum(in, sum)
 		}
 		sumEntry(sum, entry.Name, entry.Size)
 		err = a.read(entry.Name, io.TeeReader(in, sum), v)
@@ -234,8 +234,8 @@ func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive,
 	}
 }
 
-// endArchive compares the checksum with the last entry.
-func endArchive(in *tar.Reader, sum hash.Hash) error {
+// verifyChecksum compares sum with the last entry of the archive.
+func verifyChecksum(in *tar.Reader, sum hash.Hash) error {
 	want, err := io.ReadAll(io.LimitReader(in, 2*sha256.Size+1))
 	if err != nil {
 		return err

@@ -147,8 +147,8 @@ func digestOf(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// DropCallback deletes a callback whose job was deleted.
-func (s *Store) DropCallback(ctx context.Context, c ClaimedCallback) error {
+// DeleteCallback deletes a callback whose job was deleted.
+func (s *Store) DeleteCallback(ctx context.Context, c ClaimedCallback) error {
 	_, err := s.exec(ctx, "set callback", `DELETE FROM callbacks WHERE job = ?1`, c.job)
 	return err
 }

@@ -285,7 +285,7 @@ func testSweepCallbacks(t *testing.T, b backend) {
 	s.must(err)
 	_, err = s.CallbackJob(s.ctx(), all[0], true)
 	s.want(err, api.ErrNotFound)
-	s.must(s.DropCallback(s.ctx(), all[0]))
+	s.must(s.DeleteCallback(s.ctx(), all[0]))
 	if list, err := s.DueReceivers(s.ctx(), "", 10); err != nil || len(list) > 0 {
 		t.Errorf("%+v, %v", list, err)
 	}

@@ -108,7 +108,7 @@ func TestOutboxLimit(t *testing.T) {
 	o := outbox{wake: make(chan struct{}, 1)}
 	for i := range int64(maxBuffered + 10) {
 		o.put(bufferedEvent{number: i})
-		o.drop(i)
+		o.deleteLater(i)
 	}
 	events, ended := o.empty()
 	if len(events) != maxBuffered || len(ended) != maxBuffered {

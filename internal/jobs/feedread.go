@@ -138,7 +138,7 @@ type endedJob struct {
 	positions map[int64]int64 // of the events of the last attempt, by number
 }
 
-func (j *endedJob) end(r *feedRow) int64 {
+func (j *endedJob) lastPosition(r *feedRow) int64 {
 	return j.positions[int64(number(r.job.attempt, lastOfAttempt))]
 }
 
@@ -181,7 +181,7 @@ func (d *feedDecoder) put(r *feedRow, e api.Event) error {
 func (d *feedDecoder) addTest(ctx context.Context, r *feedRow) error {
 	if r.ended() {
 		j, err := d.endedJob(ctx, r)
-		if err != nil || r.position > j.end(r) {
+		if err != nil || r.position > j.lastPosition(r) {
 			return err
 		}
 		return d.addReported(r, j, r.n())
@@ -219,7 +219,7 @@ func (d *feedDecoder) addEnd(ctx context.Context, r *feedRow, e api.Event) error
 	if err != nil {
 		return err
 	}
-	if r.position == j.end(r) {
+	if r.position == j.lastPosition(r) {
 		for i := range j.tests {
 			if at, found := j.positions[int64(number(r.job.attempt, i+1))]; found && at < r.position {
 				continue

@@ -191,7 +191,7 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestR
 // ended updates the state in memory after a job has ended.
 func (s *Store) ended(id string, seq int64) {
 	s.capacity.jobLeft()
-	s.outbox.drop(seq)
+	s.outbox.deleteLater(seq)
 	s.notifyEnd(id)
 }
 

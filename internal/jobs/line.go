@@ -110,9 +110,9 @@ func (l *lows) begin(moved int64, whole bool) search {
 // noSearch is the time until a search that is not needed.
 const noSearch = time.Duration(math.MaxInt64)
 
-// end records the job that a search has found; its ID is "" if none was found. It returns after which time to search the
-// whole queue: at once, later, or never. alone means that no other process stores jobs.
-func (l *lows) end(s search, r row, alone bool) (whole time.Duration) {
+// record stores the result of a search for a job; the ID of r is "" if it found none. It returns after which time to
+// search the whole queue: at once, later, or never. alone means that no other process stores jobs.
+func (l *lows) record(s search, r row, alone bool) (whole time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.from == (positions{}) {
@@ -176,7 +176,7 @@ func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, again 
 		if r.id != "" {
 			s.turns.taken(lane{w.Pool, r.priority}, r.turn)
 		}
-		if again := low.end(look, r, s.driver.listen == nil); again > 0 {
+		if again := low.record(look, r, s.driver.listen == nil); again > 0 {
 			return work, again, r.id != "", nil
 		}
 	}

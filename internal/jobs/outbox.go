@@ -41,8 +41,8 @@ func (o *outbox) put(t bufferedEvent) {
 	wakeUp(o.wake)
 }
 
-// drop schedules the deletion of the test events of a job that has ended.
-func (o *outbox) drop(seq int64) {
+// deleteLater schedules the deletion of the test events of a job that has ended.
+func (o *outbox) deleteLater(seq int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.ended) < maxBuffered { // Sweep deletes the rest

@@ -498,7 +498,7 @@ func (b *bench) exerciseCallbacks(prefix string) {
 	_, enabled := b.EnableReceiver(ctx, receiver)
 	_, _, disabled := b.DisabledReceiver(ctx, "", call)
 	_, count := b.DisabledReceivers(ctx)
-	b.must(errors.Join(page, enabled, disabled, count, b.DropCallback(ctx, claimed[2])))
+	b.must(errors.Join(page, enabled, disabled, count, b.DeleteCallback(ctx, claimed[2])))
 }
 
 func (b *bench) exerciseValues(prefix string) {

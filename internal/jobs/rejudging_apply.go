@@ -31,7 +31,7 @@ func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 		return fmt.Errorf("apply rejudging %q: %d of %d jobs are not judged yet: %w", id, v.Jobs-v.Judged, v.Jobs,
 			api.ErrFinal)
 	case api.RejudgingReady:
-		if err := s.endRejudging(ctx, "apply", id, rejudgingApplied, rejudgingOpen); err != nil {
+		if err := s.closeRejudging(ctx, "apply", id, rejudgingApplied, rejudgingOpen); err != nil {
 			return err
 		}
 	case api.RejudgingCancelled:
@@ -46,7 +46,7 @@ func (s *Store) CancelRejudging(ctx context.Context, id string) error {
 	if _, err := s.rejudging(ctx, id); err != nil {
 		return err
 	}
-	if err := s.endRejudging(ctx, "cancel", id, rejudgingCancelled, rejudgingFilling); err != nil {
+	if err := s.closeRejudging(ctx, "cancel", id, rejudgingCancelled, rejudgingFilling); err != nil {
 		return err
 	}
 	return s.CompleteRejudging(ctx, id)
@@ -103,8 +103,8 @@ WHERE r.rejudging = ?1 AND +j.state < 2 LIMIT ?2`, []any{id, applyBatch}}, func(
 	return len(unfinished), err
 }
 
-// endRejudging ends a rejudging that is open or in the state from.
-func (s *Store) endRejudging(ctx context.Context, verb, id string, state, from int) error {
+// closeRejudging ends a rejudging that is open or in the state from.
+func (s *Store) closeRejudging(ctx context.Context, verb, id string, state, from int) error {
 	n, err := s.exec(ctx, verb+" rejudging", `UPDATE rejudgings SET state = ?1, ended = ?2, progress = ?3
 WHERE id = ?4 AND state IN (?5, ?6)`, state, s.now().UnixNano(), workLeft, id, rejudgingOpen, from)
 	if err != nil || n == 1 {

@@ -352,7 +352,7 @@ func testInterruptedApply(t *testing.T, be backend) {
 	b.judgeAll(old)
 	b.rejudging("set", old)
 	b.judgeAll(now)
-	b.must(b.endRejudging(b.ctx(), "apply", "set", rejudgingApplied, rejudgingOpen))
+	b.must(b.closeRejudging(b.ctx(), "apply", "set", rejudgingApplied, rejudgingOpen))
 	if n, err := b.applyBatch(b.ctx(), "set"); n != applyBatch || err != nil {
 		t.Fatalf("a batch of %d, %v", n, err)
 	}

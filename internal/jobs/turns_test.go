@@ -291,7 +291,7 @@ func TestLows(t *testing.T) {
 		for _, place := range tt.came {
 			l.back(1, place)
 		}
-		if l.end(s, found, tt.alone) != noSearch || l.from != tt.want {
+		if l.record(s, found, tt.alone) != noSearch || l.from != tt.want {
 			t.Errorf("%s: searches begin at %v, want %v", tt.name, l.from, tt.want)
 		}
 	}
@@ -318,7 +318,7 @@ func TestWholeQueueLater(t *testing.T) {
 		if tt.from == (positions{}) {
 			l.took = 0
 		}
-		if got := l.end(search{from: tt.from, start: time.Now()}, row{}, false); !tt.want(got) {
+		if got := l.record(search{from: tt.from, start: time.Now()}, row{}, false); !tt.want(got) {
 			t.Errorf("%s: after %s", tt.name, got)
 		}
 	}

@@ -124,12 +124,12 @@ func (h *notifier) ended(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.jobs[id]; w != nil {
-		h.drop(id, w)
+		h.remove(id, w)
 	}
 }
 
-// drop wakes all watchers of a job. The caller must hold mu.
-func (h *notifier) drop(id string, w *watch) {
+// remove wakes and removes all watchers of a job. The caller must hold mu.
+func (h *notifier) remove(id string, w *watch) {
 	delete(h.jobs, id)
 	close(w.changed)
 	close(w.ended)
@@ -175,7 +175,7 @@ func (h *notifier) everything() {
 	defer h.mu.Unlock()
 	h.lines()
 	for id, w := range h.jobs {
-		h.drop(id, w)
+		h.remove(id, w)
 	}
 }
 

@@ -89,8 +89,8 @@ func (c *Copies) close() error {
 	return errors.Join(c.remove(gone...), c.root.Close(), c.folders.Close(), c.inputs.Close())
 }
 
-// take returns a copy for one run: an idle one with that key, or a new one filled by fill.
-func (c *Copies) take(key string, size units.Bytes, fill func(*copied) error) (*copied, error) {
+// acquire returns a copy for one run: an idle one with that key, or a new one filled by fill.
+func (c *Copies) acquire(key string, size units.Bytes, fill func(*copied) error) (*copied, error) {
 	if k := c.find(key); k != nil {
 		return k, nil
 	}
@@ -183,9 +183,9 @@ func identity(info fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d:%d:%d:%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano())
 }
 
-// takeFiles returns a copy of a program and its files, which may have at most maxBytes. Their times are set to now,
+// acquireFiles returns a copy of a program and its files, which may have at most maxBytes. Their times are set to now,
 // as if they were made for this run.
-func (c *Copies) takeFiles(files []File, slot Resources, maxBytes units.Bytes) (*copied, error) {
+func (c *Copies) acquireFiles(files []File, slot Resources, maxBytes units.Bytes) (*copied, error) {
 	var key strings.Builder
 	fmt.Fprintf(&key, "files on %s", slot.CPUs)
 	var infos []fs.FileInfo
@@ -203,7 +203,7 @@ func (c *Copies) takeFiles(files []File, slot Resources, maxBytes units.Bytes) (
 	if size > maxBytes {
 		return nil, fmt.Errorf("copy program and files: %d bytes exceed sandbox.work_size, %d; raise it", size, maxBytes)
 	}
-	k, err := c.take(key.String(), bytes+runtimes.Footprint(0), func(k *copied) error {
+	k, err := c.acquire(key.String(), bytes+runtimes.Footprint(0), func(k *copied) error {
 		k.folder = rand.Text()
 		return c.fillFolder(k, files, infos, slot)
 	})
@@ -281,12 +281,12 @@ func (c *Copies) mount(k *copied) (*os.File, error) {
 	return c.mounts.clone(copiesPlace + "/" + k.folder)
 }
 
-// takeInput returns a copy of an open file. key is its identity, or "" for a copy that is not kept.
-func (c *Copies) takeInput(f *os.File, info fs.FileInfo, key string, slot Resources) (*copied, error) {
+// acquireInput returns a copy of an open file. key is its identity, or "" for a copy that is not kept.
+func (c *Copies) acquireInput(f *os.File, info fs.FileInfo, key string, slot Resources) (*copied, error) {
 	if key != "" {
 		key = fmt.Sprintf("input on %s %s", slot.CPUs, key)
 	}
-	return c.take(key, runtimes.Footprint(info.Size()), func(k *copied) (err error) {
+	return c.acquire(key, runtimes.Footprint(info.Size()), func(k *copied) (err error) {
 		if k.input, err = linux.MakeUnnamed(c.inputs); err != nil {
 			return err
 		}

@@ -121,8 +121,8 @@ func (w *waits) start(s *Sandbox, base *time.Duration) {
 	w.plan(0)
 }
 
-// end returns the result for a run that has ended, given the pressure of its group.
-func (w *waits) end(now, used time.Duration, pressure *time.Duration) *time.Duration {
+// finish returns the result for a run that has ended, given the pressure of its group.
+func (w *waits) finish(now, used time.Duration, pressure *time.Duration) *time.Duration {
 	if w.base != nil {
 		return w.since(pressure)
 	}

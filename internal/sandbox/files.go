@@ -155,7 +155,7 @@ func NewSingleInput(f *os.File, slot Resources) (*Input, error) {
 }
 
 func newCopiedInput(f *os.File, info fs.FileInfo, key string, slot Resources) (*Input, error) {
-	k, err := slot.Copies.takeInput(f, info, key, slot)
+	k, err := slot.Copies.acquireInput(f, info, key, slot)
 	if err != nil {
 		return nil, fmt.Errorf("copy input: %w", err)
 	}

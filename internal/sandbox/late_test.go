@@ -50,10 +50,10 @@ func TestLateEnds(t *testing.T) {
 		}, `^run: kill the run's processes: some are still alive; look for processes in state D$`},
 		{"a process", func(t *testing.T, s *Sandbox) (int, error) {
 			hold(t, s.solution.pid)
-			return s.solution.pid, s.solution.end(s.settle)
+			return s.solution.pid, s.solution.killAndReap(s.settle)
 		}, `^kill process \d+: still alive 50ms after SIGKILL, in state t, waiting in "[a-z0-9_]*", with process \d+ in state S; restart judged, and reboot if the process remains$`},
 		{"process 1, for a zombie", func(t *testing.T, s *Sandbox) (int, error) {
-			return 0, s.process1.end(s.settle)
+			return 0, s.process1.killAndReap(s.settle)
 		}, `^kill process \d+: still alive 50ms after SIGKILL, in state S, waiting in "[a-z0-9_]*", with process \d+ in state Z; restart judged, and reboot if the process remains$`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -247,9 +247,9 @@ func (p *process) reap() (syscall.WaitStatus, linux.Usage, error) {
 	return status, usage, err
 }
 
-// end kills and reaps the process unless that was done. The wait is bounded: a process that cannot be killed must not
-// block its slot, or judged when it shuts down.
-func (p *process) end(within time.Duration) error {
+// killAndReap kills and reaps the process unless it has been reaped. The wait is bounded: a process that cannot be
+// killed must not block its slot, or judged when it shuts down.
+func (p *process) killAndReap(within time.Duration) error {
 	if p == nil || p.fd == nil {
 		return nil
 	}

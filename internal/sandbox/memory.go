@@ -90,7 +90,7 @@ func (a *account) watch() error {
 			return err
 		}
 		if a.own > a.limit+a.slack {
-			return a.s.end()
+			return a.s.killInit()
 		}
 		pause = a.pause(used)
 	}

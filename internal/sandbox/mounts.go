@@ -107,8 +107,8 @@ func (d *mountStore) clone(place string) (mount *os.File, err error) {
 	return mount, err
 }
 
-// drop unmounts a tree. A run that uses it keeps its own mount until it ends.
-func (d *mountStore) drop(place string) error {
+// unmount detaches a tree. A run that uses it keeps its own mount until it ends.
+func (d *mountStore) unmount(place string) error {
 	return d.do(func() error {
 		if err := linux.Detach(place); err != nil {
 			return err
@@ -209,9 +209,9 @@ func (s *Sandbox) othersCPUTime() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// progressOfAll completes the progress of runs that share a limit: the user time is that of all runs. Waited is the longest
-// wait of one of them, because a run may wait for one that waits for its CPU. The time that they wait for each other, at
-// most as long as the others used the CPU, is not noise and is subtracted.
+// progressOfAll completes the progress of runs that share a limit: the user time is that of all runs. Waited is the
+// longest wait of one of them, because a run may wait for one that waits for its CPU. The time that they wait for
+// each other, at most as long as the others used the CPU, is not noise and is subtracted.
 func (s *Sandbox) progressOfAll(p Progress) (Progress, error) {
 	others, err := s.othersCPUTime()
 	if err != nil {

@@ -89,7 +89,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	}
 	begin := time.Now()
 	r, err := s.collect(&w, a, base, parked)
-	r.WallTime, r.Waited = ended, w.waits.end(ended, r.CPUTime, r.Pressure.All)
+	r.WallTime, r.Waited = ended, w.waits.finish(ended, r.CPUTime, r.Pressure.All)
 	r.Pressure = r.Pressure.Since(waited)
 	s.overhead += time.Since(begin)
 	if err != nil {
@@ -168,9 +168,9 @@ func (s *Sandbox) kill() error {
 	return errors.Join(s.group.Kill(), linux.KillProcess(s.process1.fd))
 }
 
-// end kills the first process of the run, and thereby ends the run. Unlike kill, it may be called by any
+// killInit kills the first process of the run, which ends the run. Unlike kill, it may be called by any
 // goroutine until the process is reaped.
-func (s *Sandbox) end() error {
+func (s *Sandbox) killInit() error {
 	return errors.Join(linux.KillProcess(s.process1.fd), linux.KillProcess(s.solution.fd))
 }
 

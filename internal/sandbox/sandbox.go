@@ -159,7 +159,7 @@ func (s *Sandbox) start(msg []byte, fds []int) (*process, error) {
 	}
 	p, opened := newProcess(pid)
 	if err != nil {
-		return nil, errors.Join(err, p.end(s.settle))
+		return nil, errors.Join(err, p.killAndReap(s.settle))
 	}
 	return p, opened
 }
@@ -227,7 +227,7 @@ func (s *Sandbox) putFiles(files []File) (*os.File, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	k, err := s.launcher.copies.takeFiles(files, s.slot, s.launcher.options.BoxBytes)
+	k, err := s.launcher.copies.acquireFiles(files, s.slot, s.launcher.options.BoxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -376,7 +376,7 @@ func (s *Sandbox) Close() error {
 	begin := time.Now()
 	// Process 1 last: it exits only after all processes in its namespace have been reaped, including judged's
 	// own zombies.
-	errs := []error{s.solution.end(s.settle), s.process1.end(s.settle)}
+	errs := []error{s.solution.killAndReap(s.settle), s.process1.killAndReap(s.settle)}
 	if errors.Join(errs...) == nil {
 		errs = append(errs, s.returnFiles())
 	}

@@ -71,7 +71,7 @@ func (t *Trees) find(c *runtimes.Closure) (tree, error) {
 func (t *Trees) add(c *runtimes.Closure) (tree, error) {
 	k := tree{closure: c.ID, bytes: c.Bytes()}
 	for len(t.kept) > 0 && t.bytes+k.bytes > t.limit {
-		if err := t.drop(); err != nil {
+		if err := t.evict(); err != nil {
 			return tree{}, err
 		}
 	}
@@ -88,12 +88,12 @@ func (t *Trees) add(c *runtimes.Closure) (tree, error) {
 	return k, nil
 }
 
-// drop drops the least recently used tree.
-func (t *Trees) drop() error {
+// evict unmounts the least recently used tree.
+func (t *Trees) evict() error {
 	k := t.kept[0]
 	t.kept = t.kept[1:]
 	t.bytes -= k.bytes
-	return t.mounts.drop(k.place)
+	return t.mounts.unmount(k.place)
 }
 
 // Close drops all trees.
@@ -102,7 +102,7 @@ func (t *Trees) Close() error {
 	defer t.mu.Unlock()
 	var errs []error
 	for len(t.kept) > 0 {
-		errs = append(errs, t.drop())
+		errs = append(errs, t.evict())
 	}
 	return errors.Join(errs...)
 }

@@ -109,7 +109,7 @@ func (p *programs) begin() {
 	p.active, p.paths = true, map[string]string{}
 }
 
-func (p *programs) end() {
+func (p *programs) remove() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dir != "" {

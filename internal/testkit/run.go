@@ -29,14 +29,14 @@ func Run(m *testing.M) int { return run(m, settle) }
 
 func run(m *testing.M, settle time.Duration) int {
 	openPoller()
-	before, err := takeInventory(Users{})
+	before, err := readInventory(Users{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testkit:", err)
 		return LeftoverExit
 	}
 	compiled.begin()
 	code := m.Run()
-	compiled.end()
+	compiled.remove()
 
 	left, err := leftover(before, Users{}, settle)
 	if err != nil {
@@ -58,7 +58,7 @@ func run(m *testing.M, settle time.Duration) int {
 // removed.
 func Baseline() (leftovers func(pids ...int) ([]string, error), err error) {
 	openPoller()
-	before, err := takeInventory(Users{})
+	before, err := readInventory(Users{})
 	return func(pids ...int) ([]string, error) { return leftover(before, Users{}, settle, pids...) }, err
 }
 
@@ -76,7 +76,7 @@ func openPoller() {
 // inventory maps the key of a resource to its description.
 type inventory map[string]string
 
-func takeInventory(u Users, pids ...int) (inventory, error) {
+func readInventory(u Users, pids ...int) (inventory, error) {
 	inv := inventory{}
 	children, err := inv.addChildren()
 	if err != nil {
@@ -98,7 +98,7 @@ func takeInventory(u Users, pids ...int) (inventory, error) {
 func leftover(before inventory, u Users, settle time.Duration, pids ...int) ([]string, error) {
 	end := time.Now().Add(settle)
 	for {
-		now, err := takeInventory(u, pids...)
+		now, err := readInventory(u, pids...)
 		if err != nil {
 			return nil, err
 		}

@@ -33,12 +33,12 @@ type recorder struct {
 type ended struct{}
 
 func (r *recorder) Helper() {}
-func (r *recorder) end(outcome, format string, args []any) {
+func (r *recorder) finish(outcome, format string, args []any) {
 	r.outcome, r.text = outcome, fmt.Sprintf(format, args...)
 	panic(ended{})
 }
-func (r *recorder) Skipf(format string, args ...any)  { r.end("skip", format, args) }
-func (r *recorder) Fatalf(format string, args ...any) { r.end("fail", format, args) }
+func (r *recorder) Skipf(format string, args ...any)  { r.finish("skip", format, args) }
+func (r *recorder) Fatalf(format string, args ...any) { r.finish("fail", format, args) }
 
 func outcomeOf(f func(t testing.TB)) (r recorder) {
 	r.outcome = "pass"

@@ -28,7 +28,7 @@ type Traces struct {
 // in world-writable folders, and keys. Other tests of the binary must not run at the same time.
 func Watch(t testing.TB, u Users) *Traces {
 	t.Helper()
-	inv, err := takeInventory(u)
+	inv, err := readInventory(u)
 	if err != nil {
 		t.Fatal(err)
 	}

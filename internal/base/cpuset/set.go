@@ -2,8 +2,8 @@ package cpuset
 
 import "slices"
 
-// Set is a set of logical CPU ids, sorted and without duplicates. The empty set is nil, and every function of this package
-// returns nil for it. A Set is never modified, so it may be shared.
+// Set is a set of logical CPU ids, sorted and without duplicates. The empty set is nil, and every function of this
+// package returns nil for it. A Set is never modified, so it may be shared.
 type Set []int
 
 // New returns the set of ids, which may be unsorted and repeated.
@@ -29,15 +29,15 @@ func (s Set) Union(o Set) Set {
 
 // Intersect returns the CPUs in both s and o.
 func (s Set) Intersect(o Set) Set {
-	return s.keep(o.Contains)
+	return s.filter(o.Contains)
 }
 
 // Minus returns the CPUs in s but not in o.
 func (s Set) Minus(o Set) Set {
-	return s.keep(func(id int) bool { return !o.Contains(id) })
+	return s.filter(func(id int) bool { return !o.Contains(id) })
 }
 
-func (s Set) keep(wanted func(int) bool) Set {
+func (s Set) filter(wanted func(int) bool) Set {
 	var kept Set
 	for _, id := range s {
 		if wanted(id) {

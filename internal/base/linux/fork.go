@@ -61,7 +61,7 @@ type cloneArgs struct {
 // does not share memory with the caller, because the OOM killer kills all processes that share memory.
 //
 // The child never runs Go code or anything that needs a stack: its steps are in separate memory, and a loop of
-// a few instructions executes them. A caller that has called KeepMemoryFromChildren therefore forks in a third
+// a few instructions executes them. A caller that has called ExcludeMemoryFromChildren therefore forks in a third
 // of the time.
 func ForkSteps(c *ForkedChild) (pid int, err error) {
 	// The child must not run the runtime's signal handlers (Linux 5.5).

@@ -129,7 +129,7 @@ func TestKeepMemoryFromChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := KeepMemoryFromChildren(maps); err != nil {
+	if err := ExcludeMemoryFromChildren(maps); err != nil {
 		t.Fatal(err)
 	}
 	TestForkSteps(t)

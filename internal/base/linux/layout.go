@@ -70,8 +70,8 @@ func layOut(steps []Step) (*layout, error) {
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}
-	laid := unsafe.Slice((*laidStep)(l.take(len(steps)*stepBytes)), len(steps))
-	l.steps, l.failed = unsafe.SliceData(laid), (*StepError)(l.take(StepErrorSize))
+	laid := unsafe.Slice((*laidStep)(l.alloc(len(steps)*stepBytes)), len(steps))
+	l.steps, l.failed = unsafe.SliceData(laid), (*StepError)(l.alloc(StepErrorSize))
 	for i, s := range steps {
 		laid[i] = laidStep{call: s.Call, args: s.Args, ignore: uintptr(s.Ignore), want: s.Want}
 		if s.Exact {
@@ -104,7 +104,7 @@ func (m *memory) room(seen map[*memory]bool) int {
 	return n
 }
 
-func (l *layout) take(n int) unsafe.Pointer {
+func (l *layout) alloc(n int) unsafe.Pointer {
 	at := unsafe.Pointer(&l.mapped[l.used])
 	l.used += aligned(n)
 	return at
@@ -114,7 +114,7 @@ func (l *layout) take(n int) unsafe.Pointer {
 func (l *layout) address(p pointer) uintptr {
 	base, ok := l.placed[p.to]
 	if !ok {
-		at := l.take(len(p.to.bytes))
+		at := l.alloc(len(p.to.bytes))
 		copy(unsafe.Slice((*byte)(at), len(p.to.bytes)), p.to.bytes)
 		words := unsafe.Slice((*uintptr)(at), len(p.to.pointers))
 		base = uintptr(at)
@@ -128,11 +128,11 @@ func (l *layout) address(p pointer) uintptr {
 	return base + uintptr(p.at)
 }
 
-// KeepMemoryFromChildren excludes all current writable memory of the process from forked children
+// ExcludeMemoryFromChildren excludes all current writable memory of the process from forked children
 // (MADV_DONTFORK). The memory is not copied, and the next write to a page does not cause a page fault. Children
 // can then only execute the steps of ForkSteps; any other fork crashes. maps is the content of the process's
 // /proc/PID/maps. The function does nothing in a program built with cgo.
-func KeepMemoryFromChildren(maps []byte) error {
+func ExcludeMemoryFromChildren(maps []byte) error {
 	if withC {
 		return nil
 	}

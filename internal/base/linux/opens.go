@@ -44,8 +44,8 @@ func (o *Opens) Wait() error {
 	})
 }
 
-// Take returns the indices of the files that have been opened since the last call, without waiting.
-func (o *Opens) Take() (opened []int, err error) {
+// Read returns the indices of the files that have been opened since the last call, without waiting.
+func (o *Opens) Read() (opened []int, err error) {
 	conn, err := o.file.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (o *Opens) Take() (opened []int, err error) {
 		}
 		b = b[unix.SizeofInotifyEvent+binary.NativeEndian.Uint32(b[12:]):]
 	}
-	rest, err := o.Take()
+	rest, err := o.Read()
 	return append(opened, rest...), err
 }
 

@@ -26,7 +26,7 @@ func TestOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	take := func() []int {
-		got, err := o.Take()
+		got, err := o.Read()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestOpens(t *testing.T) {
 	}
 	go func() {
 		for o.Wait() == nil { // the removal of the last watch is also an event
-			if _, err := o.Take(); err != nil {
+			if _, err := o.Read(); err != nil {
 				break
 			}
 		}

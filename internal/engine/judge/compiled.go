@@ -73,7 +73,7 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (_ Com
 	}
 	c.results = append(c.results, r)
 	c.Compilation = compilationOf(t.Language, r)
-	c.keep(r)
+	c.storeOutput(r)
 	if r.Failure != "" {
 		c.fail(c.Compilation)
 		c.Failed.Verdict, c.Failed.Message = api.CompileError, r.Failure
@@ -93,8 +93,8 @@ func compilationOf(language string, r languages.Result) *api.Compilation {
 		Truncated: units.Bytes(len(quoted)) < r.Size, Cached: r.Cached}
 }
 
-// keep keeps the compiler's output, which counts towards what the job keeps together.
-func (c *Compiled) keep(r languages.Result) {
+// storeOutput keeps the compiler's output. Its size counts towards the total that the job keeps.
+func (c *Compiled) storeOutput(r languages.Result) {
 	k := &c.Task.Keep
 	wanted := map[api.KeepWhen]bool{api.KeepAlways: true, api.KeepFailed: r.Failure != "",
 		api.KeepCut: c.Compilation.Truncated}

@@ -69,7 +69,7 @@ func startBystander(t *testing.T, user *syscall.Credential) *exec.Cmd {
 	return cmd
 }
 
-func endBystander(cmd *exec.Cmd) error {
+func killBystander(cmd *exec.Cmd) error {
 	if err := cmd.Process.Kill(); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (h *host) close(t *testing.T) {
 	for _, fd := range h.listeners {
 		unix.Close(fd)
 	}
-	if err := endBystander(h.bystander); err != nil {
+	if err := killBystander(h.bystander); err != nil {
 		t.Error(err)
 	}
 	if err := os.RemoveAll(filepath.Dir(h.canary)); err != nil {

@@ -101,8 +101,8 @@ func TestCompiledInteractor(t *testing.T) {
 	}
 }
 
-// keepBusy has six programs compute on CPUs until the test ends.
-func keepBusy(t *testing.T, cpus cpuset.Set) {
+// loadCPUs runs six busy loops on the CPUs until the test ends.
+func loadCPUs(t *testing.T, cpus cpuset.Set) {
 	t.Helper()
 	for range 6 {
 		busy := exec.Command("taskset", "-c", cpus.String(), "sh", "-c", "while :; do :; done")
@@ -117,7 +117,7 @@ func keepBusy(t *testing.T, cpus cpuset.Set) {
 func TestBusyJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	keepBusy(t, cpuset.New(0))
+	loadCPUs(t, cpuset.New(0))
 	interactive := api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")},
 		Command: []string{"{program}", "say=1", "hear", "end"}, Tests: []api.Test{{Name: "1"}},
 		Interactor: &api.Interactor{Kind: "icpc", Program: api.File{Part: testkit.JuryProgram(t, "talker")},
@@ -137,7 +137,7 @@ func TestInstancesWithBusyCPU(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	cpu := eng.Slots()[0].CPUs[0]
-	keepBusy(t, cpuset.New(cpu))
+	loadCPUs(t, cpuset.New(cpu))
 	for _, n := range []int{1, 2} {
 		j := managedJob(t, n, "spin", "all|end=0|score=1")
 		j.Limits.WallTimeMS = 600 // of which an instance gets less than a seventh

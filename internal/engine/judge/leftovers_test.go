@@ -135,5 +135,5 @@ func sharedMemory(t *testing.T, uid int) int {
 func startAs(t *testing.T, uid int) (undo func() error) {
 	t.Helper()
 	cmd := startBystander(t, &syscall.Credential{Uid: uint32(uid)})
-	return func() error { return endBystander(cmd) }
+	return func() error { return killBystander(cmd) }
 }

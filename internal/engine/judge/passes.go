@@ -46,7 +46,7 @@ func runPasses(ctx context.Context, worker *measure.Worker, task Task, t problem
 			return result
 		}
 		passes = append(passes, r.Report)
-		dropKept(passes)
+		discardKept(passes)
 	}
 	result <- measure.Result{Report: joinPasses(passes)}
 	return result
@@ -71,7 +71,7 @@ func (t Task) afterPass(test problem.Test, number int, r *api.TestReport) (*pass
 		r.Fail(check.Fault, check.Message)
 		return nil, folder.Close()
 	}
-	input, err := jury.TakeNextPass(folder)
+	input, err := jury.RemoveNextPass(folder)
 	if err != nil {
 		folder.Close()
 		return nil, err
@@ -116,8 +116,8 @@ func decisivePass(passes []api.TestReport) int {
 	return decisive
 }
 
-// dropKept drops what is kept of passes that no longer can be the decisive one.
-func dropKept(passes []api.TestReport) {
+// discardKept discards the outputs of passes that can no longer be decisive.
+func discardKept(passes []api.TestReport) {
 	decisive := decisivePass(passes)
 	for i := range passes {
 		if i != decisive {

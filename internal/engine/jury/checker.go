@@ -57,7 +57,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport,
 		return api.CheckReport{}, err
 	}
 	defer answer.Close()
-	box, err := r.take()
+	box, err := r.acquire()
 	if err != nil {
 		return api.CheckReport{}, err
 	}

@@ -78,7 +78,7 @@ func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Commu
 	if c.input, err = t.Input.View(); err != nil {
 		return nil, err
 	}
-	if c.box, err = r.take(); err != nil {
+	if c.box, err = r.acquire(); err != nil {
 		return nil, err
 	}
 	if c.theirAlive, c.alive, err = linux.Pipe(); err != nil {
@@ -162,7 +162,7 @@ func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox, 
 func (c *Communication) noteOpened() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	taken, err := c.opens.Take()
+	taken, err := c.opens.Read()
 	c.failed = errors.Join(c.failed, err)
 	for _, n := range taken {
 		c.opened[n] = true
@@ -227,10 +227,10 @@ func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
 // errFailed is the cause for stopping a manager that is no longer needed.
 var errFailed = errors.New("an instance of the program failed")
 
-// End waits for the manager, after the runs of all instances; those that did not start have an empty result. failed is
+// Finish waits for the manager, after the runs of all instances; those that did not start have an empty result. failed is
 // the first that failed by itself, or negative. If that was before the manager ended, the manager is not waited for,
 // and Said has no verdict.
-func (c *Communication) End(ctx context.Context, programs []sandbox.Result, failed int, limit units.Bytes) (said Said,
+func (c *Communication) Finish(ctx context.Context, programs []sandbox.Result, failed int, limit units.Bytes) (said Said,
 	err error) {
 	if said.First, err = c.managerFirst(programs, failed); err != nil {
 		return Said{}, err

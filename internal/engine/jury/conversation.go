@@ -97,7 +97,7 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 	if err := c.join(i.Transcript); err != nil {
 		return nil, err
 	}
-	if c.box, err = r.take(); err != nil {
+	if c.box, err = r.acquire(); err != nil {
 		return nil, err
 	}
 	if c.theirAlive, c.alive, err = linux.Pipe(); err != nil {
@@ -119,8 +119,8 @@ func (c *Conversation) Stdin() *os.File  { return c.ends.stdin }
 func (c *Conversation) Stdout() *os.File { return c.ends.stdout }
 
 // Start lets the interactor go. The program is loaded, and let go next. From now on the program sees at once when the
-// interactor ends. check, where not nil, has the last word on a program that the interactor accepts. stop ends the program:
-// it is called some time after the interactor, which ended first, or check has rejected it.
+// interactor ends. check, where not nil, has the last word on a program that the interactor accepts. stop ends the
+// program: it is called some time after the interactor, which ended first, or check has rejected it.
 func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox, check CheckFunc, stop func()) (err error) {
 	ended := make(chan struct{})
 	if err = c.witness.watch(program, c.box, c.alive, ended); err != nil {
@@ -227,9 +227,9 @@ type Said struct {
 	Transcript *api.Transcript // where the interactor was asked for one
 }
 
-// End waits for the interactor, after the run of the program, and for the checker if the program came to its end or the
-// interactor's was first.
-func (c *Conversation) End(ctx context.Context, program sandbox.Result, finished bool, limit units.Bytes) (Said, error) {
+// Finish waits for the interactor, after the run of the program, and for the checker if the program came to its end
+// or the interactor's was first.
+func (c *Conversation) Finish(ctx context.Context, program sandbox.Result, finished bool, limit units.Bytes) (Said, error) {
 	c.delay = c.Delay()
 	if c.relay == nil {
 		c.drain.running.Go(func() { c.discard(c.ends.stdin) })
@@ -265,8 +265,8 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, finished
 	return said, nil
 }
 
-// report is what the interactor says. Two ends of it are the program's doing: it ended, and the interactor kept writing to
-// it; or it has written more than it may, and the interactor failed at that in whatever way.
+// report is what the interactor says. Two ends of it are the program's doing: it ended, and the interactor kept
+// writing to it; or it has written more than it may, and the interactor failed at that in whatever way.
 func (c *Conversation) report(program sandbox.Result, limit units.Bytes) api.CheckReport {
 	said := c.finalSaid(program)
 	switch {

@@ -54,8 +54,8 @@ func inFolder(folder *os.File) string {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), nextPassName)
 }
 
-// TakeNextPass takes the input of the next pass out of a feedback folder, which the next pass then gets.
-func TakeNextPass(folder *os.File) (*os.File, error) {
+// RemoveNextPass takes the input of the next pass out of a feedback folder, which the next pass then gets.
+func RemoveNextPass(folder *os.File) (*os.File, error) {
 	f, err := os.OpenFile(inFolder(folder), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open input of the next pass: %w", err)

@@ -82,8 +82,8 @@ func (r *Runner) prepareSpare() {
 	r.spare = box
 }
 
-// take returns a prepared sandbox. Give it to release.
-func (r *Runner) take() (*sandbox.Sandbox, error) {
+// acquire returns a prepared sandbox. Give it to release.
+func (r *Runner) acquire() (*sandbox.Sandbox, error) {
 	r.mu.Lock()
 	box := r.spare
 	r.spare = nil

@@ -27,7 +27,7 @@ type Open func(name string) (io.Reader, error)
 
 // Make runs a program and calls take with what it has made. fault is why there is nothing to take.
 func (r *Runner) Make(ctx context.Context, w Work, take func(Open) error) (fault, err error) {
-	box, err := r.take()
+	box, err := r.acquire()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r *Runner) makeByTalk(ctx context.Context, box *sandbox.Sandbox, spec sand
 	if err != nil {
 		return nil, err
 	}
-	said, err := conversation.End(ctx, result, false, r.limits.Output)
+	said, err := conversation.Finish(ctx, result, false, r.limits.Output)
 	if err != nil {
 		return nil, err
 	}

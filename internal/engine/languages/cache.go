@@ -63,8 +63,8 @@ func openCache(folder string, most units.Bytes) (*cache, error) {
 	return &cache{folder: folder, most: most, pins: map[string]int{}}, nil
 }
 
-// take returns an entry and the folder of its program, which stays until unpin is called.
-func (c *cache) take(key string) (e entry, folder string, unpin func(), ok bool) {
+// pin returns an entry and the folder of its program, which stays until unpin is called.
+func (c *cache) pin(key string) (e entry, folder string, unpin func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	folder = filepath.Join(c.folder, key)

@@ -123,7 +123,7 @@ type classReader struct {
 	classes map[uint16]uint16
 }
 
-func (r *classReader) take(n int) []byte {
+func (r *classReader) read(n int) []byte {
 	if n < 0 || n > len(r.data) {
 		r.short, r.data = true, nil
 		return make([]byte, 4)
@@ -141,8 +141,8 @@ func (r *classReader) skip(n int) {
 	r.data = r.data[n:]
 }
 
-func (r *classReader) u2() uint16           { return binary.BigEndian.Uint16(r.take(2)) }
-func (r *classReader) u4() uint32           { return binary.BigEndian.Uint32(r.take(4)) }
+func (r *classReader) u2() uint16           { return binary.BigEndian.Uint16(r.read(2)) }
+func (r *classReader) u4() uint32           { return binary.BigEndian.Uint32(r.read(4)) }
 func (r *classReader) text(i uint16) string { return r.texts[i] }
 
 // constants parses the constant pool: its texts, and which texts are names of classes.
@@ -150,10 +150,10 @@ func (r *classReader) constants() {
 	r.texts, r.classes = map[uint16]string{}, map[uint16]uint16{}
 	n := r.u2()
 	for i := uint16(1); i < n && !r.short; i++ {
-		tag := r.take(1)[0]
+		tag := r.read(1)[0]
 		switch size, known := constantSize[tag]; {
 		case tag == constUTF8:
-			r.texts[i] = string(r.take(int(r.u2())))
+			r.texts[i] = string(r.read(int(r.u2())))
 		case tag == constClass:
 			r.classes[i] = r.u2()
 		case !known:
@@ -176,6 +176,6 @@ func (r *classReader) attributes(f func(name string, body *classReader)) {
 			r.short, r.data = true, nil
 			return
 		}
-		f(name, &classReader{data: r.take(int(n))})
+		f(name, &classReader{data: r.read(int(n))})
 	}
 }

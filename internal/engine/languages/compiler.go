@@ -174,7 +174,7 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 
 // cached returns the cached result for sources.
 func (c *Compiler) cached(p plan, key string) (Result, bool) {
-	e, folder, unpin, ok := c.cache.take(key)
+	e, folder, unpin, ok := c.cache.pin(key)
 	if !ok {
 		return Result{}, false
 	}

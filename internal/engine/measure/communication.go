@@ -45,7 +45,7 @@ type instances struct {
 func (w *Worker) runInstances(ctx context.Context, t test) (_ outcome, err error) {
 	r := &instances{w: w, q: t.Request, results: make([]sandbox.Result, t.Instances),
 		started: make([]bool, t.Instances)}
-	if r.boxes, err = w.takeInstances(t.Instances); err != nil {
+	if r.boxes, err = w.acquireInstances(t.Instances); err != nil {
 		return outcome{}, err
 	}
 	defer func() {
@@ -141,7 +141,7 @@ func (r *instances) run(outer context.Context) error {
 				r.begin(i)
 				result, err := r.boxes[i].Run(ctx)
 				r.talk.Ended(i)
-				r.end(i, result, err)
+				r.finish(i, result, err)
 			}
 		})
 	}
@@ -159,7 +159,7 @@ func (r *instances) begin(i int) {
 	}
 }
 
-func (r *instances) end(i int, result sandbox.Result, err error) {
+func (r *instances) finish(i int, result sandbox.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.results[i], r.last, r.err = result, time.Now(), errors.Join(r.err, err)
@@ -211,7 +211,7 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 		o.wall = r.results[r.failed].WallTime
 	}
 	o.verdict = verdictOf(o.result, r.q.Limits)
-	said, err := r.talk.End(ctx, r.results, r.failed, r.q.Limits.Output)
+	said, err := r.talk.Finish(ctx, r.results, r.failed, r.q.Limits.Output)
 	if err != nil {
 		return outcome{}, fmt.Errorf("talk of test %q: %w", r.q.Name, err)
 	}
@@ -300,8 +300,8 @@ func (r *instances) reports() []api.InstanceReport {
 	return all
 }
 
-// takeInstances returns count sandboxes, each with its own network and files.
-func (w *Worker) takeInstances(count int) (boxes []*sandbox.Sandbox, err error) {
+// acquireInstances returns count sandboxes, each with its own network and files.
+func (w *Worker) acquireInstances(count int) (boxes []*sandbox.Sandbox, err error) {
 	defer func() {
 		if err != nil {
 			for _, box := range boxes {
@@ -310,7 +310,7 @@ func (w *Worker) takeInstances(count int) (boxes []*sandbox.Sandbox, err error) 
 			boxes = nil
 		}
 	}()
-	first, err := w.take()
+	first, err := w.acquire()
 	if err != nil {
 		return nil, err
 	}

@@ -22,12 +22,12 @@ func (o *outcome) capture(q Request, box *sandbox.Sandbox) error {
 	}
 	talks := q.Converse != nil || q.Communicate != nil // stdout is a pipe
 	if q.Keep.Stdout.Asked() && !talks {
-		if err := o.keepStream(q, api.StdoutStream, box.Stdout()); err != nil {
+		if err := o.addStream(q, api.StdoutStream, box.Stdout()); err != nil {
 			return err
 		}
 	}
 	if q.Keep.Stderr.Asked() {
-		if err := o.keepStream(q, api.StderrStream, box.Stderr()); err != nil {
+		if err := o.addStream(q, api.StderrStream, box.Stderr()); err != nil {
 			return err
 		}
 	}
@@ -39,7 +39,7 @@ func (o *outcome) capture(q Request, box *sandbox.Sandbox) error {
 	return nil
 }
 
-func (o *outcome) keepStream(q Request, stream api.Stream, from *sandbox.Output) error {
+func (o *outcome) addStream(q Request, stream api.Stream, from *sandbox.Output) error {
 	size, err := from.Size()
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (o *outcome) keepStream(q Request, stream api.Stream, from *sandbox.Output)
 	if err != nil {
 		return err
 	}
-	return o.keep(api.Output{Stream: stream, Bytes: size}, r, q.Keep.Bytes)
+	return o.addOutput(api.Output{Stream: stream, Bytes: size}, r, q.Keep.Bytes)
 }
 
 // collect keeps a file of the working directory.
@@ -64,7 +64,7 @@ func (o *outcome) collect(q Request, name string, box *sandbox.Sandbox) error {
 			return err
 		}
 		kept.Bytes = size
-		return o.keep(kept, r, q.Keep.Bytes)
+		return o.addOutput(kept, r, q.Keep.Bytes)
 	}
 	f, err := box.OpenFile(initproc.Work + "/" + name)
 	if err != nil {
@@ -76,20 +76,20 @@ func (o *outcome) collect(q Request, name string, box *sandbox.Sandbox) error {
 		return nil
 	}
 	defer f.Close()
-	return o.keepFile(kept, f, q.Keep.Bytes)
+	return o.addFile(kept, f, q.Keep.Bytes)
 }
 
-func (o *outcome) keepFile(kept api.Output, f *os.File, most units.Bytes) error {
+func (o *outcome) addFile(kept api.Output, f *os.File, most units.Bytes) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	kept.Bytes = units.Bytes(info.Size())
-	return o.keep(kept, f, most)
+	return o.addOutput(kept, f, most)
 }
 
-// keep adds an output with up to most bytes of its content.
-func (o *outcome) keep(kept api.Output, r io.Reader, most units.Bytes) error {
+// addOutput adds an output with up to most bytes of its content.
+func (o *outcome) addOutput(kept api.Output, r io.Reader, most units.Bytes) error {
 	content := make([]byte, min(kept.Bytes, most))
 	if _, err := io.ReadFull(r, content); err != nil && !errors.Is(err, io.EOF) {
 		return err

@@ -161,7 +161,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 	if t.Communicate != nil {
 		return w.runInstances(ctx, t)
 	}
-	box, err := w.take()
+	box, err := w.acquire()
 	if err != nil {
 		return outcome{}, err
 	}

@@ -37,7 +37,7 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 	if o.result.Signal == syscall.SIGPIPE && o.verdict == api.RuntimeError {
 		o.verdict = "" // it wrote to an interactor that had exited
 	}
-	said, err := talk.End(ctx, o.result, o.ended(), q.Limits.Output)
+	said, err := talk.Finish(ctx, o.result, o.ended(), q.Limits.Output)
 	if err != nil {
 		return fmt.Errorf("talk of test %q: %w", q.Name, err)
 	}

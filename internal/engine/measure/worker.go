@@ -99,8 +99,8 @@ func (w *Worker) closeUsed() {
 	w.used = nil
 }
 
-// take returns a prepared sandbox, or creates one.
-func (w *Worker) take() (*sandbox.Sandbox, error) {
+// acquire returns a prepared sandbox, or creates one.
+func (w *Worker) acquire() (*sandbox.Sandbox, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if box := w.next; box != nil {

@@ -48,15 +48,15 @@ func (p *Package) readCMS(t *tree) error {
 	}
 	p.Format, p.TimeRule = CMS, TimeRule{Accepted: 2, Rejected: 1, Resolution: time.Second}
 	c := &cmsTask{p: p, t: t, total: 100}
-	s.take("name", &c.name)
+	s.decode("name", &c.name)
 	if p.Name = c.name; s.keys["title"].Value != "" {
-		s.take("title", &p.Name)
+		s.decode("title", &p.Name)
 	}
 	c.readLimits(s)
 	p.InputFile, p.OutputFile = "input.txt", "output.txt"
-	s.take("infile", &p.InputFile)
-	s.take("outfile", &p.OutputFile)
-	if outputs := false; s.take("output_only", &outputs) && outputs {
+	s.decode("infile", &p.InputFile)
+	s.decode("outfile", &p.OutputFile)
+	if outputs := false; s.decode("output_only", &outputs) && outputs {
 		return errors.New("output_only: contestants send outputs; judged judges programs")
 	}
 	if err := c.readProgramsOfJury(s); err != nil {
@@ -71,15 +71,15 @@ func (p *Package) readCMS(t *tree) error {
 	for _, key := range []string{"output_only_testcases", "output_optional_testcases"} {
 		if _, ok := s.keys[key]; ok {
 			p.unsupported("%s; submissions are programs", key)
-			s.drop(key)
+			s.ignore(key)
 		}
 	}
 	for key := range s.keys { // of the contest, its feedback, and how often contestants may submit
 		if strings.HasPrefix(key, "token_") || strings.HasPrefix(key, "max_") || strings.HasPrefix(key, "min_") {
-			s.drop(key)
+			s.ignore(key)
 		}
 	}
-	s.drop("title", "primary_language", "public_testcases", "risultati", "feedback_level", "score_mode", "score_precision",
+	s.ignore("title", "primary_language", "public_testcases", "risultati", "feedback_level", "score_mode", "score_precision",
 		"version", "difficulty", "syllabuslevel", "label", "source", "tags", "keywords")
 	if err := s.close(p); err != nil {
 		return err
@@ -123,9 +123,9 @@ func (c *cmsTask) readProgramsOfJury(s *settings) error {
 	}
 	manager, err := c.program("check/manager", "cor/manager")
 	instances := 1
-	s.take("num_processes", &instances)
+	s.decode("num_processes", &instances)
 	talk := ""
-	s.take("user_io", &talk)
+	s.decode("user_io", &talk)
 	if err != nil || manager == nil {
 		return err
 	}
@@ -223,10 +223,10 @@ func (c *cmsTask) readGEN() error {
 
 // readScore sets the number of tests and the subtasks, which task.yaml can say in place of GEN.
 func (c *cmsTask) readScore(s *settings) error {
-	s.take("n_input", &c.inputs)
-	s.take("total_value", &c.total)
+	s.decode("n_input", &c.inputs)
+	s.decode("total_value", &c.total)
 	kind, parameters := "", yaml.Node{}
-	hasKind, hasParameters := s.take("score_type", &kind), s.take("score_type_parameters", &parameters)
+	hasKind, hasParameters := s.decode("score_type", &kind), s.decode("score_type_parameters", &parameters)
 	switch {
 	case s.err != nil:
 		return s.err

@@ -58,14 +58,14 @@ func (p *Package) readDMOJ(t *tree) error {
 	if err := d.openArchive(s); err != nil {
 		return err
 	}
-	s.take("points", &d.points)
-	s.take("binary_data", &d.binary)
+	s.decode("points", &d.points)
+	s.decode("binary_data", &d.binary)
 	if n, ok := s.positive("output_limit_length"); ok {
 		p.Limits.Output = units.Bytes(n)
 	}
 	names := s.mapping("file_io")
-	names.take("input", &p.InputFile)
-	names.take("output", &p.OutputFile)
+	names.decode("input", &p.InputFile)
+	names.decode("output", &p.OutputFile)
 	if err := names.close(p); err != nil {
 		return err
 	}
@@ -75,11 +75,11 @@ func (p *Package) readDMOJ(t *tree) error {
 	for _, key := range []string{"wall_time_factor", "symlinks", "validator"} {
 		if s.has(key) {
 			p.unsupported("%s", key)
-			s.drop(key)
+			s.ignore(key)
 		}
 	}
 	// What contestants see, how output is buffered, and hints for compilers.
-	s.drop("unbuffered", "output_prefix_length", "hints", "meta", "short_circuit")
+	s.ignore("unbuffered", "output_prefix_length", "hints", "meta", "short_circuit")
 	if err := d.readCases(s); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (p *Package) readDMOJ(t *tree) error {
 		return err
 	}
 	if !d.binary {
-		if err := errors.Join(p.convertLines(t.ctx), d.endLines()); err != nil {
+		if err := errors.Join(p.convertLines(t.ctx), d.terminateLines()); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (p *Package) readDMOJ(t *tree) error {
 // openArchive unpacks the archive of the test data, if there is one.
 func (d *dmojProblem) openArchive(s *settings) error {
 	archive := ""
-	if !s.take("archive", &archive) {
+	if !s.decode("archive", &archive) {
 		return s.err
 	}
 	if !d.t.has(archive) {
@@ -146,7 +146,7 @@ func (d *dmojProblem) empty() (string, error) {
 func (d *dmojProblem) readProgramsOfJury(s *settings) error {
 	checker := yaml.Node{}
 	d.p.Checker = Checker{Kind: "dmoj"}
-	if s.take("checker", &checker) {
+	if s.decode("checker", &checker) {
 		c, err := d.checker(checker)
 		if err != nil {
 			return fmt.Errorf("%s: checker: %w", dmojFile, err)
@@ -154,7 +154,7 @@ func (d *dmojProblem) readProgramsOfJury(s *settings) error {
 		d.p.Checker = c
 	}
 	interactive := yaml.Node{}
-	if !s.take("interactive", &interactive) {
+	if !s.decode("interactive", &interactive) {
 		return s.err
 	}
 	c, err := d.bridged(interactive, "testlib")
@@ -267,9 +267,9 @@ var ofCase = []string{"output_prefix_length", "short_circuit", "binary_data", "m
 // the worst of its cases, and the first case or batch of 0 points that fails ends the rest.
 func (d *dmojProblem) readCases(s *settings) error {
 	var pretests, cases []dmojCase
-	s.take("pretest_test_cases", &pretests)
+	s.decode("pretest_test_cases", &pretests)
 	list := yaml.Node{}
-	given := s.take("test_cases", &list)
+	given := s.decode("test_cases", &list)
 	if s.err != nil {
 		return s.err
 	}
@@ -370,8 +370,8 @@ func (d *dmojProblem) add(g *api.Group, name string, c dmojCase, points float64)
 	return nil
 }
 
-// The patterns by which files of an archive are cases: numbers of a batch and of a case, or only of a case. A name also has
-// the part .in or .out, or begins with in or out.
+// The patterns by which files of an archive are cases: numbers of a batch and of a case, or only of a case. A name
+// also has the part .in or .out, or begins with in or out.
 const dmojPattern = `^.*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$`
 
 // match finds the cases among the files of the archive by two patterns.
@@ -421,7 +421,8 @@ func (d *dmojProblem) match(n yaml.Node) ([]dmojCase, error) {
 	return dmojCases(found, x.Points)
 }
 
-// dmojKey is the numbers of a case in the name of its files. A case without a batch has its own number as that of a batch.
+// dmojKey is the numbers of a case in the name of its files. A case without a batch has its own number as that of a
+// batch.
 type dmojKey struct {
 	batch, number int
 	batched       bool
@@ -478,14 +479,14 @@ func dmojCases(found map[dmojKey]*dmojCase, points []float64) ([]dmojCase, error
 	return cases, nil
 }
 
-// endLines adds a line break to files of tests that do not end with one, as the judge does.
-func (d *dmojProblem) endLines() error {
+// terminateLines adds a line break to files of tests that do not end with one, as the judge does.
+func (d *dmojProblem) terminateLines() error {
 	for _, t := range d.p.Tests {
 		for _, name := range []string{t.Input, t.Answer} {
 			if name == "" {
 				continue
 			}
-			if err := endLine(name); err != nil {
+			if err := terminateLine(name); err != nil {
 				return fmt.Errorf("end the last line of test %q: %w", t.Name, err)
 			}
 		}
@@ -493,7 +494,7 @@ func (d *dmojProblem) endLines() error {
 	return nil
 }
 
-func endLine(name string) error {
+func terminateLine(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return err

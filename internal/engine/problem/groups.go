@@ -46,7 +46,7 @@ func (r *dataReader) groupSettings(folder string, from *inherited) (*settings, e
 	for _, key := range []string{"static_validation_score", "static_validation", "static_validator_args"} {
 		if s.has(key) {
 			r.p.unsupported("%s", key)
-			s.drop(key)
+			s.ignore(key)
 		}
 	}
 	return s, nil
@@ -90,7 +90,7 @@ func (r *dataReader) points(g *api.Group, s *settings) {
 			r.implied = g
 		}
 	}
-	from.take(aggregationKey, &aggregation)
+	from.decode(aggregationKey, &aggregation)
 	g.Aggregation = api.Aggregation(aggregation)
 	if !slices.Contains([]api.Aggregation{api.PassFail, api.Sum, api.Min}, g.Aggregation) {
 		from.fail(aggregationKey, "%q is unknown; use pass-fail, sum or min", aggregation)
@@ -98,11 +98,11 @@ func (r *dataReader) points(g *api.Group, s *settings) {
 	}
 	g.Continue = g.Aggregation == api.Sum // no other group can get points after a failure
 	if n, ok := from.keys[scoreKey]; ok && n.Value == "unbounded" {
-		from.drop(scoreKey)
+		from.ignore(scoreKey)
 		g.MaxScore = nil
 	}
 	var most float64
-	if from.take(scoreKey, &most) {
+	if from.decode(scoreKey, &most) {
 		if !(most >= 0 && most < maxLimit) {
 			from.fail(scoreKey, "%v is out of range; use a number of at least 0", most)
 			most = 0

@@ -43,14 +43,14 @@ func (p *Package) readKattis(t *tree) error {
 			p.Languages = append(p.Languages, languageID(code))
 		}
 	}
-	if writing := true; s.take("allow_file_writing", &writing) && !writing {
+	if writing := true; s.decode("allow_file_writing", &writing) && !writing {
 		p.unsupported("allow_file_writing: false; submissions may write into their working directory")
 	}
 	all := constants{}
 	if p.Format != Legacy {
 		all = s.constants()
 	}
-	s.drop("uuid", "version", "credits", "source", "source_url", "license", "rights_owner", "embargo_until", "keywords",
+	s.ignore("uuid", "version", "credits", "source", "source_url", "license", "rights_owner", "embargo_until", "keywords",
 		"author", "short-name", "short_name", "externalid", "color", "rgb", "ordinal")
 	if err := s.close(p); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (p *Package) readKattis(t *tree) error {
 
 func (p *Package) readVersion(s *settings) error {
 	version := "legacy"
-	s.take("problem_format_version", &version)
+	s.decode("problem_format_version", &version)
 	switch version {
 	case "legacy", "legacy-icpc", "icpc":
 		p.Format, p.TimeRule = Legacy, TimeRule{Accepted: 5, Rejected: 2, Resolution: time.Second}
@@ -138,9 +138,9 @@ func (p *Package) readType(s *settings) kind {
 func (p *Package) readName(s *settings) {
 	names := map[string]string{}
 	if n, ok := s.keys["name"]; ok && n.Value == "" {
-		s.take("name", &names)
+		s.decode("name", &names)
 	} else {
-		s.take("name", &p.Name)
+		s.decode("name", &p.Name)
 	}
 	for _, name := range names {
 		p.Name = name
@@ -219,7 +219,7 @@ const maxLimit = 1 << 30
 // positive takes a number above 0.
 func (s *settings) positive(key string) (float64, bool) {
 	var n float64
-	if !s.take(key, &n) {
+	if !s.decode(key, &n) {
 		return 0, false
 	}
 	if !(n > 0 && n < maxLimit) {
@@ -235,10 +235,10 @@ func seconds(n float64) time.Duration { return time.Duration(math.Round(n * floa
 func (p *Package) readGrading(s *settings) {
 	g := s.mapping("grading")
 	objective := "max"
-	if g.take("objective", &objective); objective != "max" {
+	if g.decode("objective", &objective); objective != "max" {
 		p.unsupported("grading.objective %s; more points are better", objective)
 	}
-	g.drop("show_test_data_groups")
+	g.ignore("show_test_data_groups")
 	if err := g.close(p); err != nil && s.err == nil {
 		s.err = err
 	}
@@ -336,7 +336,7 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 	} else if !k.interactive && !k.multiPass && len(t.under("output_validators")) > 0 {
 		p.find("output_validators is not used; problem.yaml does not say validation: custom")
 	}
-	programs, err := keep(p, programs, func(x Program) Program { return x })
+	programs, err := filterPrograms(p, programs, func(x Program) Program { return x })
 	switch {
 	case err != nil:
 		return err

@@ -33,7 +33,7 @@ func (r *dataReader) legacyGroup(g *api.Group, s *settings, l *legacyGrading) {
 }
 
 func (r *dataReader) legacyReject(s *settings, l *legacyGrading) {
-	s.take("on_reject", &l.onReject)
+	s.decode("on_reject", &l.onReject)
 	if l.onReject != "break" && l.onReject != "continue" {
 		s.fail("on_reject", "%q is unknown; use break or continue", l.onReject)
 	}
@@ -41,7 +41,7 @@ func (r *dataReader) legacyReject(s *settings, l *legacyGrading) {
 
 func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
 	for key, score := range map[string]*float64{"accept_score": &l.accept, "reject_score": &l.reject} {
-		if s.take(key, score); !api.ValidPoints(*score) {
+		if s.decode(key, score); !api.ValidPoints(*score) {
 			s.fail(key, "%v is not a number from %g to %g", *score, -api.MaxPoints, api.MaxPoints)
 			*score = 0
 		}
@@ -69,7 +69,7 @@ func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
 
 func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
 	grading := "default"
-	if s.take("grading", &grading); grading != "default" {
+	if s.decode("grading", &grading); grading != "default" {
 		s.fail("grading", "%q is not supported: judged runs no graders, and without them the points would be wrong; use "+
 			"the default grader with grader_flags", grading)
 	}

@@ -72,9 +72,9 @@ type Limits struct {
 	Passes         int // of a multi-pass problem; else 0
 }
 
-// TimeRule is the rule of a format for time limits: the slowest accepted solution times Accepted is at most the limit, and
-// the limit times Rejected at most the time of the fastest solution that has to be too slow. Without a limit in the package
-// it is the smallest multiple of Resolution.
+// TimeRule is the rule of a format for time limits: the slowest accepted solution times Accepted is at most the
+// limit, and the limit times Rejected at most the time of the fastest solution that has to be too slow. Without a
+// limit in the package it is the smallest multiple of Resolution.
 type TimeRule struct {
 	Accepted, Rejected float64
 	Resolution         time.Duration
@@ -187,7 +187,7 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 	case len(p.Tests) == 0:
 		return errors.New("no tests; add data/secret/NAME.in with NAME.ans")
 	}
-	if err := p.keepPrograms(); err != nil {
+	if err := p.removeNonPrograms(); err != nil {
 		return err
 	}
 	names := make([]string, len(p.Tests))

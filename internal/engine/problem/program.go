@@ -117,17 +117,17 @@ func (p Program) isProgram() (bool, error) {
 	return found != nil || p.Language != "", err
 }
 
-// keepPrograms leaves out what is no program, such as a README next to submissions.
-func (p *Package) keepPrograms() error {
-	submissions, err1 := keep(p, p.Submissions, func(s Submission) Program { return s.Program })
-	validators, err2 := keep(p, p.Validators, func(v Validator) Program { return v.Program })
+// removeNonPrograms removes files that are not programs, such as a README next to the submissions.
+func (p *Package) removeNonPrograms() error {
+	submissions, err1 := filterPrograms(p, p.Submissions, func(s Submission) Program { return s.Program })
+	validators, err2 := filterPrograms(p, p.Validators, func(v Validator) Program { return v.Program })
 	p.NotPrograms += len(p.Submissions) - len(submissions)
 	p.Submissions, p.Validators = submissions, validators
 	return errors.Join(err1, err2)
 }
 
-// keep returns those whose program is one. Others are findings.
-func keep[T any](p *Package, all []T, program func(T) Program) (kept []T, err error) {
+// filterPrograms returns the entries whose files are programs, and reports the others as findings.
+func filterPrograms[T any](p *Package, all []T, program func(T) Program) (kept []T, err error) {
 	for _, x := range all {
 		is, err := program(x).isProgram()
 		if err != nil {

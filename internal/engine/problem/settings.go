@@ -120,8 +120,8 @@ func oneLine(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// take decodes the value of a key into v, and reports whether there is one.
-func (s *settings) take(key string, v any) bool {
+// decode decodes the value of a key into v. It reports whether the key has a value.
+func (s *settings) decode(key string, v any) bool {
 	n, ok := s.keys[key]
 	delete(s.keys, key)
 	if !ok || n.Tag == "!!null" {
@@ -160,11 +160,11 @@ func (s *settings) words(key string) []string {
 	n, ok := s.keys[key]
 	if ok && n.Kind == yaml.ScalarNode {
 		var text string
-		s.take(key, &text)
+		s.decode(key, &text)
 		return strings.Fields(text)
 	}
 	var list []string
-	s.take(key, &list)
+	s.decode(key, &list)
 	return list
 }
 
@@ -173,31 +173,31 @@ func (s *settings) list(key string) []string {
 	n, ok := s.keys[key]
 	if ok && n.Kind == yaml.ScalarNode {
 		var text string
-		if s.take(key, &text) {
+		if s.decode(key, &text) {
 			return []string{text}
 		}
 		return nil
 	}
 	var list []string
-	s.take(key, &list)
+	s.decode(key, &list)
 	return list
 }
 
 // text takes a string that says nothing about how to judge.
 func (s *settings) text(key string) {
 	text := ""
-	s.take(key, &text)
+	s.decode(key, &text)
 }
 
 // mapping takes a nested mapping.
 func (s *settings) mapping(key string) *settings {
 	if n, ok := s.keys[key]; ok && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		s.fail(key, "line %d: %q has no keys; write a mapping", n.Line, n.Value)
-		s.drop(key)
+		s.ignore(key)
 	}
 	nested := &settings{file: s.file + ": " + key, keys: map[string]yaml.Node{}, find: s.find,
 		foreign: map[string]bool{}}
-	if s.take(key, &nested.keys); s.foreign[key] {
+	if s.decode(key, &nested.keys); s.foreign[key] {
 		for k := range nested.keys {
 			nested.foreign[k] = true
 		}
@@ -210,8 +210,8 @@ func (s *settings) has(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { _, ok := s.keys[k]; return ok })
 }
 
-// drop forgets keys that say nothing about how to judge.
-func (s *settings) drop(keys ...string) {
+// ignore removes keys that do not affect judging.
+func (s *settings) ignore(keys ...string) {
 	for _, k := range keys {
 		delete(s.keys, k)
 	}

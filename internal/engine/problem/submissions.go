@@ -23,7 +23,8 @@ type Submission struct {
 	full         *float64 // score that it has to get where AC alone is expected; nil is unknown
 }
 
-// Expectation describes the verdicts that a submission must get. Verdicts are those of the CCS Contest API, or judged's own.
+// Expectation describes the verdicts that a submission must get. Verdicts are those of the CCS Contest API, or
+// judged's own.
 type Expectation struct {
 	Tests     string   // glob of the tests or groups that it is about; "" is all
 	Permitted []string // verdicts that tests may have; nil is any
@@ -210,11 +211,11 @@ func (s *Submission) override(p *Package, from *settings, key string) error {
 			s.Lower, s.Upper = false, false // follow from what is expected
 		}
 	}
-	m.take("language", &s.Language)
-	m.take("entrypoint", &s.Entry)
+	m.decode("language", &s.Language)
+	m.decode("entrypoint", &s.Entry)
 	model := false
-	m.take("model_solution", &model)
-	m.drop("authors")
+	m.decode("model_solution", &model)
+	m.ignore("authors")
 	s.expect(p, m, &all)
 	s.Expected = []Expectation{all}
 	for _, pattern := range slices.Sorted(maps.Keys(m.keys)) {
@@ -234,21 +235,21 @@ func (s *Submission) override(p *Package, from *settings, key string) error {
 
 func (s *Submission) expect(p *Package, m *settings, e *Expectation) {
 	for key, to := range map[string]*[]string{"permitted": &e.Permitted, "required": &e.Required} {
-		m.take(key, to)
+		m.decode(key, to)
 		for _, word := range *to {
 			if !slices.ContainsFunc(api.Verdicts(), func(v api.Meaning) bool { return v.Word == word }) {
 				m.fail(key, "%q is no verdict; use AC, WA, TLE and RTE", word)
 			}
 		}
 	}
-	m.take("message", &e.Message)
+	m.decode("message", &e.Message)
 	if n, ok := m.keys["score"]; ok {
 		var score [2]float64
 		if n.Kind == yaml.ScalarNode {
-			m.take("score", &score[0])
+			m.decode("score", &score[0])
 			score[1] = score[0]
 		} else {
-			m.take("score", &score)
+			m.decode("score", &score)
 		}
 		e.Score = &score
 	}
@@ -261,7 +262,7 @@ func (s *Submission) boundTimeLimit(p *Package, m *settings, e Expectation) {
 	const key = "use_for_time_limit"
 	use := "true"
 	if n, ok := m.keys[key]; ok {
-		m.drop(key)
+		m.ignore(key)
 		use = n.Value
 	}
 	switch {
@@ -279,8 +280,8 @@ func (s *Submission) boundTimeLimit(p *Package, m *settings, e Expectation) {
 	}
 }
 
-// Match reports whether a glob of submissions.yaml matches a path or one of the folders that contain it. A * matches within
-// a name; {a,b} is an alternative.
+// Match reports whether a glob of submissions.yaml matches a path or one of the folders that contain it. A * matches
+// within a name; {a,b} is an alternative.
 func Match(pattern, name string) bool { return globsOf(pattern, maxAlternatives).match(name) }
 
 // globs are the alternatives of a glob of submissions.yaml, as package path knows them.

@@ -286,9 +286,9 @@ func (r *dataReader) testSettings(s *settings, from *inherited) {
 	r.arguments(s, "output_validator_args", (*settings).list, &from.checkerArgs)
 	r.arguments(s, "input_validator_args", (*settings).list, &from.validatorArgs)
 	feedback := false
-	s.take("full_feedback", &feedback)
+	s.decode("full_feedback", &feedback)
 	s.text("description")
-	s.drop("input_visualizer_args", "output_visualizer_args")
+	s.ignore("input_visualizer_args", "output_visualizer_args")
 }
 
 // arguments takes arguments of validators: of all, or in a mapping by their names.

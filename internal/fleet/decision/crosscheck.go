@@ -92,11 +92,11 @@ func (c *Verifier) Finish(ctx context.Context, l api.Lease, rep api.Report) erro
 		decision, winner = api.NoOtherHost, 0
 	}
 	check.Decision = decision
-	return c.end(ctx, rec, rep, check, winner)
+	return c.finish(ctx, rec, rep, check, winner)
 }
 
-// end ends a job with the report of the host that decides.
-func (c *Verifier) end(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, winner int) error {
+// finish ends a job with the report of the host that decides.
+func (c *Verifier) finish(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, winner int) error {
 	if kept := check.Hosts[winner].Job; kept != "" {
 		first, err := c.o.Store.Get(ctx, kept)
 		if err != nil && !errors.Is(err, api.ErrNotFound) { // it may have been deleted because of its age

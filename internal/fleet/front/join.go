@@ -127,7 +127,7 @@ func (r *Registry) joinTx(ctx context.Context, tx jobs.ValuesTx, g api.Registrat
 		return nil, err
 	}
 	before := all[0]
-	self, firstTimes, err := keep(ctx, tx, g, before)
+	self, firstTimes, err := storeComparison(ctx, tx, g, before)
 	if err != nil {
 		return nil, err
 	}
@@ -158,9 +158,9 @@ func (r *Registry) joinTx(ctx context.Context, tx jobs.ValuesTx, g api.Registrat
 	return self.differs, tx.Set(ctx, n, nodeValue, n.Name)
 }
 
-// keep stores the data that a node has sent for comparison, and returns its resulting state. firstTimes is true for its
-// first times of reference kernels. While it measures them again, the previous ones stay.
-func keep(ctx context.Context, tx jobs.ValuesTx, g api.Registration, before storedNode) (
+// storeComparison stores the data that a node has sent for comparison, and returns its resulting state. firstTimes is
+// true for its first times of reference kernels. While it measures them again, the previous ones stay.
+func storeComparison(ctx context.Context, tx jobs.ValuesTx, g api.Registration, before storedNode) (
 	now storedNode, firstTimes bool, err error) {
 	now = before
 	if g.Hardware != nil {

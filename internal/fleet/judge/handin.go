@@ -17,7 +17,7 @@ func (s *Source) Finish(ctx context.Context, l api.Lease, rep api.Report) error 
 	q := api.FinishRequest{Hold: hold(l), Report: rep}
 	err := s.send(ctx, q)
 	if errors.Is(err, api.ErrUnavailable) {
-		return errors.Join(err, s.spool.keep(q))
+		return errors.Join(err, s.spool.store(q))
 	}
 	return errors.Join(err, s.settled(q.Hold))
 }
@@ -142,7 +142,7 @@ func (s *Source) settled(h api.Hold) error {
 	s.mu.Lock()
 	delete(s.trouble, h.Lease())
 	s.mu.Unlock()
-	return s.spool.drop(h)
+	return s.spool.remove(h)
 }
 
 // forms are the forms in which a report can be sent, the best first.

@@ -167,7 +167,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 					t.Fatal(err)
 				}
 				if spooled {
-					if err := errors.Join(s.spool.keep(q), s.spool.keep(small)); err != nil {
+					if err := errors.Join(s.spool.store(q), s.spool.store(small)); err != nil {
 						t.Fatal(err)
 					}
 				} else {
@@ -238,7 +238,7 @@ func TestFrontAway(t *testing.T) {
 			for _, id := range []string{"a", "b", "c"} {
 				q := api.FinishRequest{Hold: api.Hold{ID: id, Attempt: 1}, Report: api.Report{Verdict: api.Accepted,
 					Tests: []api.TestReport{{StdoutHead: &head}}}}
-				if err := s.spool.keep(q); err != nil {
+				if err := s.spool.store(q); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -269,7 +269,7 @@ func TestStuckReportIsNotWanted(t *testing.T) {
 			return http.StatusConflict, kind
 		})
 		s := f.source(filepath.Join(t.TempDir(), "spool"))
-		if err := s.spool.keep(bulky("a")); err != nil {
+		if err := s.spool.store(bulky("a")); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.HandIn(t.Context()); err != nil || len(spooledFiles(t, s)) != 0 || f.asked["finish a"] != 1 {
@@ -300,7 +300,7 @@ func TestUnusableSpool(t *testing.T) {
 	f := newStrict(t, func(string, int, api.FinishRequest) (int, string) { return 0, "" })
 	s := f.source(dir)
 	for _, id := range []string{"b", "z", "new-1"} {
-		if err := s.spool.keep(bulky(id)); err != nil {
+		if err := s.spool.store(bulky(id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -339,7 +339,7 @@ func TestTestsDoNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.spool.keep(bulky("a")); err != nil {
+	if err := s.spool.store(bulky("a")); err != nil {
 		t.Fatal(err)
 	}
 	go s.Run(t.Context())

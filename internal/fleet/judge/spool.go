@@ -51,8 +51,8 @@ func (s spool) path(h api.Hold) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s.%d%s", h.ID, h.Attempt, spooled))
 }
 
-// keep stores a report durably, once.
-func (s spool) keep(q api.FinishRequest) error {
+// store stores a report durably, once.
+func (s spool) store(q api.FinishRequest) error {
 	path := s.path(q.Hold)
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -84,8 +84,8 @@ func (s spool) write(path string, data []byte) error {
 	return linux.SyncDir(s.dir)
 }
 
-// drop deletes a report that was sent.
-func (s spool) drop(h api.Hold) error {
+// remove deletes a report that was sent.
+func (s spool) remove(h api.Hold) error {
 	if err := os.Remove(s.path(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete a spooled report: %w", err)
 	}

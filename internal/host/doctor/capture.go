@@ -47,9 +47,9 @@ func withoutSecrets(name, text string) string {
 	case name == "proc/sys/kernel/hostname":
 		return "captured\n"
 	case name == "proc/cmdline":
-		return keepWords(text, func(name string) bool { return slices.Contains(bootNames(), name) })
+		return filterWords(text, func(name string) bool { return slices.Contains(bootNames(), name) })
 	case name == "proc/mounts":
-		return keepLines(text, func(line string) bool {
+		return filterLines(text, func(line string) bool {
 			m := proc.Mounts(line)
 			return len(m) == 1 && slices.Contains([]string{"cgroup", "cgroup2", "tracefs"}, m[0].FSType)
 		})
@@ -58,11 +58,11 @@ func withoutSecrets(name, text string) string {
 		release, _, _ := strings.Cut(text, " (")
 		return strings.TrimSpace(release) + "\n"
 	case name == "proc/cpuinfo":
-		return keepLines(text, func(line string) bool { return !strings.HasPrefix(line, "Serial") })
+		return filterLines(text, func(line string) bool { return !strings.HasPrefix(line, "Serial") })
 	case process && base == "environ":
-		return keepVariables(text)
+		return filterVariables(text)
 	case process && base == "status":
-		return keepLines(text, func(line string) bool {
+		return filterLines(text, func(line string) bool {
 			return strings.HasPrefix(line, "Cpus_allowed_list:") || strings.HasPrefix(line, "Speculation_")
 		})
 	case process && base == "stat" && name != "proc/stat":
@@ -72,7 +72,7 @@ func withoutSecrets(name, text string) string {
 	}
 }
 
-func keepLines(text string, wanted func(string) bool) string {
+func filterLines(text string, wanted func(string) bool) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if wanted(line) {
@@ -82,9 +82,9 @@ func keepLines(text string, wanted func(string) bool) string {
 	return b.String()
 }
 
-// keepWords keeps the wanted options of the kernel command line. It stops at "--", after which the arguments
+// filterWords returns the wanted options of the kernel command line. It stops at "--", after which the arguments
 // for init follow.
-func keepWords(text string, wanted func(name string) bool) string {
+func filterWords(text string, wanted func(name string) bool) string {
 	words := []string{}
 	for word := range strings.FieldsSeq(text) {
 		if word == "--" {
@@ -97,7 +97,7 @@ func keepWords(text string, wanted func(name string) bool) string {
 	return strings.Join(words, " ") + "\n"
 }
 
-func keepVariables(environ string) string {
+func filterVariables(environ string) string {
 	var kept []string
 	for _, name := range []string{"container", "IRQBALANCE_BANNED_CPULIST"} {
 		if value := proc.Variable(environ, name); value != "" {

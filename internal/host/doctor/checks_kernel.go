@@ -322,7 +322,7 @@ func lookCommandLine(v *view) Outcome {
 	if strings.Contains(boot.Option(cmdline, "isolcpus"), "domain") && v.Width > 1 && isolated.Overlaps(v.Reserved) {
 		extra = append(extra, "isolcpus=domain")
 	}
-	found := orNone(strings.TrimSpace(keepWords(cmdline, func(name string) bool {
+	found := orNone(strings.TrimSpace(filterWords(cmdline, func(name string) bool {
 		return slices.Contains([]string{"isolcpus", "nohz_full", "irqaffinity", "rcu_nocbs"}, name)
 	})))
 	reason := "missing: " + orNone(strings.Join(missing, " "))

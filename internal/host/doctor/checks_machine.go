@@ -203,7 +203,7 @@ func (f facts) fingerprint(o Options) (fingerprint.Fingerprint, error) {
 	for _, slot := range planned {
 		cpus = cpus.Union(slot.CPUs)
 	}
-	return fingerprint.Take(fingerprint.Subject{FS: f.FS, Topology: f.Topology, Slots: planned,
+	return fingerprint.Read(fingerprint.Subject{FS: f.FS, Topology: f.Topology, Slots: planned,
 		Turbo: machine.ReadTurbo(f.FS, cpus).Value, Class: o.Class, Program: o.Program}), nil
 }
 

@@ -22,8 +22,8 @@ type Subject struct {
 	Program  []byte // judged-init, which also contains the reference kernels
 }
 
-// Take reads the fingerprint of a host. Values that the host does not provide are empty.
-func Take(s Subject) Fingerprint {
+// Read returns the fingerprint of a host. Values that the host does not provide are empty.
+func Read(s Subject) Fingerprint {
 	k := &key{fs: s.FS, f: Fingerprint{Schema: Schema, Hard: map[string]string{}, Soft: map[string]string{}}}
 	k.processor(s.Topology)
 	k.memory(s.Topology)

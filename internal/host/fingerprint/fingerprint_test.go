@@ -76,13 +76,13 @@ func (m *recorded) topology() machine.Topology {
 	return t
 }
 
-func (m *recorded) take() Fingerprint {
-	return Take(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost,
+func (m *recorded) read() Fingerprint {
+	return Read(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost,
 		Program: []byte(m.canary)})
 }
 
 func (m *recorded) fingerprint() string {
-	return m.take().Sum
+	return m.read().Sum
 }
 
 // TestFingerprint changes one property of a host at a time.
@@ -210,7 +210,7 @@ func TestPackedConfig(t *testing.T) {
 
 // TestParse: printed fingerprints can be parsed, other text cannot.
 func TestParse(t *testing.T) {
-	want := copied(t, "intel-bare-tuned").take()
+	want := copied(t, "intel-bare-tuned").read()
 	want.Kernels = &api.KernelTimes{Program: "ab12", CPUTime: map[string]time.Duration{"alu": 98 * time.Millisecond}}
 	text, err := json.Marshal(want)
 	if err != nil {
@@ -232,11 +232,11 @@ func TestParse(t *testing.T) {
 
 func TestDifferences(t *testing.T) {
 	m := copied(t, "intel-bare-tuned")
-	pool := m.take()
+	pool := m.read()
 	m.write("/proc/sys/kernel/osrelease", "6.99")
 	m.write("/proc/cmdline", "quiet mitigations=off")
 	m.write("/sys/class/dmi/id/bios_version", "2.1")
-	here := m.take()
+	here := m.read()
 	got := [][]Difference{Differences(here.Hard, pool.Hard, Cut()), Differences(here.Soft,
 		pool.Soft, Cut())}
 	want := [][]Difference{{{Name: "config", Here: "[]", Pool: "[CONFIG_HZ=250]"}, {Name: "kernel", Here: "6.99",

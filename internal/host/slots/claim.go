@@ -85,19 +85,19 @@ const (
 func ClaimCPUs(folder string, cpus cpuset.Set, command string) (*Claim, error) {
 	c := &Claim{}
 	if folder != "" {
-		return c, c.take(folder, cpus, command)
+		return c, c.claimAll(folder, cpus, command)
 	}
 	devices, err := linux.DetachedDevices()
 	if err != nil {
 		c.Confined = err
-		return c, c.take(confinedFolder, cpus, command)
+		return c, c.claimAll(confinedFolder, cpus, command)
 	}
 	defer devices.Close() // the open files keep the mount
-	return c, c.take(fmt.Sprintf("/proc/self/fd/%d/%s", devices.Fd(), claimFolder), cpus, command)
+	return c, c.claimAll(fmt.Sprintf("/proc/self/fd/%d/%s", devices.Fd(), claimFolder), cpus, command)
 }
 
-// take claims all CPUs or none.
-func (c *Claim) take(folder string, cpus cpuset.Set, command string) error {
+// claimAll claims all CPUs or none.
+func (c *Claim) claimAll(folder string, cpus cpuset.Set, command string) error {
 	h, err := self(command)
 	if err == nil {
 		err = os.MkdirAll(folder, 0o700)
@@ -106,14 +106,14 @@ func (c *Claim) take(folder string, cpus cpuset.Set, command string) error {
 		return fmt.Errorf("claim CPU %s: %w", cpus, err)
 	}
 	for _, id := range cpus {
-		if err := c.takeOne(filepath.Join(folder, fmt.Sprintf("cpu%d", id)), id, h); err != nil {
+		if err := c.claimOne(filepath.Join(folder, fmt.Sprintf("cpu%d", id)), id, h); err != nil {
 			return errors.Join(err, c.Close())
 		}
 	}
 	return nil
 }
 
-func (c *Claim) takeOne(file string, id int, h Holder) error {
+func (c *Claim) claimOne(file string, id int, h Holder) error {
 	f, err := linux.LockFile(file)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return &TakenError{id, holderOf(file)}

@@ -77,7 +77,7 @@ func (t *tuner) applyKnob(k knob, v *view, j *journal) (Setting, error) {
 	p := k.propose(v)
 	s := k.describe(p)
 	if len(p.changes) > 0 {
-		j.keep(p.threads, p.changes)
+		j.recordInherited(p.threads, p.changes)
 		j.inheritors(nil).trace(p.threads, p.changes)
 		for _, c := range p.changes {
 			j.add(c)
@@ -100,7 +100,7 @@ func (t *tuner) applyChanges(k knob, changes []change, j *journal) []Value {
 		switch {
 		case c.witness:
 		case stopped:
-			j.drop(c.place())
+			j.markRemoved(c.place())
 			values = append(values, c.value(Stays, "an earlier one cannot be changed"))
 		default:
 			v := t.applyChange(c, j)
@@ -116,13 +116,13 @@ func (t *tuner) applyChange(c change, j *journal) Value {
 	case err == nil && now == c.wanted():
 		return c.value(Set, "")
 	case errors.Is(err, fs.ErrNotExist) && c.Kind != partition:
-		j.drop(c.place())
+		j.markRemoved(c.place())
 		return c.value(Gone, "it disappeared meanwhile")
 	case err == nil:
 		err = fmt.Errorf("the kernel reads %q", now)
 		j.at(c.place()).learn(now)
 	case now == j.at(c.place()).Old:
-		j.drop(c.place())
+		j.markRemoved(c.place())
 	}
 	if c.mayRefuse {
 		return c.value(Stays, refusal(err))
@@ -167,7 +167,7 @@ func (t *tuner) load(v *view) (j *journal, note string, err error) {
 func (t *tuner) save(j *journal) error {
 	j.compact()
 	if len(j.Entries) == 0 {
-		if err := t.store.Drop(); err != nil {
+		if err := t.store.Delete(); err != nil {
 			return fmt.Errorf("remove journal: %w", err)
 		}
 		return nil

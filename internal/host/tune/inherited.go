@@ -24,9 +24,9 @@ func (k keptThread) place() place { return place{affinity, k.Path, k.Start} }
 // movesThreads reports whether the entry is a thread that tune moved. The kernel moves those of the partition.
 func (e entry) movesThreads() bool { return e.Kind == affinity && !e.witness() }
 
-// keep records the threads that already have the CPUs that changes would set. Threads with CPUs of an earlier
-// apply may have inherited them.
-func (j *journal) keep(all []proc.Thread, changes []change) {
+// recordInherited adds to the journal the threads that already have the CPUs that changes would set. Threads with
+// CPUs of an earlier apply may have inherited them.
+func (j *journal) recordInherited(all []proc.Thread, changes []change) {
 	given, changed := map[string]bool{}, map[place]bool{}
 	for _, c := range changes {
 		given[c.wanted()] = true

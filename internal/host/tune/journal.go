@@ -96,8 +96,8 @@ func (e *entry) learn(now string) {
 	}
 }
 
-// drop marks an entry as removed. compact removes such entries later, because a host has thousands of threads.
-func (j *journal) drop(p place) {
+// markRemoved marks an entry. compact removes marked entries later, because a host has thousands of threads.
+func (j *journal) markRemoved(p place) {
 	if e := j.at(p); e != nil {
 		e.dropped = true
 	}

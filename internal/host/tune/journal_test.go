@@ -146,7 +146,7 @@ func TestFileOfTheJournal(t *testing.T) {
 	if _, err := f.Load(); err == nil || err.Error() != "other users may write to it" {
 		t.Errorf("load of a file of everybody: %v", err)
 	}
-	if err := errors.Join(f.Drop(), f.Drop()); err != nil {
+	if err := errors.Join(f.Delete(), f.Delete()); err != nil {
 		t.Errorf("drop twice: %v", err)
 	}
 	if err := os.MkdirAll(filepath.Join(f.path, "full"), 0o755); err != nil {
@@ -155,7 +155,7 @@ func TestFileOfTheJournal(t *testing.T) {
 	if err := f.Save([]byte("three")); err == nil {
 		t.Error("saved over a folder")
 	}
-	if err := f.Drop(); err == nil {
+	if err := f.Delete(); err == nil {
 		t.Error("dropped a folder that is not empty")
 	}
 	if err := os.RemoveAll(f.path); err != nil {

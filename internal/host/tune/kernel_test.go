@@ -130,7 +130,7 @@ func (k *kernel) Load() ([]byte, error) {
 }
 
 func (k *kernel) Save(text []byte) error { k.step(); k.journal = bytes.Clone(text); return nil }
-func (k *kernel) Drop() error            { k.step(); k.journal = nil; return nil }
+func (k *kernel) Delete() error          { k.step(); k.journal = nil; return nil }
 
 func (k *kernel) Write(p, value string) error {
 	k.step()

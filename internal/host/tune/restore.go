@@ -64,11 +64,11 @@ func (t *tuner) restoreEntry(e entry, j *journal) Value {
 	now, err := value(t.o.FS, e)
 	switch {
 	case err == nil && now == e.Old:
-		j.drop(e.place())
+		j.markRemoved(e.place())
 		v.State = Restored
 		return v
 	case err == nil && !e.owns(now):
-		j.drop(e.place())
+		j.markRemoved(e.place())
 		v.State, v.From, v.Reason = Left, now, "somebody changed it since; it was "+quoted(e.Old)+" before tune"
 		return v
 	case err == nil:
@@ -77,12 +77,12 @@ func (t *tuner) restoreEntry(e entry, j *journal) Value {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		j.drop(e.place())
+		j.markRemoved(e.place())
 		v.State = Gone
 	case err != nil:
 		v.State, v.Reason = Failed, cause(err)
 	case now == e.Old || e.Kind == affinity && t.sameOnline(now, e.Old):
-		j.drop(e.place())
+		j.markRemoved(e.place())
 		v.State = Restored
 	default:
 		j.at(e.place()).learn(now)

@@ -17,7 +17,7 @@ import (
 type store interface {
 	Load() ([]byte, error) // fs.ErrNotExist if there is no journal
 	Save(text []byte) error
-	Drop() error
+	Delete() error
 }
 
 // file is the store of the live host. /run is in memory, so the file is lost on reboot, like the values.
@@ -83,7 +83,7 @@ func (f file) Save(text []byte) error {
 	return linux.SyncDir(filepath.Dir(f.path))
 }
 
-func (f file) Drop() error {
+func (f file) Delete() error {
 	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -32,7 +32,7 @@ func (k *kernel) areas() map[string]proc.Swap {
 			on[f[2]] = proc.Swap{Path: unescapes.Replace(f[2]), Used: units.Bytes(used) << 10, Priority: priority}
 			k.swaps.before[f[2]] = f[1]
 			if !slices.Contains(k.swaps.numbers, f[2]) {
-				k.swaps.take(f[2])
+				k.swaps.assign(f[2])
 			}
 		}
 	}
@@ -44,8 +44,8 @@ func (k *kernel) areas() map[string]proc.Swap {
 	return on
 }
 
-// take assigns the first free number to an area.
-func (s *swapSpace) take(name string) {
+// assign gives the first free number to an area.
+func (s *swapSpace) assign(name string) {
 	if i := slices.Index(s.numbers, ""); i >= 0 {
 		s.numbers[i] = name
 		return
@@ -108,7 +108,7 @@ func (k *kernel) SwapOn(file string, priority int) error {
 		}
 		priority--
 	}
-	k.swaps.take(name)
+	k.swaps.assign(name)
 	on[name] = proc.Swap{Path: file, Priority: priority}
 	k.show(on)
 	return nil

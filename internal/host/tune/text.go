@@ -25,7 +25,7 @@ func (r Report) WriteText(w io.Writer) error {
 	t.values(r.Settings)
 	t.stays(r.Settings)
 	if r.Action == "plan" || r.Action == "apply" {
-		t.rest(r.Settings)
+		t.otherSettings(r.Settings)
 	}
 	return t.w.Flush()
 }
@@ -145,7 +145,7 @@ func (t table) stays(settings []Setting) {
 	}
 }
 
-func (t table) rest(settings []Setting) {
+func (t table) otherSettings(settings []Setting) {
 	var right []string
 	headed := false
 	for _, s := range settings {

@@ -52,8 +52,8 @@ type Store struct {
 type origin interface {
 	// use marks a blob as used now. It returns ErrNotFound if the blob does not exist.
 	use(ctx context.Context, digest string) (units.Bytes, error)
-	// keep stores a new blob durably.
-	keep(ctx context.Context, digest string, content *os.File) error
+	// store stores a new blob durably.
+	store(ctx context.Context, digest string, content *os.File) error
 }
 
 // Uploads are written to a separate folder, so that leftovers of a crash are recognized. It is on the same file system,
@@ -150,11 +150,11 @@ func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string
 		return sum, n, false, nil
 	}
 	if s.origin != nil {
-		if err := s.origin.keep(ctx, sum, f); err != nil {
+		if err := s.origin.store(ctx, sum, f); err != nil {
 			return "", 0, false, err
 		}
 	}
-	if err := s.keep(f, sum); err != nil {
+	if err := s.store(f, sum); err != nil {
 		return "", 0, false, s.explain("store "+sum, err)
 	}
 	return sum, n, true, nil
@@ -175,7 +175,7 @@ func (s *Store) copy(ctx context.Context, digest string, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := s.keep(f, sum); err != nil {
+	if err := s.store(f, sum); err != nil {
 		return s.explain("store "+sum, err)
 	}
 	return nil
@@ -235,9 +235,8 @@ const (
 	fanMode  = 0o750
 )
 
-// keep turns an upload into a blob. The order matters: the content is on disk before the name, and the name before the
-// response.
-func (s *Store) keep(f *os.File, sum string) error {
+// store turns an upload into a blob. It syncs the content before it creates the name, and the name before it returns.
+func (s *Store) store(f *os.File, sum string) error {
 	if err := f.Chmod(blobMode); err != nil {
 		return err
 	}

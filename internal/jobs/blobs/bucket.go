@@ -127,8 +127,8 @@ func (b *bucket) use(ctx context.Context, digest string) (units.Bytes, error) {
 	return o.size, nil
 }
 
-// keep implements origin.
-func (b *bucket) keep(ctx context.Context, digest string, content *os.File) error {
+// store implements origin.
+func (b *bucket) store(ctx context.Context, digest string, content *os.File) error {
 	info, err := content.Stat()
 	if err != nil {
 		return err

@@ -135,7 +135,7 @@ func TestBucketFrozen(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	requests := map[string]func() error{
 		"put":       func() error { _, _, _, err := f.a.Put(t.Context(), "", strings.NewReader("new")); return err },
-		"put large": func() error { return f.a.bucket.keep(t.Context(), digest(large), fileOf(t, large)) },
+		"put large": func() error { return f.a.bucket.store(t.Context(), digest(large), fileOf(t, large)) },
 		"stat":      func() error { _, err := f.a.Stat(digest("new")); return err },
 		"path":      func() error { _, err := f.a.Path(digest("new")); return err },
 		"check":     func() error { return f.a.Check(t.Context()) },

@@ -110,7 +110,7 @@ func Check(c config.Config, j api.Job) error {
 	e.repeats(j.Repeats, c.Limits.Max)
 	oneOf(&e, "stop", j.Stop, api.StopFirstFailure, api.StopNever)
 	e.head(j, c.Limits.Max.Head)
-	e.keep(j, c.Limits.Max)
+	e.checkKeep(j, c.Limits.Max)
 	oneOf(&e, "priority", j.Priority, api.Priorities()...)
 	e.check(j.Pool == "" || config.ValidPool(j.Pool), "pool", "%s is not the name of a pool; send one of GET /v1/pools, "+
 		"or leave it out", text.Quoted(j.Pool))

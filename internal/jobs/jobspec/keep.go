@@ -17,8 +17,8 @@ const (
 	maxOutputs = 20_000
 )
 
-// keep checks what a job keeps of its tests.
-func (e *Errors) keep(j api.Job, most config.MaxLimits) {
+// checkKeep validates which outputs a job keeps.
+func (e *Errors) checkKeep(j api.Job, most config.MaxLimits) {
 	oneOf(e, "keep.stdout", j.Keep.Stdout, api.KeepChoices()...)
 	oneOf(e, "keep.stderr", j.Keep.Stderr, api.KeepChoices()...)
 	oneOf(e, "keep.compiler", j.Keep.Compiler, api.KeepChoices()...)

@@ -72,8 +72,8 @@ func (s *Site) Placement(id string) (Placement, bool) {
 	return s.Placements[i], true
 }
 
-// Keep removes all placements except those named, in the order of Placements.
-func (s *Site) Keep(ids ...string) {
+// Select removes all placements except those named. The order of Placements stays.
+func (s *Site) Select(ids ...string) {
 	s.Placements = slices.DeleteFunc(s.Placements, func(p Placement) bool { return !slices.Contains(ids, p.ID) })
 	s.LeftOut = slices.DeleteFunc(s.LeftOut, func(l LeftOut) bool { return !slices.Contains(ids, l.ID) })
 }

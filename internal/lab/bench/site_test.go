@@ -102,7 +102,7 @@ func TestRun(t *testing.T) {
 func TestRunNotExecutable(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	s := open(t)
-	s.Keep(Slot)
+	s.Select(Slot)
 	_, err := s.Run(t.Context(), s.EachPlacement(taskOf(t, "neither ELF nor script")),
 		Options{N: 2, Seen: func(int, string) {}})
 	var bad *NotExecutable
@@ -226,7 +226,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s is left out without a reason", l.ID)
 		}
 	}
-	s.Keep(Slot, TurboOff)
+	s.Select(Slot, TurboOff)
 	if len(s.Placements) != 1 || len(s.LeftOut) != 1 {
 		t.Errorf("kept %v and %v, want slot and turbo-off", s.Placements, s.LeftOut)
 	}

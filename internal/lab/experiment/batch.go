@@ -47,7 +47,7 @@ func (b *batch) run(r *rand.Rand) error {
 		return err
 	}
 	r.Shuffle(len(exams), func(i, j int) { exams[i], exams[j] = exams[j], exams[i] })
-	if err := errors.Join(b.judgeAll(exams), b.rest()); err != nil {
+	if err := errors.Join(b.judgeAll(exams), b.stopLoad()); err != nil {
 		return err
 	}
 	for _, s := range b.subjects {
@@ -124,7 +124,7 @@ func (b *batch) judgeAll(exams []exam) error {
 // quiet returns the slot with idle neighbours.
 func (b *batch) quiet(ctx context.Context, wish stats.Placement) (measure.Place, error) {
 	if wish.Quiet {
-		if err := b.rest(); err != nil {
+		if err := b.stopLoad(); err != nil {
 			return measure.Place{}, err
 		}
 	}
@@ -139,8 +139,7 @@ func (b *batch) resume() (err error) {
 	return err
 }
 
-// rest stops the load.
-func (b *batch) rest() error {
+func (b *batch) stopLoad() error {
 	if b.crowd == nil {
 		return nil
 	}

@@ -156,10 +156,10 @@ func (l *lab) hold(name string) (sandbox.File, error) {
 	if err != nil {
 		return sandbox.File{}, err
 	}
-	return l.keep(name, bytes.NewReader(content))
+	return l.memFile(name, bytes.NewReader(content))
 }
 
-func (l *lab) keep(name string, content io.Reader) (sandbox.File, error) {
+func (l *lab) memFile(name string, content io.Reader) (sandbox.File, error) {
 	f, err := linux.Memfd(name)
 	if err != nil {
 		return sandbox.File{}, err
@@ -184,7 +184,7 @@ func (l *lab) compile(name string) (binary sandbox.File, err error) {
 		Args:    []string{"sh", "-c", "gcc -O2 -pthread -o program " + name + " && cat program"},
 		Repeats: api.Repeats{Min: 1, Max: 1, Policy: api.Single},
 		Check: func(_ context.Context, output *os.File) (api.CheckReport, error) {
-			binary, err = l.keep(out, output)
+			binary, err = l.memFile(out, output)
 			binary.Exec = true
 			return api.CheckReport{Verdict: api.Accepted}, err
 		},

@@ -57,11 +57,11 @@ func (l *lab) noise() []string { return canary.Noise(l.eng.Virtual()) }
 func (w *watch) read(ctx context.Context, kernel string) error {
 	defer w.worker.Tidy()
 	r, err := w.canary.Read(ctx, w.worker, kernel)
-	return w.take(kernel, r, err)
+	return w.record(kernel, r, err)
 }
 
-// take keeps an undisturbed reading. Noise is not an error of the experiment.
-func (w *watch) take(kernel string, r canary.Reading, err error) error {
+// record stores an undisturbed reading. A noisy reading is not an error.
+func (w *watch) record(kernel string, r canary.Reading, err error) error {
 	switch {
 	case errors.Is(err, canary.ErrNoise):
 		w.noisy = append(w.noisy, err)

@@ -99,8 +99,8 @@ func TestQuiet(t *testing.T) {
 	_, err = b.quiet(t.Context(), stats.Placement{Quiet: true})
 	look(err)
 	look(b.resume())
-	look(b.rest())
-	look(b.rest())
+	look(b.stopLoad())
+	look(b.stopLoad())
 	if diff := cmp.Diff([]bool{true, true, true, false, true, false, false}, works); diff != "" {
 		t.Errorf("the load works (-want +got):\n%s", diff)
 	}
@@ -124,8 +124,8 @@ func TestNoiseEndsNoExperiment(t *testing.T) {
 	w := &watch{clean: map[string][]time.Duration{}}
 	noise, damage := fmt.Errorf("read alu: %w", canary.ErrNoise), errors.New("damage")
 	got := []error{
-		w.take("alu", canary.Reading{CPUTime: 1}, nil), w.take("alu", canary.Reading{}, noise),
-		w.take("alu", canary.Reading{}, damage),
+		w.record("alu", canary.Reading{CPUTime: 1}, nil), w.record("alu", canary.Reading{}, noise),
+		w.record("alu", canary.Reading{}, damage),
 	}
 	if diff := cmp.Diff([]error{nil, nil, damage}, got, cmpopts.EquateErrors()); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

@@ -56,7 +56,7 @@ func TestEachCallFails(t *testing.T) {
 			if n < 20 {
 				t.Errorf("only %d calls have failed", n)
 			}
-			m.end(t, g)
+			m.kill(t, g)
 			if g, err = slot.NewGroup(); err != nil {
 				t.Fatalf("the next group of the other slot: %v", err)
 			}

@@ -26,8 +26,8 @@ type frame struct {
 	threads string
 }
 
-// takeFrame returns an idle frame, or makes one.
-func (s *Subtree) takeFrame(name string) (*frame, error) {
+// acquireFrame returns an idle frame, or makes one.
+func (s *Subtree) acquireFrame(name string) (*frame, error) {
 	if f := s.idleFrame(); f != nil {
 		return f, nil
 	}

@@ -70,7 +70,7 @@ func (s *Subtree) NewGroup() (*Group, error) {
 }
 
 func (s *Subtree) open(g *Group, name string) (err error) {
-	if g.frame, err = s.takeFrame(name); err != nil {
+	if g.frame, err = s.acquireFrame(name); err != nil {
 		return err
 	}
 	if s.tree.host.Mode == Unified {

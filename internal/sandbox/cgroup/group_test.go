@@ -116,7 +116,7 @@ func TestSlotHasItsCPUsAndMemory(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	m.end(t, g)
+	m.kill(t, g)
 }
 
 // TestSlotThatCannotBe checks that setting up a slot on a missing CPU fails and leaves nothing behind.
@@ -172,8 +172,8 @@ func (m *member) wait(t *testing.T) syscall.WaitStatus {
 	return m.cmd.ProcessState.Sys().(syscall.WaitStatus)
 }
 
-// end kills the group and checks that it is empty.
-func (m *member) end(t *testing.T, g *Group) {
+// kill kills the group and checks that it is empty.
+func (m *member) kill(t *testing.T, g *Group) {
 	t.Helper()
 	if err := g.Kill(); err != nil {
 		t.Error(err)
@@ -226,7 +226,7 @@ func TestGroupCountsAndKills(t *testing.T) {
 		now, err := g.CPUTime()
 		return err == nil && now >= before+20*time.Millisecond
 	})
-	m.end(t, g)
+	m.kill(t, g)
 	end, err := g.Stat()
 	if err != nil {
 		t.Fatal(err)
@@ -321,7 +321,7 @@ func TestFrames(t *testing.T) {
 		}
 		m := join(t, g, args...)
 		if kill {
-			m.end(t, g)
+			m.kill(t, g)
 		} else {
 			m.wait(t)
 		}

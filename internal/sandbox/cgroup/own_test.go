@@ -37,7 +37,7 @@ func TestTreeCPUOn(t *testing.T) {
 			used, err := g.CPUTime()
 			return err == nil && used > work
 		})
-		m.end(t, g)
+		m.kill(t, g)
 		remove(t, g)
 		if grown := on(here) - before; grown < work {
 			t.Errorf("the slot's groups ran for %s, want more than %s", grown, work)

@@ -76,6 +76,6 @@ func TestGroupPressure(t *testing.T) {
 	} else if p := g.Pressure(); p != (Pressure{}) {
 		t.Errorf("pressure %+v, but the kernel does not measure it", p)
 	}
-	one.end(t, g)
+	one.kill(t, g)
 	two.wait(t)
 }

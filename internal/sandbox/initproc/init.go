@@ -106,7 +106,7 @@ func handle(msg []byte, fds []int, self int, pidHandoff *atomic.Int32, without L
 		if err != nil {
 			return 0, err
 		}
-		return os.Getpid(), linux.KeepMemoryFromChildren(maps)
+		return os.Getpid(), linux.ExcludeMemoryFromChildren(maps)
 	case msg[0] == msgInit && len(fds) <= 1:
 		return startInit(fds, pidHandoff, without)
 	case msg[0] == msgChild:

@@ -33,15 +33,15 @@ func runLoad(name string) int {
 	case LoadMemory:
 		copyMemory(func(time.Time) {})
 	case LoadMemoryAtTimes:
-		copyMemory(restAtTimes())
+		copyMemory(pauseAtRandom())
 	}
 	return 2
 }
 
 func ready() { os.Stdout.Write([]byte{1}) }
 
-// restAtTimes returns a function that sleeps for a random time whenever a random time has passed.
-func restAtTimes() (pause func(now time.Time)) {
+// pauseAtRandom returns a function that sleeps for a random time whenever a random time has passed.
+func pauseAtRandom() (pause func(now time.Time)) {
 	while := func() time.Duration { return 200*time.Millisecond + rand.N(1800*time.Millisecond) }
 	until := time.Now().Add(while())
 	return func(now time.Time) {

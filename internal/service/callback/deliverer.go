@@ -20,7 +20,7 @@ type Store interface {
 	ClaimCallbacks(ctx context.Context, receiver string, n int, lease time.Duration) ([]jobs.ClaimedCallback, error)
 	CallbackJob(ctx context.Context, c jobs.ClaimedCallback, tests bool) (jobs.Callback, error)
 	FinishCallback(ctx context.Context, c jobs.ClaimedCallback, t jobs.TriedCallback) (api.Receiver, error)
-	DropCallback(ctx context.Context, c jobs.ClaimedCallback) error
+	DeleteCallback(ctx context.Context, c jobs.ClaimedCallback) error
 	DisabledReceiver(ctx context.Context, tenant string, c api.Callback) (r api.Receiver, disabled bool, err error)
 	Now() time.Time
 }

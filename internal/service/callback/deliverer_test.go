@@ -32,7 +32,7 @@ func triesOf(l api.CallbackLog) (all []string) {
 func TestDeliver(t *testing.T) {
 	f, r := open(t, jobs.Options{}), receive(t, nil)
 	for n := range 3 {
-		f.end(fmt.Sprint("job-", n), r.URL+"/hook?key=1")
+		f.judge(fmt.Sprint("job-", n), r.URL+"/hook?key=1")
 	}
 	f.put("waiting", r.URL)
 	f.run(f.deliverer(settings(t, "127.0.0.1")))
@@ -148,7 +148,7 @@ func TestRetries(t *testing.T) {
 			if tt.url != "" {
 				url = tt.url
 			}
-			f.end("job", url)
+			f.judge("job", url)
 			d := f.deliverer(settings(t, tt.allow))
 			if strings.HasPrefix(tt.name, "timeout") {
 				d.o.standard.Limit = 50 * time.Millisecond
@@ -173,7 +173,7 @@ func TestRetries(t *testing.T) {
 // TestAllowedName checks that a listed name permits its address.
 func TestAllowedName(t *testing.T) {
 	f, r := open(t, jobs.Options{}), receive(t, nil)
-	f.end("job", strings.Replace(r.URL, "127.0.0.1", "LocalHost", 1))
+	f.judge("job", strings.Replace(r.URL, "127.0.0.1", "LocalHost", 1))
 	f.run(f.deliverer(settings(t, "localhost")))
 	f.reach("job", api.CallbackDelivered)
 }
@@ -184,7 +184,7 @@ func TestSlowReceiver(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	quick := receive(t, nil)
-	f.end("first", quick.URL)
+	f.judge("first", quick.URL)
 	d := f.deliverer(settings(t, "127.0.0.1"))
 	f.run(d)
 	f.reach("first", api.CallbackDelivered) // it is proven now
@@ -196,8 +196,8 @@ func TestSlowReceiver(t *testing.T) {
 			}
 			return 200
 		})
-		f.end(fmt.Sprint("slow", n), slow.URL)
-		f.end(fmt.Sprint("more", n), slow.URL)
+		f.judge(fmt.Sprint("slow", n), slow.URL)
+		f.judge(fmt.Sprint("more", n), slow.URL)
 	}
 	testkit.WaitFor(t, patience, "the slow receivers to have their share", func() bool {
 		d.mu.Lock()
@@ -205,7 +205,7 @@ func TestSlowReceiver(t *testing.T) {
 		return d.unproven == atOnce/2
 	})
 	for n := range 20 {
-		f.end(fmt.Sprint("quick", n), quick.URL)
+		f.judge(fmt.Sprint("quick", n), quick.URL)
 	}
 	for n := range 20 {
 		f.reach(fmt.Sprint("quick", n), api.CallbackDelivered)
@@ -233,7 +233,7 @@ func TestRestart(t *testing.T) {
 		}
 		return 200
 	})
-	f.end("job", r.URL)
+	f.judge("job", r.URL)
 	stop := f.run(f.deliverer(settings(t, "127.0.0.1")))
 	<-arrived
 	stop()
@@ -260,7 +260,7 @@ func TestTwoDeliverers(t *testing.T) {
 	two.run(two.deliverer(settings(t, "127.0.0.1")))
 	const n = 90
 	for i := range n {
-		one.end(fmt.Sprint(i), receivers[i%len(receivers)].URL)
+		one.judge(fmt.Sprint(i), receivers[i%len(receivers)].URL)
 	}
 	for i := range n {
 		one.reach(fmt.Sprint(i), api.CallbackDelivered)
@@ -298,8 +298,8 @@ func TestDisabledReceiver(t *testing.T) {
 		}
 		return 200
 	})
-	f.end("1", r.URL+"/secret")
-	f.end("2", r.URL)
+	f.judge("1", r.URL+"/secret")
+	f.judge("2", r.URL)
 	d := f.deliverer(settings(t, "127.0.0.1"))
 	stop := f.run(d)
 	log := f.reach("1", api.CallbackGivenUp)

@@ -99,8 +99,8 @@ func (f *fixture) run(d *Deliverer) (stop func()) {
 	return stop
 }
 
-// end puts a job with a callback and ends it.
-func (f *fixture) end(id, url string) {
+// judge puts a job with a callback and finishes it.
+func (f *fixture) judge(id, url string) {
 	f.t.Helper()
 	f.put(id, url)
 	w, err := f.store.Take(f.t.Context(), api.Want{Host: "host"})

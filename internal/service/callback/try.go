@@ -58,7 +58,7 @@ func hostOf(text string) string {
 func (d *Deliverer) try(ctx context.Context, c jobs.ClaimedCallback) {
 	err := d.tryOnce(ctx, c)
 	if errors.Is(err, api.ErrNotFound) {
-		err = d.o.Store.DropCallback(context.WithoutCancel(ctx), c)
+		err = d.o.Store.DeleteCallback(context.WithoutCancel(ctx), c)
 	}
 	if err != nil && ctx.Err() == nil {
 		d.o.Log.Warn("cannot store the result of a callback; it will be tried again", "error", err)

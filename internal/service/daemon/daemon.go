@@ -310,7 +310,7 @@ func (d *daemon) openJudging(ctx context.Context) error {
 	}
 	d.dispatcher = dispatch.New(dispatch.Options{
 		Engine: d.eng, Health: d.monitor, Pool: d.pool, Queue: d.queue(), BlobPath: d.blobPath(),
-		Keep:   d.keepOutput,
+		Keep:   d.storeOutput,
 		Want:   api.Want{Pool: d.o.Config.Slots.Pool, Width: d.o.Config.Slots.Width, Host: d.owner()},
 		Doctor: d.health.report, Observer: observer{measured}, Heartbeat: heartbeat, Log: d.o.Log,
 	})

@@ -140,9 +140,9 @@ func (d *daemon) filesOf(b blobStore) *files {
 	return &files{b, space{blobFolder(d.o.Config)}, d.storeFailed, d.store}
 }
 
-// keepOutput stores an output of a job. On a judge node it stores a copy, which the node sends to its front before the
+// storeOutput stores an output of a job. On a judge node it stores a copy, which the node sends to its front before the
 // report that names it.
-func (d *daemon) keepOutput(ctx context.Context, content string) (digest string, err error) {
+func (d *daemon) storeOutput(ctx context.Context, content string) (digest string, err error) {
 	to := d.blobs
 	if d.copies != nil {
 		to = d.copies

@@ -81,8 +81,8 @@ func (a *attempt) watch(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// end completes an attempt.
-func (a *attempt) end(outcome Outcome) {
+// close releases what an attempt holds and counts its outcome.
+func (a *attempt) close(outcome Outcome) {
 	if a.slot != nil {
 		a.slot.Release()
 	}
@@ -100,14 +100,14 @@ func (e startError) Unwrap() error { return e.error }
 func (a *attempt) run() {
 	leave, err := a.o.Health.Admit(a.slot.Slot())
 	if err != nil {
-		a.end(a.failed(startError{err}))
+		a.close(a.failed(startError{err}))
 		return
 	}
 	defer leave()
 	outcome := a.attempt()
 	// After the report is stored, unless the next job has already done it.
 	a.o.Engine.Tidy(a.slot.Slot())
-	a.end(outcome)
+	a.close(outcome)
 }
 
 func (a *attempt) attempt() Outcome {
@@ -168,10 +168,10 @@ func (a *attempt) finish(report api.Report, outcome Outcome) Outcome {
 		report.Problem = &api.ProblemVersion{ID: j.Problem, Version: j.ProblemVersion}
 	}
 	a.unwatch() // Finish notices a cancellation
-	kept := takeKept(&report)
+	kept := detachKept(&report)
 	err := a.persist("cannot store a report", func(ctx context.Context) (err error) {
 		// Until the outputs are stored, the slot takes no further job, whose outputs would have to wait in memory too.
-		if report.Outputs, err = a.keep(ctx, kept); err != nil {
+		if report.Outputs, err = a.storeOutputs(ctx, kept); err != nil {
 			return err
 		}
 		a.slot.Release() // the next job need not wait until this report is stored

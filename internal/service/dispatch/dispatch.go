@@ -125,7 +125,7 @@ func (d *Dispatcher) next(ctx, abort context.Context) *attempt {
 	}
 	a := d.newAttempt(abort, work)
 	if a.slot = d.lease(ctx, slot); a.slot == nil {
-		a.end(a.giveBack(api.Returned{Uncounted: true}))
+		a.close(a.giveBack(api.Returned{Uncounted: true}))
 		return nil
 	}
 	return a

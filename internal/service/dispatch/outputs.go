@@ -14,8 +14,8 @@ import (
 // concurrentKeeps is how many outputs of a job are stored at a time: the disk syncs them together.
 const concurrentKeeps = 8
 
-// takeKept removes from a report what its job keeps.
-func takeKept(r *api.Report) (all []api.KeptOutput) {
+// detachKept removes the kept outputs from a report and returns them.
+func detachKept(r *api.Report) (all []api.KeptOutput) {
 	all, r.Kept = r.Kept, nil
 	for i := range r.Tests {
 		all = append(all, r.Tests[i].Kept...)
@@ -24,8 +24,8 @@ func takeKept(r *api.Report) (all []api.KeptOutput) {
 	return all
 }
 
-// keep stores what a job keeps and returns it as the report names it. It stores equal contents once.
-func (a *attempt) keep(ctx context.Context, kept []api.KeptOutput) ([]api.Output, error) {
+// storeOutputs stores kept outputs and returns them as the report lists them. It stores equal contents once.
+func (a *attempt) storeOutputs(ctx context.Context, kept []api.KeptOutput) ([]api.Output, error) {
 	var outputs []api.Output
 	contents := map[string][]int{} // indices of the outputs with a content
 	for i, k := range kept {

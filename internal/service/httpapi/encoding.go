@@ -72,7 +72,7 @@ func (c *codec) decode(r *http.Request) (*http.Request, func(), error) {
 	body := &decodedBody{ReadCloser: r.Body, ctx: r.Context(), codec: c, encoding: encoding}
 	r = r.WithContext(r.Context())
 	r.Body = body
-	return r, body.end, nil
+	return r, body.close, nil
 }
 
 // decodedBody decodes a body. It starts with the first Read, because a request may be refused before its body is read.
@@ -122,8 +122,8 @@ func (d *decodedBody) open() (err error) {
 	return nil
 }
 
-// end releases the decoder.
-func (d *decodedBody) end() {
+// close releases the decoder.
+func (d *decodedBody) close() {
 	if d.zstd != nil {
 		d.zstd.Close()
 		d.codec.decoding.Release(1)

@@ -32,19 +32,19 @@ const (
 func (c *leases) note(l api.Lease, j leasedJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(l)
+	c.remove(l)
 	for old := range c.all {
 		if len(c.all) < maxLeases && c.tests+len(j.job.Tests) <= maxLeasedTests {
 			break
 		}
-		c.drop(old)
+		c.remove(old)
 	}
 	c.all[l] = j
 	c.tests += len(j.job.Tests)
 }
 
-// drop deletes a lease. The caller must hold mu.
-func (c *leases) drop(l api.Lease) {
+// remove deletes a lease. The caller must hold mu.
+func (c *leases) remove(l api.Lease) {
 	c.tests -= len(c.all[l].job.Tests)
 	delete(c.all, l)
 }
@@ -72,7 +72,7 @@ func (c *leases) spend(l api.Lease, n units.Bytes) units.Bytes {
 func (c *leases) forget(l api.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(l)
+	c.remove(l)
 }
 
 // leasedJob returns a leased job, which another front may have given to its node.

@@ -166,7 +166,7 @@ func (c *crowd) enter(m *member) (entered bool, instead *member) {
 		}
 	}
 	if instead != nil {
-		c.drop(instead)
+		c.remove(instead)
 	}
 	c.open[m] = true
 	c.strangers[m.from]++
@@ -192,8 +192,8 @@ func (c *crowd) longest(may func(*member) bool) (found *member) {
 	return found
 }
 
-// drop removes a closed member. The caller must hold mu.
-func (c *crowd) drop(m *member) {
+// remove removes a closed member. The caller must hold mu.
+func (c *crowd) remove(m *member) {
 	if !c.open[m] {
 		return
 	}
@@ -212,7 +212,7 @@ func (c *crowd) newMember(conn *net.TCPConn) *member {
 	m.leave = sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.drop(m)
+		c.remove(m)
 	})
 	return m
 }

@@ -178,15 +178,15 @@ func (s *Server) getRejudging(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) applyRejudging(w http.ResponseWriter, r *http.Request) error {
-	return s.endRejudging(w, r, "applied", s.jobs.ApplyRejudging)
+	return s.closeRejudging(w, r, "applied", s.jobs.ApplyRejudging)
 }
 
 func (s *Server) cancelRejudging(w http.ResponseWriter, r *http.Request) error {
-	return s.endRejudging(w, r, "cancelled", s.jobs.CancelRejudging)
+	return s.closeRejudging(w, r, "cancelled", s.jobs.CancelRejudging)
 }
 
-// endRejudging ends a set. If the caller disconnects, the rest is done in the background.
-func (s *Server) endRejudging(w http.ResponseWriter, r *http.Request, done string,
+// closeRejudging applies or cancels a rejudging. If the caller disconnects, the work continues in the background.
+func (s *Server) closeRejudging(w http.ResponseWriter, r *http.Request, done string,
 	end func(context.Context, string) error) error {
 	id := r.PathValue("id")
 	if err := end(r.Context(), id); err != nil {

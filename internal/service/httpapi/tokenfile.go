@@ -185,7 +185,7 @@ func replaceFile(path, text string) (err error) {
 		}
 	}()
 	if old, err := os.Stat(path); err == nil {
-		if err := errors.Join(f.Chmod(old.Mode().Perm()), keepOwner(f, old)); err != nil {
+		if err := errors.Join(f.Chmod(old.Mode().Perm()), copyOwner(f, old)); err != nil {
 			return err
 		}
 	}
@@ -201,8 +201,8 @@ func replaceFile(path, text string) (err error) {
 	return errors.Join(f.Close(), linux.SyncDir(filepath.Dir(path)))
 }
 
-// keepOwner gives a file the owner of another one.
-func keepOwner(f *os.File, old fs.FileInfo) error {
+// copyOwner sets the owner of f to that of old.
+func copyOwner(f *os.File, old fs.FileInfo) error {
 	owner, ok := old.Sys().(*syscall.Stat_t)
 	if !ok || int(owner.Uid) == os.Geteuid() && int(owner.Gid) == os.Getegid() {
 		return nil

@@ -56,7 +56,7 @@ func (s *Server) nodeRoutes() []route {
 		{"POST", "/v1/work/take", node, s.takeJob},
 		{"POST", "/v1/work/extend", node, s.extendJob},
 		{"POST", "/v1/work/emit", node, s.emitTest},
-		{"POST", "/v1/work/keep", node, s.keepOutput},
+		{"POST", "/v1/work/keep", node, s.storeOutput},
 		{"POST", "/v1/work/finish", node, s.finishJob},
 		{"POST", "/v1/work/return", node, s.returnJob},
 		{"POST", "/v1/work/verify", node, s.verifyBlob},
@@ -301,9 +301,9 @@ func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, api.Nothing{})
 }
 
-// keepOutput stores an output that the report of the attempt will name. A node repeats the request if the response was
+// storeOutput stores an output that the report of the attempt will name. A node repeats the request if the response was
 // lost, or if the report was not accepted.
-func (s *Server) keepOutput(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) storeOutput(w http.ResponseWriter, r *http.Request) error {
 	q, err := readWork[api.KeepRequest](s, w, r)
 	if err != nil {
 		return err

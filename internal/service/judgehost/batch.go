@@ -184,7 +184,7 @@ func (b *batch) newSegment(tasks []task) (_ *segment, err error) {
 		return nil, err
 	}
 	s.job = judge.Task{Args: []string{"./" + programName}, Env: quietPyPy(), Files: b.program.files, Limits: s.limits,
-		Repeats: api.Repeats{Policy: api.Confirm}, Stop: api.StopFirstFailure, Keep: keepAll(s.limits)}
+		Repeats: api.Repeats{Policy: api.Confirm}, Stop: api.StopFirstFailure, Keep: wholeOutputs(s.limits)}
 	if first.run.Passes > 1 {
 		s.job.Passes = int(first.run.Passes)
 	}
@@ -228,8 +228,8 @@ func sameRules(a, b task) bool {
 // maxKept is how much of an output is kept, in bytes. No output limit in use is larger.
 const maxKept units.Bytes = 64 << 20
 
-// keepAll keeps whole outputs: the server may ask for them later.
-func keepAll(l api.Limits) api.Keep {
+// wholeOutputs keeps outputs in full, because the server may request them later.
+func wholeOutputs(l api.Limits) api.Keep {
 	return api.Keep{Stdout: api.KeepAlways, Stderr: api.KeepAlways, Bytes: min(l.Output, maxKept), Total: math.MaxInt64}
 }
 

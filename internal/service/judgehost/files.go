@@ -33,7 +33,7 @@ func readFiles(in io.Reader, create func(n int) (io.WriteCloser, error), done fu
 		case err != nil:
 			return err
 		case c == ']':
-			return r.end()
+			return r.expectEOF()
 		case n == maxFiles:
 			return fmt.Errorf("more than %d files", maxFiles)
 		case n > 0 && c == ',':
@@ -82,8 +82,8 @@ func (r *scanner) expect(want byte) error {
 	return err
 }
 
-// end reports an error unless nothing follows.
-func (r *scanner) end() error {
+// expectEOF returns an error if data follows.
+func (r *scanner) expectEOF() error {
 	switch c, err := r.next(); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil

@@ -54,7 +54,7 @@ func (h *host) run(drain, abort context.Context) {
 			h.log.Warn("cannot fetch work; registering again, which gives back what may have been assigned", "error", err)
 			h.stale = true
 		case len(tasks) == 0:
-			wait = h.rest(drain, wait)
+			wait = h.waitForWork(drain, wait)
 		default:
 			wait = 0
 			h.stale = h.handle(drain, abort, tasks)
@@ -65,8 +65,8 @@ func (h *host) run(drain, abort context.Context) {
 	}
 }
 
-// rest waits because there is no work, longer each time.
-func (h *host) rest(ctx context.Context, wait time.Duration) time.Duration {
+// waitForWork waits before the next request for work, and returns the next, longer wait.
+func (h *host) waitForWork(ctx context.Context, wait time.Duration) time.Duration {
 	if wait == 0 {
 		h.forget()
 		switch on, err := h.client.enabled(ctx, h.name); {

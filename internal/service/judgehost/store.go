@@ -98,7 +98,7 @@ type held struct {
 func (s *store) get(ctx context.Context, key string, fill func(ctx context.Context, folder string) error) (held, error) {
 	name := entryName(key)
 	for {
-		if h, ok := s.take(name); ok {
+		if h, ok := s.remove(name); ok {
 			return h, nil
 		}
 		done := s.flights.DoChan(name, func() (any, error) {
@@ -127,7 +127,7 @@ func (s *store) has(key string) bool {
 	return s.entries[entryName(key)] != nil
 }
 
-func (s *store) take(name string) (held, bool) {
+func (s *store) remove(name string) (held, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.entries[name]

@@ -49,12 +49,12 @@ func (m *Monitor) visit(ctx context.Context, s *slotHealth) time.Time {
 		case err != nil:
 			m.o.Log.Warn("cannot read canary; it is read again after canary.interval",
 				"cpus", s.slot.CPUs.String(), "error", err)
-			return m.endSet(s, m.o.Interval)
+			return m.finishSet(s, m.o.Interval)
 		}
 		m.record(ctx, s, r)
 	}
 	m.learn(ctx)
-	return m.endSet(s, 0)
+	return m.finishSet(s, 0)
 }
 
 // nextSet returns the kernels to read on a slot, and when they are due.
@@ -67,9 +67,9 @@ func (m *Monitor) nextSet(s *slotHealth) ([]string, time.Time) {
 	return s.pending, s.due
 }
 
-// endSet schedules the next set, not before the delay has passed, and returns
+// finishSet schedules the next set, not before the delay has passed, and returns
 // when it is due.
-func (m *Monitor) endSet(s *slotHealth, delay time.Duration) time.Time {
+func (m *Monitor) finishSet(s *slotHealth, delay time.Duration) time.Time {
 	m.health.Lock()
 	defer m.health.Unlock()
 	s.pending = nil

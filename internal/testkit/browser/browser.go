@@ -56,7 +56,7 @@ func Open(t testing.TB) *Tab {
 	fromBrowser.Close()
 	b := &Tab{t: t, out: out, pipe: pipe, in: bufio.NewReader(pipe)}
 	t.Cleanup(func() {
-		b.end(cmd)
+		b.stop(cmd)
 		testkit.WaitFor(t, patience, "the folder of chromium to be removed",
 			func() bool { return os.RemoveAll(dir) == nil })
 	})
@@ -73,8 +73,8 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// end closes the browser, and kills its process group if it does not exit.
-func (b *Tab) end(cmd *exec.Cmd) {
+// stop closes the browser, and kills its process group if it does not exit.
+func (b *Tab) stop(cmd *exec.Cmd) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	b.session = ""

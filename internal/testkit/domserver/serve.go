@@ -277,10 +277,10 @@ func (s *Server) fetchWork(form url.Values) (any, error) {
 		s.again--
 		return []any{map[string]any{"type": "try_again"}}, nil
 	}
-	if tasks := s.takeExtra(host, "debug_info", 1); len(tasks) > 0 {
+	if tasks := s.claimExtra(host, "debug_info", 1); len(tasks) > 0 {
 		return tasks, nil
 	}
-	if tasks := s.takeRuns(s.last[host], host); len(tasks) > 0 {
+	if tasks := s.claimRuns(s.last[host], host); len(tasks) > 0 {
 		return tasks, nil
 	}
 	for _, fresh := range []bool{true, false} {
@@ -289,19 +289,19 @@ func (s *Server) fetchWork(form url.Values) (any, error) {
 			if begun == fresh && !(begun && !s.Parallel && s.hasHost(j)) {
 				continue
 			}
-			if tasks := s.takeRuns(j, host); len(tasks) > 0 {
+			if tasks := s.claimRuns(j, host); len(tasks) > 0 {
 				return tasks, nil
 			}
 		}
 	}
-	return s.takeExtra(host, "prefetch", 50), nil
+	return s.claimExtra(host, "prefetch", 50), nil
 }
 
 func (s *Server) hasHost(j *Judging) bool {
 	return slices.ContainsFunc(j.Tasks, func(t *Task) bool { return t.host != "" && len(t.Results) == 0 })
 }
 
-func (s *Server) takeExtra(host, kind string, most int) (tasks []map[string]any) {
+func (s *Server) claimExtra(host, kind string, most int) (tasks []map[string]any) {
 	tasks = []map[string]any{}
 	for _, t := range s.extra {
 		if t.Type == kind && t.host == host && !t.started && len(tasks) < most &&
@@ -313,8 +313,8 @@ func (s *Server) takeExtra(host, kind string, most int) (tasks []map[string]any)
 	return tasks
 }
 
-// takeRuns hands tasks of a judging out.
-func (s *Server) takeRuns(j *Judging, host string) (tasks []map[string]any) {
+// claimRuns returns tasks of a judging that no host has.
+func (s *Server) claimRuns(j *Judging, host string) (tasks []map[string]any) {
 	if j == nil {
 		return nil
 	}

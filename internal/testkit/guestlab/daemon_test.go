@@ -57,8 +57,8 @@ func start(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *daemon {
 	return d
 }
 
-// end drains the daemon.
-func (d *daemon) end(t *testing.T) {
+// stop drains and stops the daemon.
+func (d *daemon) stop(t *testing.T) {
 	t.Helper()
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

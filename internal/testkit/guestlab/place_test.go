@@ -186,6 +186,6 @@ func TestPlainDaemon(t *testing.T) {
 	if got := d.allowed(t); got != "0,2" {
 		t.Errorf("the daemon may run on CPUs %s, want 0,2", got)
 	}
-	d.end(t)
+	d.stop(t)
 	before.compare(t)
 }

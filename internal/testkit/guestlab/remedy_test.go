@@ -30,11 +30,11 @@ var allModes = []string{"v2", "hybrid", "v1"}
 func remedies() []remedy {
 	return []remedy{
 		{"sched-isolated", []string{"--cpus", "3"}, func(t *testing.T, mode string) func() {
-			return func() { dropPartition(t) }
+			return func() { removePartition(t) }
 		}, []string{"v2"}},
 		{"width-vs-isolation", []string{"--cpus", "2-3"}, func(t *testing.T, mode string) func() {
 			makePartition(t, "2-3", "isolated")
-			return func() { dropPartition(t) }
+			return func() { removePartition(t) }
 		}, []string{"v2"}},
 		{"partition-valid", []string{"--cpus", "3"}, func(t *testing.T, mode string) func() {
 			makePartition(t, "3", "isolated")
@@ -42,7 +42,7 @@ func remedies() []remedy {
 			makeDir(t, other)
 			write(t, other+"/cpuset.cpus", "2-3")
 			return func() {
-				dropPartition(t)
+				removePartition(t)
 				removeDir(t, other)
 			}
 		}, []string{"v2"}},
@@ -229,8 +229,8 @@ func makePartition(t *testing.T, cpus, kind string) {
 	write(t, cgroups+"/judged/cpuset.cpus.partition", kind)
 }
 
-// dropPartition removes the partition, if there is one.
-func dropPartition(t *testing.T) {
+// removePartition removes the partition if it exists.
+func removePartition(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(cgroups + "/judged/cpuset.cpus.partition"); err == nil {
 		write(t, cgroups+"/judged/cpuset.cpus.partition", "member")

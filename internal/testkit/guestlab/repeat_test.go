@@ -57,6 +57,6 @@ func TestIsolatedRepeats(t *testing.T) {
 		list, err := d.Slots(t.Context())
 		return err == nil && len(list) == 2 && list[0].State == slots.Idle && list[1].State == slots.Idle
 	})
-	d.end(t)
+	d.stop(t)
 	before.compare(t)
 }

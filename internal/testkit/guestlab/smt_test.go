@@ -20,7 +20,7 @@ func TestSMTSlots(t *testing.T) {
 	if got := d.allowed(t); got != "0-3" {
 		t.Errorf("the daemon may run on CPUs %s, want 0-3: off the siblings too", got)
 	}
-	d.end(t)
+	d.stop(t)
 	before.compare(t)
 }
 

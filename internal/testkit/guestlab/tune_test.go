@@ -324,7 +324,7 @@ func tuneServe(t *testing.T, before map[string]string) {
 	if code, r := tuned(t, "restore", "--only", "sched-isolated"); code != 1 {
 		t.Errorf("restore of a partition in use: exit code %d, %+v", code, r)
 	}
-	d.end(t)
+	d.stop(t)
 	compareSnapshots(t, "after judged serve --tune", before, knobs)
 }
 

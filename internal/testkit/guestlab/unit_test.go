@@ -46,7 +46,7 @@ func TestPlainUnit(t *testing.T) {
 		if got := d.judge(t, "spin", programs+"submissions/sum/TLE-spin", "", ""); got != api.TimeLimit {
 			t.Errorf("verdict %s, want TLE", got)
 		}
-		d.end(t)
+		d.stop(t)
 	})
 	before.compare(t)
 }

@@ -151,7 +151,7 @@ func TestQueueVerdicts(t *testing.T) {
 	if len(places) != 2 || places["2"] == 0 || places["3"] == 0 {
 		t.Errorf("runs by slot: %v, want some on 2 and some on 3", places)
 	}
-	d.end(t)
+	d.stop(t)
 	before.compare(t)
 }
 
@@ -223,7 +223,7 @@ func TestQueueSubmit(t *testing.T) {
 		return err == nil && len(list) == 2 && list[0].State == slots.Busy && list[1].State == slots.Busy
 	})
 	waiting := d.submitAll(t, 4, "--head", "4KiB", programs+"where", "20000")
-	d.end(t)
+	d.stop(t)
 	before.compare(t)
 
 	d = serve(t, "--cpu-list", "2-3", "--data-dir", data)
@@ -257,6 +257,6 @@ func TestQueueSubmit(t *testing.T) {
 			t.Errorf("a run could use CPUs %s, its report says %s", cpus, one.CPUs)
 		}
 	}
-	d.end(t)
+	d.stop(t)
 	before.compare(t)
 }

@@ -82,7 +82,7 @@ func (j *Judge) Join(ctx context.Context) (err error) {
 func (j *Judge) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
-	tasks.Go(func() { j.keepUp(ctx) })
+	tasks.Go(func() { j.registerLoop(ctx) })
 	tasks.Go(func() { j.source.Run(ctx) })
 	err := j.judge(ctx)
 	cancel()
@@ -116,8 +116,8 @@ func (j *Judge) register(ctx context.Context, started bool) error {
 	return err
 }
 
-// keepUp registers repeatedly, starting at a random time, because judges do not start simultaneously.
-func (j *Judge) keepUp(ctx context.Context) {
+// registerLoop registers repeatedly, starting at a random time, because judges do not start simultaneously.
+func (j *Judge) registerLoop(ctx context.Context) {
 	poll.Sleep(ctx, rand.N(api.RegisterEvery))
 	for ctx.Err() == nil {
 		if err := j.register(ctx, false); err != nil && ctx.Err() == nil {
