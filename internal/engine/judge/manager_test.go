@@ -57,9 +57,9 @@ func TestManager(t *testing.T) {
 			"all|end=0|score=0|err=no", api.WrongAnswer, "no", "0 *"},
 
 		{"one floods", "0:deaf|0:flood|hear", "all|drink=0|score=1", api.OutputLimit,
-			"the program wrote more than it may to the manager", "* *"},
+			"the program wrote more than its output limit to the manager", "* *"},
 		{"one floods, and the manager crashes", "0:deaf|0:flood|hear", "all|hear=0|kill=11", api.OutputLimit,
-			"the program wrote more than it may to the manager", "* *"},
+			"the program wrote more than its output limit to the manager", "* *"},
 		{"one closes its input", "0:close=0|0:say=a|0:end|0:sleep|hear", "hear=0|all|flood=0|score=1", api.IdlenessLimit,
 			noCheck, "* *"},
 		{"the manager writes to one that has ended", "0:say=a|0:exit=0|hear",
@@ -73,21 +73,22 @@ func TestManager(t *testing.T) {
 		{"one leaves a child behind", "0:orphan|exit=0", "all|end=0|end=1|score=1", api.Accepted, "", "0 0"},
 
 		{"the manager sleeps", "hear", "all|sleep", api.InternalError,
-			"cms manager: kept the program waiting until its wall limit; raise that limit if it needs so long", "* *"},
+			"cms manager: kept the program waiting until its wall limit; raise that limit if the manager needs " +
+				"more time", "* *"},
 		{"the manager sleeps after the end", "exit=0", "all|sleep", api.InternalError,
 			"cms manager: did not end within 1s after the program, the value of limits.jury.wall_time", "0 0"},
 		{"the manager opens nothing", "hear", "spin", api.InternalError,
 			"cms manager: used 400ms of CPU time, the value of limits.jury.cpu_time", "- -"},
 		{"the manager gives a score and opens nothing", "hear", "score=1", api.InternalError,
-			"cms manager: gave a score and opened the pipes of no instance, so the program was not run", "- -"},
+			"cms manager: gave a score without opening the pipes of any instance, so the program did not run", "- -"},
 		{"the manager rejects and opens nothing", "hear", "score=0", api.InternalError,
-			"cms manager: gave a score and opened the pipes of no instance, so the program was not run", "- -"},
+			"cms manager: gave a score without opening the pipes of any instance, so the program did not run", "- -"},
 		{"the manager opens one of two", "0:say=a", "want=0:a|score=1", api.Accepted, "", "0 -"},
-		{"the manager crashes", "end", "all|kill=11", api.InternalError, "cms manager: was ended by SIGSEGV", "0 0"},
+		{"the manager crashes", "end", "all|kill=11", api.InternalError, "cms manager: was killed by SIGSEGV", "0 0"},
 		{"the manager fails", "end", "all|score=1|exit=1", api.InternalError,
-			"cms manager: exited with status 1; the protocol wants 0 whatever the score", "0 0"},
+			"cms manager: exited with status 1; the protocol requires 0 for every score", "0 0"},
 		{"no score", "end", "all", api.InternalError,
-			`cms manager: read the score in the first line of stdout: "" is not a number of at least 0`, "0 0"},
+			`cms manager: read the score in the first line of stdout: "" is not a number >= 0`, "0 0"},
 	})
 }
 

@@ -62,15 +62,15 @@ mkdir $3/a; echo deep > $3/a/b; ln -s /etc/passwd $3/c; echo d > $3/d; chmod 0 $
 			[]api.Verdict{api.Accepted, api.Accepted, api.InternalError},
 			"icpc checker: asks for pass 4; the problem allows 3, its validation_passes", 3},
 		{"rejected with an input", echo, `echo two > $3/nextpass.in; exit 43`, []api.Verdict{api.InternalError},
-			"icpc checker: left nextpass.in and exited with status 43; the format allows it with 42 only", 1},
+			"icpc checker: wrote nextpass.in and exited with status 43; the format allows this only with status 42", 1},
 		{"link", echo, `ln -s $2 $3/nextpass.in; exit 42`, []api.Verdict{api.InternalError},
-			"icpc checker: left nextpass.in that is not a regular file", 1},
+			"icpc checker: wrote nextpass.in, which is not a regular file", 1},
 		{"named pipe", echo, `mkfifo $3/nextpass.in; exit 42`, []api.Verdict{api.InternalError},
-			"icpc checker: left nextpass.in that is not a regular file", 1},
+			"icpc checker: wrote nextpass.in, which is not a regular file", 1},
 		{"folder", echo, `mkdir $3/nextpass.in; exit 42`, []api.Verdict{api.InternalError},
-			"icpc checker: left nextpass.in that is not a regular file", 1},
+			"icpc checker: wrote nextpass.in, which is not a regular file", 1},
 		{"huge", echo, `trap '' XFSZ; head -c 2M /dev/zero 2>/dev/null > $3/nextpass.in; exit 42`, []api.Verdict{api.InternalError},
-			"icpc checker: left nextpass.in of more than 1MiB, the value of limits.jury.output", 1},
+			"icpc checker: wrote more than 1MiB to nextpass.in, the value of limits.jury.output", 1},
 		{"feedback with holes", echo, `[ -e $3/h1 ] && exit 42; for i in $(seq 200); do truncate -s 1M $3/h$i; done; ` +
 			`echo two > $3/nextpass.in; exit 42`, []api.Verdict{api.Accepted, api.InternalError},
 			"icpc checker: left files in its feedback folder that cannot be copied for the next pass; write fewer and " +
@@ -185,8 +185,8 @@ func TestPassesInteractive(t *testing.T) {
 	}{
 		{"accepted", "done", "42", "one heard one\ndone heard done", api.Accepted},
 		{"rejected with an input", "done", "43",
-			"icpc interactor: left nextpass.in and exited with status 43; the format " +
-				"allows it with 42 only", api.InternalError},
+			"icpc interactor: wrote nextpass.in and exited with status 43; the format " +
+				"allows this only with status 42", api.InternalError},
 		{"too many passes", "one", "42", "icpc interactor: asks for pass 3; the problem allows 2, its validation_passes",
 			api.InternalError},
 	} {

@@ -78,8 +78,8 @@ func TestConversations(t *testing.T) {
 			message: unread, first: program},
 
 		{name: "the interactor sleeps", program: "hear", interactor: "sleep|exit=43", verdict: api.InternalError,
-			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if it needs so " +
-				"long"},
+			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if the " +
+				"interactor needs more time"},
 		// its CPU time, or the program's wall limit
 		{name: "the interactor computes", program: "hear", interactor: "spin|exit=43", verdict: api.InternalError,
 			message: anyMessage},
@@ -87,10 +87,10 @@ func TestConversations(t *testing.T) {
 			verdict: api.InternalError,
 			message: "icpc interactor: did not end within 1s after the program, the value of limits.jury.wall_time"},
 		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: api.InternalError,
-			message: "icpc interactor: was ended by SIGSEGV"},
+			message: "icpc interactor: was killed by SIGSEGV"},
 		{name: "the interactor exits with an unknown code", program: "hear", interactor: "exit=1",
 			verdict: api.InternalError,
-			message: "icpc interactor: exited with status 1; the protocol knows 42 (accept) and 43 (reject)"},
+			message: "icpc interactor: exited with status 1; the protocol defines 42 (accept) and 43 (reject)"},
 
 		{name: "the interactor leaves a child behind", program: "end", interactor: "orphan|exit=42",
 			verdict: api.Accepted, first: interactor},
@@ -101,10 +101,10 @@ func TestConversations(t *testing.T) {
 		{name: "the program closes its input", program: "close=0|say=1|end|sleep",
 			interactor: "hear|say=1|say=2|exit=43", verdict: api.WrongAnswer, first: interactor},
 		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: api.OutputLimit,
-			message: "the program wrote more than it may to the interactor"},
+			message: "the program wrote more than its output limit to the interactor"},
 
 		{name: "the program floods, and the interactor crashes", program: "deaf|flood", interactor: "hear|kill=11",
-			verdict: api.OutputLimit, message: "the program wrote more than it may to the interactor"},
+			verdict: api.OutputLimit, message: "the program wrote more than its output limit to the interactor"},
 		{name: "the interactor writes after the end", program: "exit=0",
 			interactor: "end|rest|say=1|much=3000000|judge=gone|exit=43", verdict: api.WrongAnswer, message: "gone",
 			first: program},
@@ -146,8 +146,8 @@ func TestConversations(t *testing.T) {
 			verdict: api.WrongAnswer, message: "7 is wrong"},
 		{name: "testlib leaves nothing for its checker", kind: "testlib", program: "hear|say=7|end",
 			interactor: "say=3 4|hear|exit=0", checker: "exit=0", verdict: api.InternalError,
-			message: "the interactor accepted and left nothing for the checker; have it write the file that is its " +
-				"second argument"},
+			message: "the interactor accepted without an output file for the checker; make it write the file that " +
+				"is its second argument"},
 		{name: "icpc judges, not its checker", program: "hear|say=7|end", interactor: "say=3 4|hear|judge=right|exit=42",
 			checker: "exit=1", verdict: api.Accepted, message: "right"},
 		{name: "testlib rejects", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=1",

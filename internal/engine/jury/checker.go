@@ -14,7 +14,7 @@ import (
 	"judged/internal/sandbox"
 )
 
-// Checker is a program of the jury that checks output.
+// Checker is a program of the jury that checks the output of a contestant's program.
 type Checker struct {
 	Protocol api.Protocol
 	Program  Program
@@ -23,16 +23,16 @@ type Checker struct {
 // Case is one output to check.
 type Case struct {
 	Input, Answer *sandbox.Input // nil is empty
-	Output        *os.File       // what the contestant's program wrote; Check reads it and does not close it
-	// MultiPass lets the program of the jury ask for another pass.
+	Output        *os.File       // output of the contestant's program; Check does not close it
+	// MultiPass allows the program of the jury to request another pass.
 	MultiPass bool
-	Feedback  *os.File // the feedback folder of the pass before; nil in the first one
+	Feedback  *os.File // feedback folder of the previous pass; nil in the first pass
 }
 
-// most is how much of a message a report has, in bytes.
+// most is the maximum length of a message in a report, in bytes.
 const most = 4 << 10
 
-// Files that programs leave in the feedback folder, by their names in the box.
+// Files in the feedback folder, by their names in the sandbox.
 const (
 	feedbackName    = "feedback"
 	judgeMessage    = feedbackName + "/judgemessage.txt"
@@ -43,8 +43,8 @@ const (
 	testlibFeedback = feedbackName + "/" + reportName
 )
 
-// Check runs the checker on one output. A checker that fails yields IE. The error is not nil only if judged could not
-// do its work or ctx ended.
+// Check runs the checker on one output. A checker that fails yields the verdict IE. Check returns an error only if
+// judged fails or ctx ends.
 func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport, error) {
 	what := c.Program.Called("checker")
 	input, err := t.Input.View()
@@ -83,13 +83,14 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport,
 	return r.report(what, c.Protocol, t.MultiPass, box, result)
 }
 
-// openFiles are the files that a checker may open. The order is that of their numbers, which no protocol knows.
+// openFiles returns the files that a checker may open, in the order of their descriptors. No protocol uses the
+// descriptors.
 func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
 	return []sandbox.OpenFile{{Name: "input", File: input}, {Name: "answer", File: answer},
 		{Name: "output", File: output}}
 }
 
-// report returns the result of a checker or an interactor that has ended, or IE.
+// report returns the result of a checker or an interactor that has ended, or IE if it failed.
 func (r *Runner) report(what string, p api.Protocol, multiPass bool, box *sandbox.Sandbox, result sandbox.Result) (
 	api.CheckReport, error) {
 	e, err := readEnding(box, result)
@@ -120,7 +121,7 @@ func (r *Runner) report(what string, p api.Protocol, multiPass bool, box *sandbo
 	return said, nil
 }
 
-// failed is the report of a program of the jury that is at fault, and ended like that.
+// failed returns the report of a program of the jury that is at fault.
 func failed(what string, p api.Protocol, fault error, e ending) api.CheckReport {
 	of := api.JuryFault
 	if errors.As(fault, new(lack)) {
@@ -135,15 +136,15 @@ func failed(what string, p api.Protocol, fault error, e ending) api.CheckReport 
 	return r
 }
 
-// lack is a fault of the host: it does not have what executes a program.
+// lack is a fault of the host: an interpreter or loader is missing.
 type lack struct{ error }
 
-// exhaustion is a fault: a program used more than it may of something.
+// exhaustion is a fault: the program exceeded a limit.
 type exhaustion struct{ error }
 
 func exhausted(format string, args ...any) error { return exhaustion{fmt.Errorf(format, args...)} }
 
-// fault is why a program of the jury did not come to its end as it should; nil if it did.
+// fault returns why a program of the jury failed, or nil if it ended normally.
 func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err error) {
 	full, err := box.IsBoxFull()
 	if err != nil {
@@ -154,7 +155,7 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	case result.Lacks != "":
 		return lack{fmt.Errorf("cannot be executed: this host has no %q; install it", result.Lacks)}, nil
 	case result.ExecError == syscall.ENOENT:
-		return errors.New("cannot be executed: its interpreter or its loader is not in the sandbox; link it " +
+		return errors.New("cannot be executed: its interpreter or loader is not in the sandbox; link it " +
 			"statically, or install what it needs"), nil
 	case result.ExecError != 0:
 		return fmt.Errorf("cannot be executed: %w", result.ExecError), nil
@@ -171,12 +172,12 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 		return exhausted("wrote more than %s, the value of limits.jury.output, to stdout and stderr or to a file",
 			l.Output), nil
 	case result.Signal != 0:
-		return fmt.Errorf("was ended by %s", linux.SignalName(result.Signal)), nil
+		return fmt.Errorf("was killed by %s", linux.SignalName(result.Signal)), nil
 	}
 	return nil, nil
 }
 
-// readEnding collects the output and files of a program that has ended. It reads no more than a report may hold.
+// readEnding reads the output and the files of a program that has ended, up to the size that a report can hold.
 func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err error) {
 	e.code = result.Code
 	for _, s := range []struct {
@@ -197,7 +198,7 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 	if err != nil {
 		return e, err
 	}
-	if e.verdict, err = lastVerdict(stderr); err != nil { // it comes after as much as an author's debugging writes
+	if e.verdict, err = lastVerdict(stderr); err != nil { // the verdict may follow long debugging output
 		return e, err
 	}
 	for _, f := range []struct {
@@ -214,7 +215,7 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 		switch {
 		case f.to != &e.score && f.to != &e.multiplier:
 		case isLong:
-			*f.to = "more than 4KiB" // its start may be a number
+			*f.to = "more than 4KiB" // the first 4 KiB could parse as a number
 		case there && *f.to == "":
 			*f.to = "empty"
 		}
@@ -225,7 +226,7 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 	return e, nil
 }
 
-// message converts text that a program wrote for use in a report.
+// message converts text written by a program for use in a report.
 func message(content []byte) string {
 	return strings.TrimRight(strings.ToValidUTF8(string(content), "\uFFFD"), " \t\r\n\x00")
 }

@@ -128,25 +128,25 @@ func TestCheck(t *testing.T) {
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "line 3", TeamMessage: "look again"}},
 		{"icpc scores", api.ICPC, "score=0.5|exit=42", api.CheckReport{Verdict: api.Partial, Score: score(0.5)}},
 		{"icpc with an empty score", api.ICPC, "score=|exit=42",
-			at(`icpc checker: read score.txt: "empty" is not a number of at least 0`, "")},
+			at(`icpc checker: read score.txt: "empty" is not a number >= 0`, "")},
 		{"icpc scores a part", api.ICPC, "multiplier=0.5|exit=42",
 			api.CheckReport{Verdict: api.Partial, Score: score(0.5), Ratio: true}},
 		{"icpc with an empty part", api.ICPC, "multiplier=|exit=42",
-			at(`icpc checker: read score_multiplier.txt: "empty" is not a number of at least 0`, "")},
+			at(`icpc checker: read score_multiplier.txt: "empty" is not a number >= 0`, "")},
 		{"cms", api.CMS, "out=0.5|err=half|exit=0",
 			api.CheckReport{Verdict: api.Partial, Message: "half", Score: score(0.5), Ratio: true}},
 		{"testlib", api.Testlib, "err=wrong answer 1|exit=1",
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "wrong answer 1"}},
 
 		{"exits with an unknown code", api.ICPC, "err=why|exit=7",
-			at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject); it says: why", "why")},
+			at("icpc checker: exited with status 7; the protocol defines 42 (accept) and 43 (reject); it says: why", "why")},
 		{"says why it cannot judge", api.ICPC, "err=noise|error=no such table|exit=1",
-			at("icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject); it says: no such table",
-				"noise")},
+			at("icpc checker: exited with status 1; the protocol defines 42 (accept) and 43 (reject); it says: no such "+
+				"table", "noise")},
 		{"testlib fails", api.Testlib, "err=FAIL the answer is empty|exit=3",
 			at("testlib checker: exited with status 3 (fail): the input, the answer or the checker is wrong; it says: FAIL "+
 				"the answer is empty", "FAIL the answer is empty")},
-		{"crashes", api.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was ended by SIGSEGV; it says: why", "why")},
+		{"crashes", api.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was killed by SIGSEGV; it says: why", "why")},
 		{"computes for ever", api.ICPC, "spin|exit=42",
 			exhausted("icpc checker: used 1s of CPU time, the value of limits.jury.cpu_time")},
 		{"sleeps", api.ICPC, "err=why|sleep|exit=42",
@@ -207,7 +207,7 @@ func TestCheckerIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `icpc checker "output_validators/v": exited with status 7; the protocol knows 42 (accept) and 43 (reject)`
+	const want = `icpc checker "output_validators/v": exited with status 7; the protocol defines 42 (accept) and 43 (reject)`
 	if diff := cmp.Diff(want, got.Message); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -16,14 +16,15 @@ import (
 	"judged/internal/sandbox"
 )
 
-// Communication is one run of a manager of the Contest Management System with several instances of a contestant's
-// program. Two named pipes, which only the manager can open, join it to each instance. Close it.
+// Communication is one run of a manager of the Contest Management System (CMS) with several instances of a
+// contestant's program. Two named pipes connect the manager to each instance; only the manager can open them. Call
+// Close after use.
 type Communication struct {
 	runner       *Runner
-	what         string // what messages call the manager
+	what         string // the manager's name in messages
 	box          *sandbox.Sandbox
 	instances    []instance
-	wall         time.Duration // the most that the manager may take
+	wall         time.Duration // wall limit of the manager
 	input, alive *os.File
 	theirAlive   *os.File
 	fifos        []string // toManager and toInstance of each instance
@@ -33,16 +34,16 @@ type Communication struct {
 	cancel       context.CancelCauseFunc
 	ended        chan struct{}  // closed when result is set
 	result       sandbox.Result // of the manager
-	decided      chan struct{}  // closed when the next two are set
+	decided      chan struct{}  // closed when the next two fields are set
 	reported     api.CheckReport
 	err          error
-	delay        time.Duration // of the manager when the programs had ended
+	delay        time.Duration // Delay when the programs had ended
 
 	atWall atomic.Int32 // the first instance at its wall limit, or nobody
 
-	mu     sync.Mutex   // guards the rest
-	opened map[int]bool // of fifos
-	failed error        // to watch the pipes
+	mu     sync.Mutex   // guards the fields below
+	opened map[int]bool // indices of fifos that the manager has opened
+	failed error        // from watching the pipes
 }
 
 // instance is the manager's side of one instance of the program.
@@ -50,14 +51,14 @@ type instance struct {
 	stdin, stdout *os.File // ends of the pipes for the program
 	witness       witness
 	opened        chan struct{} // closed when the manager has opened both pipes
-	ended         bool          // the instance was started, and has ended
+	ended         bool          // the instance was started and has ended
 }
 
-// The names of the pipes are those of CMS.
+// These names are the ones that CMS uses.
 func toManager(i int) string  { return fmt.Sprintf("u%d_to_m", i) }
 func toInstance(i int) string { return fmt.Sprintf("m_to_u%d", i) }
 
-// managerArgs is the command line of a manager without its name.
+// managerArgs returns the arguments of a manager.
 func managerArgs(instances int, args []string) (all []string) {
 	for i := range instances {
 		all = append(all, "/box/"+toManager(i), "/box/"+toInstance(i))
@@ -65,7 +66,7 @@ func managerArgs(instances int, args []string) (all []string) {
 	return append(all, args...)
 }
 
-// Communicate loads a manager for one run of each instance of a program, with that wall limit of each.
+// Communicate loads a manager for one run of each instance of a program. wall is the wall limit of each instance.
 func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Communication, err error) {
 	c := &Communication{runner: r, what: m.Program.Called(managerName), instances: make([]instance, m.Instances),
 		opened: map[int]bool{}}
@@ -88,7 +89,7 @@ func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Commu
 		c.fifos = append(c.fifos, toManager(i), toInstance(i))
 	}
 	limits := r.limits
-	// The instances may run one after the other; End counts what is the manager's own.
+	// The instances may run one after the other. Finish limits the manager's own time.
 	limits.WallTime += time.Duration(m.Instances) * wallFactor * wall
 	c.wall = limits.WallTime
 	if err := c.box.Load(sandbox.Spec{
@@ -101,7 +102,7 @@ func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Commu
 	return c, c.openPipes()
 }
 
-// managerInput is the name by which a manager opens the input of the test, which is its stdin, too.
+// managerInput is the name of the test's input in the manager's sandbox. The input is also the manager's stdin.
 const managerInput = "work/input.txt"
 
 func (c *Communication) openPipes() (err error) {
@@ -122,12 +123,12 @@ func (c *Communication) openPipes() (err error) {
 	return err
 }
 
-// Stdin and Stdout are the ends of the pipes for an instance of the program.
+// Stdin and Stdout return the pipe ends of an instance of the program.
 func (c *Communication) Stdin(i int) *os.File  { return c.instances[i].stdin }
 func (c *Communication) Stdout(i int) *os.File { return c.instances[i].stdout }
 
-// Start unblocks the manager. All instances must be loaded; only they still hold the ends of pipes to which they write.
-// stop ends them: it is called some time after the manager has rejected them.
+// Start unblocks the manager. All instances must be loaded, because Start closes the pipe ends that they inherit.
+// Start calls stop a short time after the manager has rejected the programs; stop ends them.
 func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox, stop func()) error {
 	ended := make(chan struct{})
 	for i, p := range programs {
@@ -141,7 +142,7 @@ func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox, 
 	go func() {
 		defer close(c.decided)
 		c.result, c.err = c.box.Run(ctx)
-		c.noteOpened() // what it opened right before its end, too
+		c.noteOpened() // includes pipes that the manager opened right before it ended
 		close(ended)
 		if c.err != nil || c.result.Stop == sandbox.StopCancelled {
 			return
@@ -158,7 +159,7 @@ func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox, 
 	return nil
 }
 
-// noteOpened takes note of the pipes that the manager has opened.
+// noteOpened records the pipes that the manager has opened.
 func (c *Communication) noteOpened() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,8 +179,8 @@ func (c *Communication) watchError() error {
 	return c.failed
 }
 
-// Await returns when the manager has opened both pipes of an instance, which then may start, as CMS does it. It reports
-// false if the manager ended without that, or ctx ended.
+// Await waits until the manager has opened both pipes of an instance, which may then start, as in CMS. It returns
+// false if the manager ends first, or if ctx ends.
 func (c *Communication) Await(ctx context.Context, i int) bool {
 	opened := c.instances[i].opened
 	select {
@@ -197,8 +198,8 @@ func (c *Communication) Await(ctx context.Context, i int) bool {
 	}
 }
 
-// AtLimit is called each time that an instance reaches a limit, while it is there. Only the first one at its wall limit
-// shows what the manager does: after that one is ended the manager does something else.
+// AtLimit records that an instance has reached a limit and has not been killed yet. Only the first instance at its
+// wall limit shows what the manager was doing: once that instance is killed, the manager continues.
 func (c *Communication) AtLimit(i int, wall bool) {
 	if wall {
 		c.atWall.CompareAndSwap(nobody, int32(i))
@@ -206,7 +207,7 @@ func (c *Communication) AtLimit(i int, wall bool) {
 	c.instances[i].witness.atLimit(wall && c.atWall.Load() == int32(i))
 }
 
-// Ended is called when an instance has ended that was started. What the manager still writes to it is discarded.
+// Ended records that a started instance has ended. It discards what the manager still writes to that instance.
 func (c *Communication) Ended(i int) {
 	in := &c.instances[i]
 	in.ended = true
@@ -215,21 +216,22 @@ func (c *Communication) Ended(i int) {
 	})
 }
 
-// Delay is how long the manager has waited for a CPU so far, and the instances perhaps for the manager.
+// Delay returns how long the manager has waited for a CPU so far. The instances may have waited for the manager
+// during that time.
 func (c *Communication) Delay() time.Duration { return delayOf(c.box, c.ended, &c.result) }
 
-// isHung reports whether the manager kept the instance that failed waiting until its wall limit.
+// isHung reports whether the failed instance waited for the manager until its wall limit.
 func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
 	first := c.atWall.Load()
 	return failed >= 0 && first != nobody && c.instances[first].witness.isHung(programs[failed])
 }
 
-// errFailed is the cause for stopping a manager that is no longer needed.
+// errFailed is the cancellation cause for a manager that is no longer needed.
 var errFailed = errors.New("an instance of the program failed")
 
-// Finish waits for the manager, after the runs of all instances; those that did not start have an empty result. failed is
-// the first that failed by itself, or negative. If that was before the manager ended, the manager is not waited for,
-// and Said has no verdict.
+// Finish waits for the manager. Call it after all instances have ended. Instances that did not start have an empty
+// result. failed is the first instance that failed by itself, or negative. If that instance ended before the manager,
+// Finish cancels the manager, and Said has no verdict.
 func (c *Communication) Finish(ctx context.Context, programs []sandbox.Result, failed int, limit units.Bytes) (said Said,
 	err error) {
 	if said.First, err = c.managerFirst(programs, failed); err != nil {
@@ -263,7 +265,8 @@ func (c *Communication) Finish(ctx context.Context, programs []sandbox.Result, f
 	return said, nil
 }
 
-// managerFirst reports whether the manager ended before the instance that failed, or before one of those that ran.
+// managerFirst reports whether the manager ended before the failed instance, or, if none failed, before any instance
+// that ran.
 func (c *Communication) managerFirst(programs []sandbox.Result, failed int) (bool, error) {
 	for i := range c.instances {
 		in := &c.instances[i]
@@ -277,7 +280,8 @@ func (c *Communication) managerFirst(programs []sandbox.Result, failed int) (boo
 	return false, nil
 }
 
-// report is what the manager says. As with interactors, two ends of it are the program's doing.
+// report returns the manager's result. As with interactors, the program is at fault in two cases: it ended while the
+// manager was writing to it, or it wrote too much.
 func (c *Communication) report(programs []sandbox.Result, hung bool, limit units.Bytes) (api.CheckReport, error) {
 	said, err := c.said(hung)
 	tooMuch := slices.ContainsFunc(programs, func(r sandbox.Result) bool { return r.OutputBytes > limit })
@@ -286,20 +290,21 @@ func (c *Communication) report(programs []sandbox.Result, hung bool, limit units
 	case c.drain.flooded(said, c.result):
 		said = unread(managerName)
 	case flooded(said, c.result, tooMuch):
-		said = api.CheckReport{Verdict: api.OutputLimit, Message: "the program wrote more than it may to the manager"}
+		said = api.CheckReport{Verdict: api.OutputLimit,
+			Message: "the program wrote more than its output limit to the manager"}
 	}
 	return said, err
 }
 
-// said returns the manager's result, regardless of how much input it had left to read.
+// said returns the manager's result, ignoring input that the manager has not read.
 func (c *Communication) said(hung bool) (api.CheckReport, error) {
 	e, err := readEnding(c.box, c.result)
 	switch {
 	case err != nil:
 		return api.CheckReport{}, err
 	case hung:
-		return failed(c.what, api.CMS,
-			errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long"), e), nil
+		return failed(c.what, api.CMS, errors.New("kept the program waiting until its wall limit; raise that limit if "+
+			"the manager needs more time"), e), nil
 	case c.result.Stop == sandbox.StopCancelled:
 		return late(c.what, api.CMS, c.result, c.delay, c.runner.limits.WallTime, e), nil
 	case c.result.Stop == sandbox.StopWall:
@@ -307,14 +312,14 @@ func (c *Communication) said(hung bool) (api.CheckReport, error) {
 			fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall), e), nil
 	}
 	if c.reported.Verdict != api.InternalError && !c.hasOpened() {
-		// No instance was started: a score says nothing about the program.
+		// No instance was started, so the score does not depend on the program.
 		return failed(c.what, api.CMS,
-			errors.New("gave a score and opened the pipes of no instance, so the program was not run"), e), nil
+			errors.New("gave a score without opening the pipes of any instance, so the program did not run"), e), nil
 	}
 	return c.reported, nil
 }
 
-// hasOpened reports whether the manager has opened both pipes of an instance, which was then started.
+// hasOpened reports whether the manager has opened both pipes of any instance.
 func (c *Communication) hasOpened() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -326,7 +331,7 @@ func (c *Communication) hasOpened() bool {
 	return false
 }
 
-// closeEnds closes all ends but those that are drained.
+// closeEnds closes the pipe ends that judged does not drain.
 func (c *Communication) closeEnds() {
 	closeFiles(&c.theirAlive, &c.input)
 	for i := range c.instances {
@@ -334,7 +339,7 @@ func (c *Communication) closeEnds() {
 	}
 }
 
-// Close ends the communication, whatever its state. No instance may be waited for.
+// Close stops the manager and releases all resources, in any state. No instance may be waiting in Await.
 func (c *Communication) Close() {
 	c.closeEnds()
 	if c.decided != nil {

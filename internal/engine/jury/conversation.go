@@ -14,52 +14,53 @@ import (
 	"judged/internal/sandbox"
 )
 
-// Interactor is a program of the jury that talks with the contestant's program.
+// Interactor is a program of the jury that communicates with the contestant's program.
 type Interactor struct {
 	Protocol   api.Protocol
 	Program    Program
 	Transcript bool // record the conversation
-	Instances  int  // of the program, with the protocol CMS
+	Instances  int  // number of instances of the program; protocol CMS only
 }
 
-// answerPipe is how much an interactor can write before the contestant's program reads, in bytes: as much as with
-// Kattis' problemtools, so that a program that asks many questions at once deadlocks no earlier.
+// answerPipe is the number of bytes that an interactor can write before the contestant's program reads. It equals the
+// value of Kattis' problemtools, so a program that sends many queries at once does not deadlock earlier.
 const answerPipe = 1 << 20
 
-// wallFactor is how many times its wall limit the contestant's program may run where noise explains it.
+// wallFactor limits the wall time of a contestant's program, as a multiple of its wall limit, if noise explains the
+// excess.
 const wallFactor = 10
 
-// Conversation is one run of an interactor with one run of a contestant's program. Two pipes join them, with nobody
-// between unless the conversation is recorded. Close it.
+// Conversation is one run of an interactor with one run of a contestant's program. Two pipes connect the programs
+// directly, or through a relay if the conversation is recorded. Call Close after use.
 type Conversation struct {
 	runner     *Runner
 	interactor Interactor
-	what       string // what messages call the interactor
+	what       string // the interactor's name in messages
 	multiPass  bool
 	box        *sandbox.Sandbox
 	open       []*os.File // input and answer
 	ends       ends
-	relay      *relay // between the two, for a transcript; nil otherwise
+	relay      *relay // records a transcript; may be nil
 
-	// alive and theirAlive are the ends of a pipe whose reader only the interactor has.
+	// alive and theirAlive are the ends of a pipe. Only the interactor holds its read end.
 	alive, theirAlive *os.File
 	witness           witness
 	drain             drain
 	cancel            context.CancelCauseFunc
 	ended             chan struct{}  // closed when result is set
 	result            sandbox.Result // of the interactor
-	decided           chan struct{}  // closed when the next two are set
+	decided           chan struct{}  // closed when the next two fields are set
 	said              api.CheckReport
 	err               error
-	delay             time.Duration // of the interactor when the program had ended
+	delay             time.Duration // Delay when the program had ended
 
-	check CheckFunc // still to be called, or nil
+	check CheckFunc // called once; nil afterwards, or without a checker
 }
 
-// CheckFunc has a checker look at what an interactor that uses testlib has left.
+// CheckFunc runs a checker on the output file of an interactor that uses testlib.
 type CheckFunc func(ctx context.Context, output *os.File) (api.CheckReport, error)
 
-// ends are those of the pipes.
+// ends are the pipe ends of both programs.
 type ends struct{ stdin, stdout, theirStdin, theirStdout *os.File }
 
 // join creates the pipes.
@@ -79,7 +80,7 @@ func (c *Conversation) join(transcript bool) (err error) {
 	return linux.SetPipeSize(e.stdin, answerPipe)
 }
 
-// Converse loads an interactor for one run of a program, with that wall limit.
+// Converse loads an interactor for one run of a program. wall is the wall limit of that run.
 func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversation, err error) {
 	c := &Conversation{runner: r, interactor: i, what: i.Program.Called(interactorName), multiPass: t.MultiPass}
 	defer func() {
@@ -104,7 +105,7 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 		return nil, err
 	}
 	limits := r.limits
-	limits.WallTime += wallFactor * wall // End counts what is the interactor's own
+	limits.WallTime += wallFactor * wall // Finish limits the interactor's own time
 	return c, c.box.Load(sandbox.Spec{
 		Args: r.command(i.Program, interactorArgs(i.Protocol, i.Program.Args)), Files: i.Program.Files,
 		Stdin: c.ends.theirStdin, Stdout: c.ends.theirStdout,
@@ -114,13 +115,13 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 	})
 }
 
-// Stdin and Stdout are the ends of the pipes for the contestant's program.
+// Stdin and Stdout return the pipe ends of the contestant's program.
 func (c *Conversation) Stdin() *os.File  { return c.ends.stdin }
 func (c *Conversation) Stdout() *os.File { return c.ends.stdout }
 
-// Start lets the interactor go. The program is loaded, and let go next. From now on the program sees at once when the
-// interactor ends. check, where not nil, has the last word on a program that the interactor accepts. stop ends the
-// program: it is called some time after the interactor, which ended first, or check has rejected it.
+// Start unblocks the interactor. The program must be loaded; the caller starts the program next. If check is not nil,
+// it decides about a program that the interactor accepts. Start calls stop a short time after the interactor ends
+// first and it or check rejects the program; stop ends the program.
 func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox, check CheckFunc, stop func()) (err error) {
 	ended := make(chan struct{})
 	if err = c.witness.watch(program, c.box, c.alive, ended); err != nil {
@@ -144,7 +145,8 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox, chec
 	return nil
 }
 
-// decide finds out what the interactor says once it has ended. While the program still runs nobody else can reject it.
+// decide reads the interactor's result after it has ended. If the interactor ended first, decide also runs the
+// checker.
 func (c *Conversation) decide(ctx context.Context, stop func()) (err error) {
 	c.said, err = c.runner.report(c.what, c.interactor.Protocol, c.multiPass, c.box, c.result)
 	if err != nil {
@@ -160,7 +162,7 @@ func (c *Conversation) decide(ctx context.Context, stop func()) (err error) {
 	return nil
 }
 
-// runCheck replaces what an interactor says that accepts by what the checker says, if there is one.
+// runCheck replaces an accepting result of the interactor with the checker's, if there is a checker.
 func (c *Conversation) runCheck(ctx context.Context) error {
 	check := c.check
 	if check == nil || c.said.Verdict != api.Accepted {
@@ -172,8 +174,8 @@ func (c *Conversation) runCheck(ctx context.Context) error {
 	case err != nil:
 		return err
 	case output == nil:
-		c.said = api.FailedCheck(api.JuryFault, "the interactor accepted and left nothing for the checker; have it write "+
-			"the file that is its second argument")
+		c.said = api.FailedCheck(api.JuryFault, "the interactor accepted without an output file for the checker; "+
+			"make it write the file that is its second argument")
 		return nil
 	}
 	defer output.Close()
@@ -181,29 +183,30 @@ func (c *Conversation) runCheck(ctx context.Context) error {
 		return err
 	}
 	if c.said, err = check(ctx, output); err != nil {
-		return fmt.Errorf("check what the interactor has left: %w", err)
+		return fmt.Errorf("check output of the interactor: %w", err)
 	}
 	return nil
 }
 
-// openOutput opens what an interactor that uses testlib has left; nil is nothing.
+// openOutput opens the output file of an interactor that uses testlib. It returns nil if the file does not exist.
 func (c *Conversation) openOutput() (*os.File, error) {
 	return c.box.OpenFile(feedbackName + "/" + toutName)
 }
 
-// discard reads what the interactor still writes when the program has ended, and reports whether there was something.
+// discard discards what the interactor writes after the program has ended, and reports whether it wrote any.
 func (c *Conversation) discard(pipe io.Reader) bool {
 	return c.drain.from(pipe, c.runner.limits.Output, func() { c.cancel(errUnread) })
 }
 
-// AtLimit is called each time that the program reaches a limit, while it is there.
+// AtLimit records that the program has reached a limit and has not been killed yet.
 func (c *Conversation) AtLimit(wall bool) { c.witness.atLimit(wall) }
 
-// Delay is how long the interactor has waited for a CPU that others had so far, and the program perhaps for the
-// interactor. The program runs on other CPUs, so it does not cause that delay itself, except on a host with one CPU.
+// Delay returns how long the interactor has waited for a CPU so far. The program may have waited for the interactor
+// during that time. The program runs on other CPUs, so it does not cause the delay, except on a host with one CPU.
 func (c *Conversation) Delay() time.Duration { return delayOf(c.box, c.ended, &c.result) }
 
-// delayOf is that of a program of the jury. result is set when ended is closed.
+// delayOf returns the time that a program of the jury has waited for a CPU. result must be set before ended is
+// closed.
 func delayOf(box *sandbox.Sandbox, ended <-chan struct{}, result *sandbox.Result) time.Duration {
 	select {
 	case <-ended:
@@ -216,7 +219,7 @@ func delayOf(box *sandbox.Sandbox, ended <-chan struct{}, result *sandbox.Result
 	}
 }
 
-// errHung is the cause for stopping a program of the jury that hangs.
+// errHung is the cancellation cause for a program of the jury that hangs.
 var errHung = errors.New("did not end")
 
 // Said is the result of a conversation.
@@ -224,11 +227,11 @@ type Said struct {
 	api.CheckReport
 	// First reports whether the interactor ended first.
 	First      bool
-	Transcript *api.Transcript // where the interactor was asked for one
+	Transcript *api.Transcript // nil unless Interactor.Transcript is set
 }
 
-// Finish waits for the interactor, after the run of the program, and for the checker if the program came to its end
-// or the interactor's was first.
+// Finish waits for the interactor. Call it after the program has ended. Finish also waits for the checker if the
+// program finished, or if the interactor ended first.
 func (c *Conversation) Finish(ctx context.Context, program sandbox.Result, finished bool, limit units.Bytes) (Said, error) {
 	c.delay = c.Delay()
 	if c.relay == nil {
@@ -265,29 +268,31 @@ func (c *Conversation) Finish(ctx context.Context, program sandbox.Result, finis
 	return said, nil
 }
 
-// report is what the interactor says. Two ends of it are the program's doing: it ended, and the interactor kept
-// writing to it; or it has written more than it may, and the interactor failed at that in whatever way.
+// report returns the interactor's result. The program is at fault in two cases: it ended while the interactor was
+// writing to it, or it wrote more than its output limit and the interactor failed.
 func (c *Conversation) report(program sandbox.Result, limit units.Bytes) api.CheckReport {
 	said := c.finalSaid(program)
 	switch {
 	case c.drain.flooded(said, c.result):
 		return unread(interactorName)
 	case flooded(said, c.result, program.OutputBytes > limit):
-		return api.CheckReport{Verdict: api.OutputLimit, Message: "the program wrote more than it may to the interactor"}
+		return api.CheckReport{Verdict: api.OutputLimit,
+			Message: "the program wrote more than its output limit to the interactor"}
 	}
 	return said
 }
 
-// flooded reports whether a program of the jury that failed, but was executed, got more than the program may write.
+// flooded reports whether a program of the jury failed after the contestant's program had written too much.
 func flooded(said api.CheckReport, jury sandbox.Result, tooMuch bool) bool {
 	return said.Verdict == api.InternalError && jury.ExecError == 0 && tooMuch
 }
 
-// finalSaid returns the interactor's result, regardless of how much input it had left to read.
+// finalSaid returns the interactor's result, ignoring input that the interactor has not read.
 func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
 	p := c.interactor.Protocol
 	if c.witness.isHung(program) {
-		fault := errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long")
+		fault := errors.New("kept the program waiting until its wall limit; raise that limit if the interactor " +
+			"needs more time")
 		return failed(c.what, p, fault, c.ending())
 	}
 	if c.result.Stop == sandbox.StopCancelled {
@@ -298,9 +303,9 @@ func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
 	return said
 }
 
-// late is the report of a program of the jury that did not end in time after the contestant's, when it had waited for its
-// CPU for delay. One that was busy most of that time, or waited for its CPU, has exhausted it: it may still have had to
-// read what the contestant's program wrote.
+// late reports a program of the jury that did not end in time after the contestant's program. delay is how long it
+// had waited for a CPU before. If it was busy or waited for a CPU for most of the time, it has exhausted that time:
+// it may still have been reading what the contestant's program wrote.
 func late(what string, p api.Protocol, r sandbox.Result, delay, wall time.Duration, e ending) api.CheckReport {
 	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
 		wall), e)
@@ -313,11 +318,12 @@ func late(what string, p api.Protocol, r sandbox.Result, delay, wall time.Durati
 }
 
 func (c *Conversation) ending() ending {
-	e, _ := readEnding(c.box, c.result) // of an interactor that is at fault whatever it says
+	e, _ := readEnding(c.box, c.result) // the interactor is at fault regardless of an error
 	return e
 }
 
-// closeEnds closes all ends but the one that is drained: while judged has it, the interactor gets no SIGPIPE.
+// closeEnds closes all pipe ends except the one that judged drains. While judged holds that end, the interactor gets
+// no SIGPIPE.
 func (c *Conversation) closeEnds() {
 	e := &c.ends
 	closeFiles(&e.stdout, &e.theirStdin, &e.theirStdout, &c.theirAlive)
@@ -326,7 +332,7 @@ func (c *Conversation) closeEnds() {
 	}
 }
 
-// closeFiles closes those that are open.
+// closeFiles closes the files that are not nil and sets them to nil.
 func closeFiles(files ...**os.File) {
 	for _, f := range files {
 		if *f != nil {
@@ -336,7 +342,7 @@ func closeFiles(files ...**os.File) {
 	}
 }
 
-// Close ends the conversation, whatever its state.
+// Close stops the interactor and releases all resources, in any state.
 func (c *Conversation) Close() {
 	c.closeEnds()
 	for _, f := range c.open {

@@ -11,20 +11,20 @@ import (
 	"judged/internal/sandbox"
 )
 
-// drain reads what a program of the jury writes to a contestant's program that has ended, and discards it: whatever the
-// jury's program writes, and whenever it flushes, it gets neither SIGPIPE nor EPIPE, and ends as it has decided.
+// drain discards what a program of the jury writes to a contestant's program that has ended. Without it, the program
+// of the jury would get SIGPIPE or EPIPE, and might not exit with its own status.
 type drain struct {
 	bytes   atomic.Int64
 	running sync.WaitGroup
 }
 
-// errUnread is the cause for stopping a program of the jury that writes too much to nobody.
+// errUnread is the cancellation cause for a program of the jury that keeps writing after its reader has ended.
 var errUnread = errors.New("keeps writing")
 
-// from drains a pipe until its writers are gone, and reports whether something was in it. If there is more than limit, it
+// from drains a pipe until its writers have closed it, and reports whether it contained data. After limit bytes it
 // stops and calls full.
 func (d *drain) from(pipe io.Reader, limit units.Bytes, full func()) bool {
-	n, _ := io.CopyN(io.Discard, pipe, int64(limit)+1) // at the end of the pipe, too, there is nothing more to read
+	n, _ := io.CopyN(io.Discard, pipe, int64(limit)+1) // an error also means that nothing is left to read
 	d.bytes.Add(n)
 	if n > int64(limit) {
 		full()
@@ -32,15 +32,14 @@ func (d *drain) from(pipe io.Reader, limit units.Bytes, full func()) bool {
 	return n > 0
 }
 
-// flooded reports whether a program of the jury did not come to its end because it kept writing to the contestant's, which
-// had ended: it wrote more than the pipe holds, and reached a limit.
+// flooded reports whether a program of the jury failed because it kept writing to a contestant's program that had
+// ended: it wrote more than the pipe holds, and reached a limit.
 func (d *drain) flooded(said api.CheckReport, jury sandbox.Result) bool {
 	return said.Verdict == api.InternalError && d.bytes.Load() > answerPipe &&
 		(said.Exhausted || jury.Stop != sandbox.StopNone)
 }
 
-// unread is the result of a conversation that the contestant's program ended, which what, a program of the jury, did not
-// notice.
+// unread returns the result if the contestant's program ended and what, a program of the jury, kept writing to it.
 func unread(what string) api.CheckReport {
 	return api.CheckReport{Verdict: api.WrongAnswer, Message: "the program ended, and the " + what + " kept writing to it"}
 }

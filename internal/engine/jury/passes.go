@@ -10,14 +10,14 @@ import (
 	"judged/internal/sandbox"
 )
 
-// DefaultPasses is how often the program of a multi-pass problem runs on a test, unless the problem says otherwise.
+// DefaultPasses is the maximum number of passes on a test of a multi-pass problem, unless the problem sets another.
 const DefaultPasses = 2
 
-// nextPassName is the file in the feedback folder that asks for another pass and is its input.
+// nextPassName is a file in the feedback folder. It requests another pass and is the input of that pass.
 const nextPassName = "nextpass.in"
 
-// nextPass adds to what an output validator has said whether it asks for another pass. The file depends on what the
-// contestant's program wrote: it has to be a regular file within the limits of the jury's programs.
+// nextPass adds to the result of an output validator whether it requests another pass. The file may contain output of
+// the contestant's program, so it must be a regular file within the limits of the jury's programs.
 func (r *Runner) nextPass(said api.CheckReport, code int, box *sandbox.Sandbox) (_ api.CheckReport, fault, err error) {
 	folder, err := box.OpenFolder(feedbackName)
 	if folder == nil || err != nil {
@@ -36,13 +36,12 @@ func (r *Runner) nextPass(said api.CheckReport, code int, box *sandbox.Sandbox) 
 	case err != nil:
 		return said, nil, err
 	case code != icpcAccept:
-		return said, fmt.Errorf("left %s and exited with status %d; the format allows it with %d only", nextPassName,
-			code,
-			icpcAccept), nil
+		return said, fmt.Errorf("wrote %s and exited with status %d; the format allows this only with status %d",
+			nextPassName, code, icpcAccept), nil
 	case !info.Mode().IsRegular():
-		return said, fmt.Errorf("left %s that is not a regular file", nextPassName), nil
+		return said, fmt.Errorf("wrote %s, which is not a regular file", nextPassName), nil
 	case info.Size() > int64(r.limits.Output):
-		return said, fmt.Errorf("left %s of more than %s, the value of limits.jury.output", nextPassName,
+		return said, fmt.Errorf("wrote more than %[2]s to %[1]s, the value of limits.jury.output", nextPassName,
 			r.limits.Output), nil
 	}
 	keep = true
@@ -54,7 +53,8 @@ func inFolder(folder *os.File) string {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), nextPassName)
 }
 
-// RemoveNextPass takes the input of the next pass out of a feedback folder, which the next pass then gets.
+// RemoveNextPass opens and removes the input of the next pass from a feedback folder. The next pass gets the folder
+// without that file.
 func RemoveNextPass(folder *os.File) (*os.File, error) {
 	f, err := os.OpenFile(inFolder(folder), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -62,13 +62,13 @@ func RemoveNextPass(folder *os.File) (*os.File, error) {
 	}
 	if err := os.Remove(inFolder(folder)); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("take input of the next pass: %w", err)
+		return nil, fmt.Errorf("remove input of the next pass: %w", err)
 	}
 	return f, nil
 }
 
-// feedbackFault turns an error of loading a program of the jury into its fault, where the feedback of the pass before is
-// larger as a copy: it has holes, or long paths.
+// feedbackFault converts an error of loading a program of the jury to a fault of that program if the copy of its
+// feedback folder is too large, because of sparse files or long paths.
 func feedbackFault(what string, p api.Protocol, t Case, err error) (api.CheckReport, error) {
 	if t.Feedback != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.ENAMETOOLONG)) {
 		return failed(what, p, errors.New("left files in its feedback folder that cannot be copied for the next pass; "+

@@ -13,13 +13,13 @@ import (
 	"judged/internal/api"
 )
 
-// What messages call a program of the jury that talks with the contestant's.
+// Names in messages for programs of the jury that communicate with the contestant's program.
 const (
 	interactorName = "interactor"
 	managerName    = "manager"
 )
 
-// What a program of the jury finds in its sandbox. The names are absolute, because programs change their folder.
+// Paths in the sandbox of a program of the jury. They are absolute, because programs change their working directory.
 const (
 	inputPath    = "/box/input"
 	answerPath   = "/box/answer"
@@ -27,13 +27,13 @@ const (
 	feedbackPath = "/box/feedback/"
 )
 
-// reportArgument is an argument that stands for a file in the feedback folder. A testlib program that gets one
-// writes its message there instead of to stderr.
+// reportArgument is an argument that names a file in the feedback folder. A testlib program that gets it writes its
+// message to that file instead of stderr.
 const reportArgument = "{report}"
 
 const reportName = "report"
 
-// checkerArgs is the command line of a checker without its name. The three protocols have three orders.
+// checkerArgs returns the arguments of a checker. Each of the three protocols has its own order.
 func checkerArgs(p api.Protocol, args []string) []string {
 	switch p {
 	case api.ICPC:
@@ -44,7 +44,7 @@ func checkerArgs(p api.Protocol, args []string) []string {
 	return append([]string{inputPath, outputPath, answerPath}, withReport(args)...)
 }
 
-// interactorArgs is the command line of an interactor without its name.
+// interactorArgs returns the arguments of an interactor.
 func interactorArgs(p api.Protocol, args []string) []string {
 	if p == api.ICPC {
 		return append([]string{inputPath, answerPath, feedbackPath}, args...)
@@ -52,7 +52,7 @@ func interactorArgs(p api.Protocol, args []string) []string {
 	return append([]string{inputPath, feedbackPath + toutName, answerPath}, withReport(args)...)
 }
 
-// toutName is the file in which an interactor that uses testlib leaves what the checker looks at as the output.
+// toutName is the output file of an interactor that uses testlib. The checker checks it.
 const toutName = "tout"
 
 func withReport(args []string) []string {
@@ -65,19 +65,19 @@ func withReport(args []string) []string {
 	return args
 }
 
-// ending is what a program of the jury that came to its end has left.
+// ending is the output of a program of the jury that has ended.
 type ending struct {
 	code           int
 	stdout, stderr string
 	judge, team    string // judgemessage.txt and teammessage.txt of icpc
-	problem        string // judgeerror.txt of icpc: why it cannot judge
+	problem        string // judgeerror.txt of icpc: why the program cannot judge
 	report         string // the result file of testlib
 	verdict        string // the last line of stderr, or the first of that file, with a verdict of testlib; or ""
 	score          string // score.txt of icpc; "" if absent
 	multiplier     string // score_multiplier.txt of icpc; "" if absent
 }
 
-// reportOf converts the ending of a checker to a report. An error is a fault of the checker.
+// reportOf converts the ending of a checker to a report. An error means that the checker is at fault.
 func reportOf(p api.Protocol, e ending) (api.CheckReport, error) {
 	switch p {
 	case api.ICPC:
@@ -108,13 +108,14 @@ func readICPC(e ending) (api.CheckReport, error) {
 		err := readScores(&r, e)
 		return r, err
 	default:
-		return r, fmt.Errorf("exited with status %d; the protocol knows %d (accept) and %d (reject)", e.code,
+		return r, fmt.Errorf("exited with status %d; the protocol defines %d (accept) and %d (reject)", e.code,
 			icpcAccept, icpcReject)
 	}
 	return r, nil
 }
 
-// readScores reads score.txt, which has points, and score_multiplier.txt, which has a part of them.
+// readScores reads score.txt, which contains points, and score_multiplier.txt, which contains a fraction of the
+// points.
 func readScores(r *api.CheckReport, e ending) error {
 	name, text := "score.txt", e.score
 	if r.Ratio = e.multiplier != ""; r.Ratio {
@@ -143,15 +144,15 @@ const (
 	testlibWrong         = 1
 	testlibPresentation  = 2
 	testlibFail          = 3
-	testlibDirt          = 4 // more output than the answer has; testlib reports it as 2 by default
+	testlibDirt          = 4 // extra output; testlib reports 2 by default
 	testlibPoints        = 7
-	testlibUnexpectedEOF = 8  // only with ENABLE_UNEXPECTED_EOF, else 2
-	testlibPartialBase   = 50 // added to partial scores with TESTSYS, else 0
+	testlibUnexpectedEOF = 8  // only with ENABLE_UNEXPECTED_EOF, otherwise 2
+	testlibPartialBase   = 50 // added to partial scores with TESTSYS, otherwise 0
 )
 
-// readTestlib reads the exit code, which says what kind of verdict it is. Without TESTSYS a partial score is the exit
-// code itself, so the line with the verdict says which of both it is. Points without their line, and a line with points
-// at the code for accepted, are a fault.
+// readTestlib interprets the exit code. Without TESTSYS, a partial score is the exit code itself, so the verdict line
+// shows which of the two the code is. The exit code for points without a verdict line is a fault, and so is a verdict
+// line with points at the exit code for accepted.
 func readTestlib(e ending) (api.CheckReport, error) {
 	r := api.CheckReport{Message: e.stderr}
 	if e.report != "" {
@@ -183,21 +184,21 @@ func readTestlib(e ending) (api.CheckReport, error) {
 	case testlibFail:
 		return r, fmt.Errorf("exited with status %d (fail): the input, the answer or the checker is wrong", testlibFail)
 	default:
-		return r, fmt.Errorf("exited with status %d, which testlib does not have", e.code)
+		return r, fmt.Errorf("exited with status %d, which testlib does not define", e.code)
 	}
 	return r, nil
 }
 
-// codes is how many exit codes there are: larger ones wrap.
+// codes is the number of exit codes. Larger values wrap around.
 const codes = 256
 
 const pointsPrefix = "points "
 
-// testlibVerdicts are what a line of testlib with a verdict begins with.
+// testlibVerdicts are the prefixes of testlib's verdict lines.
 var testlibVerdicts = []string{"ok", "wrong answer", "wrong output format", "unexpected eof", "FAIL", "points",
 	"partially correct"}
 
-// isVerdict reports whether a line is one of testlib with a verdict.
+// isVerdict reports whether a line is a verdict line of testlib.
 func isVerdict(line string) bool {
 	return slices.ContainsFunc(testlibVerdicts, func(v string) bool {
 		rest, ok := strings.CutPrefix(line, v)
@@ -205,8 +206,8 @@ func isVerdict(line string) bool {
 	})
 }
 
-// lastVerdict is the last line with a verdict of testlib, which ends with it: what comes before is the author's, and may
-// quote what the contestant's program wrote. It is "" if no line has one. Lines are cut.
+// lastVerdict returns the last verdict line of testlib, or "". The author's own output comes before that line, and
+// may quote the contestant's program. Long lines are truncated.
 func lastVerdict(text io.Reader) (last string, err error) {
 	lines := bufio.NewReaderSize(text, most)
 	for {
@@ -226,8 +227,8 @@ func lastVerdict(text io.Reader) (last string, err error) {
 	}
 }
 
-// testlibScore reads the points of a verdict, or of a message of a program without testlib, which begins with them or has
-// them in a line.
+// testlibScore reads the points of a verdict line. In a message of a program without testlib, it reads the points at
+// the start of the message or of a line.
 func testlibScore(verdict, text string) (float64, error) {
 	if points, ok := strings.CutPrefix(verdict, pointsPrefix); ok {
 		points, _, _ = strings.Cut(points, " ")
@@ -246,7 +247,7 @@ func testlibScore(verdict, text string) (float64, error) {
 	return found[0], nil
 }
 
-// partialScore reads "partially correct (N) ...". n is negative where it is not a score.
+// partialScore reads "partially correct (N) ...". n is negative if N is not a score.
 func partialScore(verdict string) (n int, partial bool) {
 	rest, partial := strings.CutPrefix(verdict, "partially correct (")
 	number, _, ok := strings.Cut(rest, ")")
@@ -271,7 +272,7 @@ func readCMS(e ending) (api.CheckReport, error) {
 	}
 	r := api.CheckReport{Message: message}
 	if e.code != 0 {
-		return r, fmt.Errorf("exited with status %d; the protocol wants 0 whatever the score", e.code)
+		return r, fmt.Errorf("exited with status %d; the protocol requires 0 for every score", e.code)
 	}
 	points, err := parseScore(firstLine(e.stdout))
 	if err == nil && points > fullScore {
@@ -284,8 +285,8 @@ func readCMS(e ending) (api.CheckReport, error) {
 	return r, nil
 }
 
-// reason is what a program of the jury that failed says about that, in one line; "" if it says nothing. The first line of a
-// traceback of Python says nothing without the last one.
+// reason returns the explanation of a program of the jury that failed, in one line, or "". For a Python traceback it
+// includes the last line, because the first line alone explains nothing.
 func (e ending) reason() string {
 	text := strings.TrimSpace(cmp.Or(e.problem, e.stderr))
 	first, last := firstLine(text), firstLine(text[strings.LastIndexByte(text, '\n')+1:])
@@ -305,10 +306,10 @@ func firstLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// fullScore is the score of a test that is answered well, unless its problem says otherwise.
+// fullScore is the score of a correct test, unless the problem sets another.
 const fullScore = 1.0
 
-// scored is the verdict of a test with a score.
+// scored returns the report of a test with a score.
 func scored(points float64) api.Verdict {
 	switch points {
 	case fullScore:
@@ -322,11 +323,11 @@ func scored(points float64) api.Verdict {
 func parseScore(text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	points, err := strconv.ParseFloat(text, 64)
-	if points > api.MaxPoints { // or infinite, which is an error, too
+	if points > api.MaxPoints { // also if infinite
 		return 0, fmt.Errorf("%q is above %g", text, api.MaxPoints)
 	}
 	if err != nil || !(points >= 0) {
-		return 0, errors.New(strconv.Quote(text) + " is not a number of at least 0")
+		return 0, errors.New(strconv.Quote(text) + " is not a number >= 0")
 	}
 	return points, nil
 }

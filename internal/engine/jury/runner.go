@@ -13,16 +13,16 @@ import (
 
 // Program is a program of the jury.
 type Program struct {
-	Name string // in messages, such as its path in a package; may be ""
-	// Language is what Files, the first with the entry point, are to be compiled as, which also sets Command; "" runs
-	// them as they are.
+	Name string // for messages, such as the path in a package; may be ""
+	// Language compiles Files, of which the first has the entry point, and sets Command. If Language is "", the files
+	// run as they are.
 	Language string
 	Command  []string // executes the program, without the arguments
 	Files    []sandbox.File
-	Args     []string // after those of its protocol
+	Args     []string // follow the arguments of the protocol
 }
 
-// Called is how messages call a program with that role.
+// Called returns the program's name for messages.
 func (p Program) Called(role string) string {
 	if p.Name == "" {
 		return role
@@ -30,7 +30,7 @@ func (p Program) Called(role string) string {
 	return fmt.Sprintf("%s %q", role, p.Name)
 }
 
-// command is the command line of a program with the arguments of a protocol.
+// command returns the command line of a program with the arguments of its protocol.
 func (r *Runner) command(p Program, args []string) []string {
 	return slices.Concat(api.FillStack(p.Command, r.limits.Stack), args)
 }
@@ -44,13 +44,13 @@ type Runner struct {
 
 	background sync.WaitGroup
 
-	mu     sync.Mutex       // guards the rest
+	mu     sync.Mutex       // guards the fields below
 	spare  *sandbox.Sandbox // prepared for the next program; may be nil
 	closed bool
 }
 
-// NewRunner makes a runner on housekeeping CPUs. Programs of the jury are in a network namespace and see files of
-// their own: nothing that they do is seen by a contestant's program. Close it before the launcher.
+// NewRunner returns a runner on housekeeping CPUs. Programs of the jury have their own network namespace and their
+// own files, so contestants' programs cannot observe them. Close the runner before the launcher.
 func NewRunner(l *sandbox.Launcher, slot sandbox.Resources, limits sandbox.Limits, log *slog.Logger) (*Runner, error) {
 	var err error
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
@@ -63,10 +63,10 @@ func NewRunner(l *sandbox.Launcher, slot sandbox.Resources, limits sandbox.Limit
 // Resources returns the resources that the programs run on.
 func (r *Runner) Resources() sandbox.Resources { return r.slot }
 
-// Prepare makes a sandbox for the next program, in the background.
+// Prepare creates a sandbox for the next program in the background.
 func (r *Runner) Prepare() { r.background.Go(r.prepareSpare) }
 
-// prepareSpare makes the next sandbox unless there is one.
+// prepareSpare creates the next sandbox if none is ready.
 func (r *Runner) prepareSpare() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,14 +75,14 @@ func (r *Runner) prepareSpare() {
 	}
 	box, err := r.launcher.Prepare(r.slot)
 	if err != nil {
-		// The next program tries again and returns the error.
+		// acquire retries, and returns the error.
 		r.log.Warn("cannot prepare a sandbox for programs of the jury", "cpus", r.slot.CPUs.String(), "error", err)
 		return
 	}
 	r.spare = box
 }
 
-// acquire returns a prepared sandbox. Give it to release.
+// acquire returns a prepared sandbox. The caller must pass it to release.
 func (r *Runner) acquire() (*sandbox.Sandbox, error) {
 	r.mu.Lock()
 	box := r.spare
@@ -94,7 +94,7 @@ func (r *Runner) acquire() (*sandbox.Sandbox, error) {
 	return r.launcher.Prepare(r.slot)
 }
 
-// release takes a used sandbox down and prepares the next one, in the background.
+// release closes a used sandbox and prepares the next one, in the background.
 func (r *Runner) release(box *sandbox.Sandbox) {
 	r.background.Go(func() {
 		if err := box.Close(); err != nil {
@@ -105,7 +105,7 @@ func (r *Runner) release(box *sandbox.Sandbox) {
 	})
 }
 
-// Settle waits for the work in the background. No program may be running.
+// Settle waits for the background work. No program may be running.
 func (r *Runner) Settle() { r.background.Wait() }
 
 // Close stops the runner and waits until all of its resources are released. No program may be running.

@@ -16,26 +16,26 @@ const maxLines = 2000
 // transcriptNote says what a transcript costs: judged passes on what the two write, and takes its time for it.
 const transcriptNote = "judged stood between the program and the interactor; the times of this test do not count"
 
-// relay stands between the two sides of a conversation and notes what they write. Start it once they have their ends of
-// the pipes, and Wait after both have ended.
+// relay copies data between the two sides of a conversation and records it. Call start after both sides have their
+// pipe ends, and wait after both have ended.
 type relay struct {
 	lines   [2]line
 	passing sync.WaitGroup
 
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	begin time.Time
 	room  int
 	notes api.Transcript
 }
 
-// line is one direction.
+// line is one direction of a conversation.
 type line struct {
 	from string // ExitProgram or ExitInteractor of package api
 	r, w *os.File
 	gone func(io.Reader) (more bool) // is called when the reader is gone; nil closes the pipe
 }
 
-// newRelay makes the pipes of a conversation with a relay between them.
+// newRelay creates the pipes of a conversation that is recorded.
 func newRelay(e *ends) (r *relay, err error) {
 	r = &relay{room: api.MaxTranscript, notes: api.Transcript{Note: transcriptNote, Lines: []api.TranscriptLine{}}}
 	asks, answers := &r.lines[0], &r.lines[1]
@@ -53,7 +53,7 @@ func newRelay(e *ends) (r *relay, err error) {
 	return r, err
 }
 
-// start begins to pass on what the two write. gone reads what the interactor writes to a program that no longer reads.
+// start starts copying. gone reads what the interactor writes to a program that no longer reads.
 func (r *relay) start(gone func(io.Reader) (more bool)) {
 	r.begin = time.Now()
 	r.lines[0].gone = gone
@@ -62,7 +62,7 @@ func (r *relay) start(gone func(io.Reader) (more bool)) {
 	}
 }
 
-// pass copies one direction until its writer has ended or its reader is gone, and lets the other side know.
+// pass copies one direction until the writer ends or the reader is gone, and then closes the pipe of the other side.
 func (r *relay) pass(l line) {
 	defer l.r.Close()
 	defer l.w.Close()
@@ -105,13 +105,13 @@ func (r *relay) truncate() {
 	r.notes.Truncated = true
 }
 
-// transcript is what was said, when both sides have ended.
+// transcript returns the recorded conversation. Both sides must have ended.
 func (r *relay) transcript() *api.Transcript {
 	r.passing.Wait()
 	return &r.notes
 }
 
-// close ends the relay, whatever its state.
+// close stops the relay, in any state.
 func (r *relay) close() {
 	for _, l := range r.lines {
 		for _, f := range []*os.File{l.r, l.w} {

@@ -9,16 +9,17 @@ import (
 	"judged/internal/sandbox"
 )
 
-// witness knows which ended first: a run of a contestant's program or the program of the jury that it talks with.
+// witness determines which ended first: a run of a contestant's program, or the program of the jury that communicates
+// with it.
 type witness struct {
 	order *linux.Order
 	box   *sandbox.Sandbox // of the program of the jury
 	ended <-chan struct{}  // closed when that has ended
-	first atomic.Int32     // what order said when the program reached a limit, or nobody
-	hung  atomic.Bool      // the program waited at its wall limit, and the jury's did not wait for a program
+	first atomic.Int32     // value of order when the program reached a limit, or nobody
+	hung  atomic.Bool      // at its wall limit the program waited for the jury's, which was not waiting for a program
 
-	mu    sync.Mutex // guards the rest
-	known int        // what order has said, or nobody
+	mu    sync.Mutex // guards the fields below
+	known int        // last value of order, or nobody
 }
 
 // nobody is the value of an Order before either program has ended.
@@ -37,8 +38,8 @@ func (w *witness) watch(program, jury *sandbox.Sandbox, alive *os.File, ended <-
 	return err
 }
 
-// atLimit is called each time that the program reaches a limit, while it is there. If it is ended then, the jury's was
-// first only if it had ended before.
+// atLimit records which program ended first when the program reaches a limit, before it is killed. If it is killed at
+// that limit, the program of the jury was first only if it had already ended.
 func (w *witness) atLimit(wall bool) {
 	if w.first.Load() == nobody {
 		if first, err := w.whoFirst(); err == nil {
@@ -54,7 +55,7 @@ func (w *witness) atLimit(wall bool) {
 	}
 }
 
-// whoFirst asks order until it has an answer.
+// whoFirst queries order until it has an answer.
 func (w *witness) whoFirst() (first int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +67,7 @@ func (w *witness) whoFirst() (first int, err error) {
 	return w.known, err
 }
 
-// juryEndedFirst reports whether the jury's program, which has ended, ended before the other.
+// juryEndedFirst reports whether the program of the jury ended before the other. It must have ended.
 func (w *witness) juryEndedFirst() (bool, error) {
 	first, err := w.whoFirst()
 	return first > 0, err
@@ -80,7 +81,7 @@ func (w *witness) juryFirst(program sandbox.Result) (bool, error) {
 	return w.juryEndedFirst()
 }
 
-// isHung reports whether the jury's program kept the other waiting until its wall limit.
+// isHung reports whether the program waited for the program of the jury until its wall limit.
 func (w *witness) isHung(program sandbox.Result) bool {
 	return w.hung.Load() && program.Stop == sandbox.StopWall && program.Idle
 }
@@ -88,6 +89,6 @@ func (w *witness) isHung(program sandbox.Result) bool {
 // close may be called without watch.
 func (w *witness) close() {
 	if w.order != nil {
-		_ = w.order.Close() // descriptors of ours
+		_ = w.order.Close() // the descriptors belong to judged
 	}
 }

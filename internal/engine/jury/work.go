@@ -11,21 +11,21 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Work is one run of a program that makes files of tests.
+// Work is one run of a program that generates files of tests.
 type Work struct {
 	Program               Program
 	Input                 *sandbox.Input // nil is empty
 	InputFile, OutputFile string         // as in sandbox.Spec
-	// Talks, where not nil, is the interactor that talks with the program. Then the program has made what the interactor
-	// leaves for the checker.
+	// Talks is the interactor that communicates with the program, or nil. With an interactor, the result is the
+	// interactor's output file for the checker.
 	Talks *Interactor
 }
 
-// Open opens what a program has made: a file of its working folder, or its answer for "". It returns nil for a file that
-// does not exist.
+// Open opens a result of a program: a file of its working folder by name, or its answer for "". It returns nil if the
+// file does not exist.
 type Open func(name string) (io.Reader, error)
 
-// Make runs a program and calls take with what it has made. fault is why there is nothing to take.
+// Make runs a program and calls take with its results. If the program failed, Make returns the reason as fault.
 func (r *Runner) Make(ctx context.Context, w Work, take func(Open) error) (fault, err error) {
 	box, err := r.acquire()
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Runner) makeByTalk(ctx context.Context, box *sandbox.Sandbox, spec sand
 	})
 }
 
-// workFault is why a program has not made what it should, with the first line of its stderr; nil if it has.
+// workFault returns why a program did not generate its files, with the first line of its stderr, or nil.
 func (r *Runner) workFault(ctx context.Context, box *sandbox.Sandbox, result sandbox.Result) (fault, err error) {
 	if result.Stop == sandbox.StopCancelled {
 		return nil, context.Cause(ctx)

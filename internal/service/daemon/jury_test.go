@@ -142,7 +142,7 @@ func interactors(t *testing.T, d *instance) {
 
 // juryPrograms checks that a job can bring programs as checkers, and that its report has their messages.
 func juryPrograms(t *testing.T, d *instance) {
-	const fails = "icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject); it says: why"
+	const fails = "icpc checker: exited with status 1; the protocol defines 42 (accept) and 43 (reject); it says: why"
 	script := func(body string) *api.File { return text("#!/bin/sh\n" + body) }
 	half := 0.5
 	for _, tt := range []struct {
