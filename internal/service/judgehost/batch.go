@@ -136,7 +136,7 @@ func (b *batch) judgeFrom(tasks []task) (n int, err error) {
 // conclude reports a run that is not correct, and returns errDecided if that is enough. What ran before has to be known
 // to the server by then: it decides in the order of the tests.
 func (b *batch) conclude(r run) error {
-	if r.report.Verdict == api.InternalError {
+	if r.result == "" {
 		return r.fault()
 	}
 	if err := b.reports.flush(); err != nil {
@@ -147,6 +147,10 @@ func (b *batch) conclude(r run) error {
 
 // fault is whose fault it is that a run has no result.
 func (r run) fault() error {
+	if v := r.report.Verdict; v != api.InternalError {
+		return fmt.Errorf("report test %s: DOMjudge has no result for verdict %q; report this as a bug of judged",
+			r.task.Testcase, v)
+	}
 	err := errors.New(r.report.Message)
 	f := &fault{kind: faultCompare, id: r.task.CompareScript, err: err}
 	if r.interactive {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -235,6 +237,31 @@ func TestDisabledHost(t *testing.T) {
 		t.Errorf("judged by %s", got)
 	}
 	w.clean()
+}
+
+// TestUnlistedHost: a host that the server does not list is not one that the server has disabled.
+func TestUnlistedHost(t *testing.T) {
+	w := newWorld(t)
+	on, err := w.client(domserver.Password).enabled(t.Context(), "stranger")
+	const want = `the server does not list judgehost "stranger"; restart judged to register it`
+	if err == nil || err.Error() != want {
+		t.Errorf("enabled %t, %v; want %s", on, err, want)
+	}
+}
+
+// TestUnknownSpace: free space that cannot be read is a fault of the host, not enough space.
+func TestUnknownSpace(t *testing.T) {
+	w := newWorld(t)
+	folder := t.TempDir()
+	w.startIn(folder, newFakeEngine(1))
+	if err := os.RemoveAll(filepath.Join(folder, "scratch")); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, 10*time.Second, "an internal error", func() bool { return len(w.Errors()) > 0 })
+	e := w.Errors()[0]
+	if e.Kind != "judgehost" || e.ID != "host-0" || !strings.Contains(e.Description, "read the free space") {
+		t.Errorf("internal error %+v", e)
+	}
 }
 
 // TestTryAgain: the server may ask a host to ask again.

@@ -74,6 +74,8 @@ func (h *host) waitForWork(ctx context.Context, wait time.Duration) time.Duratio
 			h.log.Warn("no work: this judgehost is not enabled; enable it in the web interface of the server")
 		case err == nil:
 			h.log.Info("no work; waiting")
+		case ctx.Err() == nil:
+			h.log.Warn("no work, and cannot read whether this judgehost is enabled; waiting", "error", err)
 		}
 		wait = firstWait
 	}
@@ -120,8 +122,12 @@ func (h *host) hasSpace(ctx context.Context) bool {
 	want := int64(h.config().DiskSpace) << 10
 	for try := range 2 {
 		free, err := linux.FreeSpace(h.scratch)
-		if err != nil || free.Bytes < 0 || free.Bytes >= want {
-			return true // what cannot be known is no reason to stop
+		if err != nil {
+			h.report(ctx, task{}, fmt.Errorf("read the free space: %w; check that the folder exists", err))
+			return false
+		}
+		if free.Bytes < 0 || free.Bytes >= want { // below 0: without limit
+			return true
 		}
 		if try == 0 {
 			h.log.Warn("low on disk space; removing what is cached", "free_bytes", free.Bytes, "wanted_bytes", want)

@@ -170,6 +170,29 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestCompareMetadata: only a checker that has decided has an exit status.
+func TestCompareMetadata(t *testing.T) {
+	score := 0.0
+	for _, tt := range []struct {
+		said *api.CheckReport
+		want string
+	}{
+		{nil, ""},
+		{&api.CheckReport{}, ""},
+		{&api.CheckReport{Verdict: api.InternalError}, ""},
+		{&api.CheckReport{Verdict: api.Accepted}, "exitcode: 42\n"},
+		{&api.CheckReport{Verdict: api.Partial, Score: &score}, "exitcode: 42\n"},
+		{&api.CheckReport{Verdict: api.WrongAnswer, Score: &score}, "exitcode: 42\n"},
+		{&api.CheckReport{Verdict: api.WrongAnswer}, "exitcode: 43\n"},
+		{&api.CheckReport{Verdict: api.PresentationError}, "exitcode: 43\n"},
+		{&api.CheckReport{Verdict: api.OutputLimit}, "exitcode: 43\n"},
+	} {
+		if got := newRun(task{}, api.TestReport{Checker: tt.said}).compareMetadata(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.said, got, tt.want)
+		}
+	}
+}
+
 // TestQuietPyPy: DOMjudge's Python is PyPy, which warns on stderr that it finds no /proc/cpuinfo unless a variable is set.
 func TestQuietPyPy(t *testing.T) {
 	w := newWorld(t)
@@ -312,6 +335,10 @@ func TestInternalErrors(t *testing.T) {
 		{"the host", "2 IE host", nil, "judgehost", func(*world, domserver.Problem) string { return "host-0" }, ""},
 		{"noise", "2 NOISE", nil, "judgehost", func(*world, domserver.Problem) string { return "host-0" }, ""},
 		{"the sandbox", "2 BROKEN", nil, "judgehost", func(*world, domserver.Problem) string { return "host-0" }, ""},
+		{"cancelled", "2 CX", nil, "judgehost", func(*world, domserver.Problem) string { return "host-0" }, ""},
+		{"not run", "2 SK", nil, "judgehost", func(*world, domserver.Problem) string { return "host-0" }, ""},
+		{"a verdict without a result", "2 XX", nil, "judgehost", func(*world, domserver.Problem) string { return "host-0" },
+			""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)

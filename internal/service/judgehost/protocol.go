@@ -255,6 +255,9 @@ func (c *Client) enabled(ctx context.Context, host string) (bool, error) {
 			return bool(h.Enabled), nil
 		}
 	}
+	if err == nil {
+		err = fmt.Errorf("the server does not list judgehost %q; restart judged to register it", host)
+	}
 	return false, err
 }
 

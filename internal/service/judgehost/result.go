@@ -67,27 +67,27 @@ func ceilMS(d time.Duration) int64 {
 	return max(1, int64(math.Ceil(float64(d)/float64(time.Millisecond))))
 }
 
-// newRun translates what the engine says about a test.
+// newRun translates what the engine says about a test. There is no result where the protocol has none for the verdict.
 func newRun(t task, report api.TestReport) run {
 	r := run{task: t, report: report, interactive: bool(t.compare.Combined)}
-	accepted := report.Verdict == api.Accepted || report.Verdict == api.Partial ||
-		report.Verdict == api.WrongAnswer && report.Checker != nil && report.Checker.Score != nil // correct, for 0 points
 	switch report.Verdict {
+	case api.Accepted, api.Partial:
+		r.result = resultCorrect
+	case api.WrongAnswer, api.PresentationError:
+		switch {
+		case report.Checker != nil && report.Checker.Score != nil:
+			r.result = resultCorrect // for 0 points
+		case !r.interactive && r.kept(api.StdoutStream).Bytes == 0:
+			r.result = resultNoOutput
+		default:
+			r.result = resultWrong
+		}
 	case api.TimeLimit, api.WallTimeLimit, api.IdlenessLimit:
 		r.result = resultTime
 	case api.OutputLimit:
 		r.result = resultOutputLimit
 	case api.MemoryLimit, api.RuntimeError, api.SecurityViolation, api.NotExecutable:
 		r.result = resultRunError
-	default:
-		switch {
-		case accepted:
-			r.result = resultCorrect
-		case !r.interactive && r.kept(api.StdoutStream).Bytes == 0:
-			r.result = resultNoOutput
-		default:
-			r.result = resultWrong
-		}
 	}
 	return r
 }
@@ -234,8 +234,14 @@ func (r run) compareMetadata() string {
 		return ""
 	}
 	m := "exitcode: 42\n"
-	if said.Verdict.Failed() && said.Score == nil {
-		m = "exitcode: 43\n"
+	switch said.Verdict {
+	case api.Accepted, api.Partial:
+	case api.WrongAnswer, api.PresentationError, api.OutputLimit:
+		if said.Score == nil {
+			m = "exitcode: 43\n"
+		}
+	default:
+		return "" // it has not decided
 	}
 	if r.interactive {
 		m += fmt.Sprintf("validator-exited-first: %t\n", said.FirstExit == api.ExitInteractor)
