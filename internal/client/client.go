@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"judged/internal/api"
 )
 
 // Client holds the address of a daemon and the credentials for it. A nil HTTP selects a connection pool that all
@@ -135,10 +137,41 @@ func call[T any](ctx context.Context, c Client, q request) (T, error) {
 		if ctx.Err() != nil {
 			return v, context.Cause(ctx)
 		}
-		return v, fmt.Errorf("read answer of judged at %s: %w; check that the address is that of a judged of this "+
-			"version", c.Base, err)
+		return v, c.strange(err)
+	}
+	if member := missing(v); member != "" {
+		return v, c.strange(fmt.Errorf("it has no %s", member))
 	}
 	return v, nil
+}
+
+func (c Client) strange(err error) error {
+	return fmt.Errorf("read answer of judged at %s: %w; check that the address is that of a judged of this version",
+		c.Base, err)
+}
+
+// missing returns a member that judged always sends and a response lacks, or "". Any JSON object decodes as a report
+// without state, or as a list without entries.
+func missing(response any) string {
+	switch v := response.(type) {
+	case api.Report:
+		if v.ID == "" || v.State == "" {
+			return "id or state"
+		}
+	case Page:
+		if v.Jobs == nil {
+			return "jobs"
+		}
+	case queue:
+		if v.Waiting == nil {
+			return "waiting"
+		}
+	case api.Rejudging:
+		if v.ID == "" || v.State == "" {
+			return "id or state"
+		}
+	}
+	return ""
 }
 
 // flow is the body of a response that may take any time but may not pause for longer than patience: a report can be

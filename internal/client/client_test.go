@@ -222,6 +222,30 @@ func TestStrangeAnswers(t *testing.T) {
 	}
 }
 
+// TestMissingMembers checks that a response without what judged always sends is an error, not an empty result.
+func TestMissingMembers(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for name, ask := range map[string]func(Client) error{
+		"submit": func(c Client) error { _, err := c.Submit(ctx, "a", api.Job{}); return err },
+		"judge":  func(c Client) error { _, err := c.Judge(ctx, "a", api.Job{}); return err },
+		"job":    func(c Client) error { _, err := c.Job(ctx, "a", 0); return err },
+		"wait":   func(c Client) error { _, err := c.Wait(ctx, "a"); return err },
+		"cancel": func(c Client) error { _, err := c.Cancel(ctx, "a"); return err },
+		"list":   func(c Client) error { _, err := c.List(ctx, Filter{}); return err },
+		"queue":  func(c Client) error { _, err := c.Waiting(ctx); return err },
+		"rejudging": func(c Client) error {
+			_, err := Get[api.Rejudging](ctx, c, "/v1/rejudgings/a")
+			return err
+		},
+	} {
+		c, _ := play(t, says(200, "{}"))
+		if err := ask(c); err == nil || !strings.Contains(err.Error(), ": it has no ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()

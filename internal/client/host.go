@@ -42,10 +42,12 @@ func (c Client) Doctor(ctx context.Context) (api.DoctorReport, error) {
 
 // Waiting returns the number of waiting jobs by priority.
 func (c Client) Waiting(ctx context.Context) (map[api.Priority]int, error) {
-	q, err := call[struct {
-		Waiting map[api.Priority]int `json:"waiting"`
-	}](ctx, c, request{method: http.MethodGet, path: "/v1/queue"})
+	q, err := call[queue](ctx, c, request{method: http.MethodGet, path: "/v1/queue"})
 	return q.Waiting, err
+}
+
+type queue struct {
+	Waiting map[api.Priority]int `json:"waiting"`
 }
 
 // Ready returns nil if the daemon accepts jobs, and otherwise a *Problem with the reason.

@@ -171,12 +171,19 @@ func (s *Store) FinishCallback(ctx context.Context, c ClaimedCallback, t TriedCa
 	if err != nil {
 		return r, fmt.Errorf("encode the log of a callback: %w", err)
 	}
-	state, due := callbackPending, unixNano(t.Next)
+	state, due, known := callbackPending, int64(0), true
 	switch t.Try.Result {
+	case api.TryFailed, api.TryInterrupted:
+		due, known = unixNano(t.Next), !t.Next.IsZero()
 	case api.TryDelivered:
-		state, due = callbackDelivered, 0
+		state = callbackDelivered
 	case api.TryGivenUp:
-		state, due = callbackGivenUp, 0
+		state = callbackGivenUp
+	default:
+		known = false
+	}
+	if !known { // it would stay pending and never be due
+		return r, fmt.Errorf("set callback: result %q with the next try at %v", t.Try.Result, t.Next)
 	}
 	err = s.tx(ctx, "set callback", func(ctx context.Context, tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, s.driver.sql(`UPDATE callbacks SET due = ?1, state = ?2, log = ?3
@@ -226,6 +233,9 @@ func (s *Store) Callbacks(ctx context.Context, id string) ([]api.CallbackLog, er
 			var tries []byte
 			if err := rows.Scan(&receiver, &due, &state, &created, &tries); err != nil {
 				return err
+			}
+			if state < 0 || state >= len(callbackStates) {
+				return fmt.Errorf("decode the callback of job %q: unknown state %d", id, state)
 			}
 			log.ID, log.State = callbackID(r), callbackStates[state]
 			log.CreatedAt, log.NextTry = timeOf(created), timeOf(due)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -172,6 +173,27 @@ func testCallbackClaims(t *testing.T, b backend) {
 		{Number: 1, Result: api.TryInterrupted}, {Number: 2, Result: api.TryDelivered}}}}
 	if diff := cmp.Diff(wantLog, list, cmpopts.IgnoreFields(api.CallbackLog{}, "ID", "CreatedAt")); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
+	}
+}
+
+// testUnknownCallbacks checks that a result or a state that judged does not know is an error: with a callback that is
+// pending and never due, the receiver would wait for ever.
+func testUnknownCallbacks(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("a", calls(receiverA))
+	s.finish(s.take().Lease, api.Accepted)
+	claimed, _ := s.claim(receiverA, 1)
+	for _, try := range []TriedCallback{{Next: time.Now(), Try: api.CallbackTry{Number: 1}},
+		{Next: time.Now(), Try: api.CallbackTry{Number: 1, Result: "new"}},
+		{Try: api.CallbackTry{Number: 1, Result: api.TryFailed}}} {
+		if _, err := s.FinishCallback(s.ctx(), claimed[0], try); err == nil {
+			t.Errorf("%q with the next try at %v is stored", try.Try.Result, try.Next)
+		}
+	}
+	_, err := s.write.Exec(`UPDATE callbacks SET state = 9`)
+	s.must(err)
+	if list, err := s.Callbacks(s.ctx(), "a"); err == nil || !strings.HasSuffix(err.Error(), "unknown state 9") {
+		t.Errorf("callbacks %+v, %v", list, err)
 	}
 }
 

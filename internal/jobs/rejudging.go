@@ -147,7 +147,9 @@ FROM rejudged r LEFT JOIN jobs j ON j.id = r.id WHERE r.rejudging = ?1 GROUP BY 
 		v.Add(c)
 		return nil
 	})
-	v.State = stateOf(row.state, judging, unapplied)
+	if err == nil {
+		v.State, err = row.stateOf(judging, unapplied)
+	}
 	if err == nil && v.SkippedN > len(v.Skipped) {
 		err = s.rows(ctx, s.read, query{"read rejudging", `SELECT original, reason FROM rejudged
 WHERE rejudging = ?1 AND state = ?2 ORDER BY original {bytes} LIMIT ?3`,
@@ -161,20 +163,24 @@ WHERE rejudging = ?1 AND state = ?2 ORDER BY original {bytes} LIMIT ?3`,
 	return v, err
 }
 
-func stateOf(state int, judging, unapplied bool) api.RejudgingState {
-	switch {
-	case state == rejudgingFilling:
-		return api.RejudgingFilling
-	case state == rejudgingFailed:
-		return api.RejudgingFailed
-	case state == rejudgingCancelled:
-		return api.RejudgingCancelled
-	case state == rejudgingApplied && unapplied:
-		return api.RejudgingApplying
-	case state == rejudgingApplied:
-		return api.RejudgingApplied
-	case judging:
-		return api.RejudgingJudging
+func (r *rejudgingRow) stateOf(judging, unapplied bool) (api.RejudgingState, error) {
+	switch r.state {
+	case rejudgingFilling:
+		return api.RejudgingFilling, nil
+	case rejudgingFailed:
+		return api.RejudgingFailed, nil
+	case rejudgingCancelled:
+		return api.RejudgingCancelled, nil
+	case rejudgingApplied:
+		if unapplied {
+			return api.RejudgingApplying, nil
+		}
+		return api.RejudgingApplied, nil
+	case rejudgingOpen:
+		if judging {
+			return api.RejudgingJudging, nil
+		}
+		return api.RejudgingReady, nil
 	}
-	return api.RejudgingReady
+	return "", fmt.Errorf("decode rejudging %q: unknown state %d", r.id, r.state)
 }

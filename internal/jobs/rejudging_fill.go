@@ -51,8 +51,11 @@ WHERE progress <> '' ORDER BY created, id LIMIT ?1`, []any{limit}}, func(rows *s
 		if err := rows.Scan(r.fields()...); err != nil {
 			return err
 		}
-		u := UnfinishedRejudging{ID: r.id, State: stateOf(r.state, false, true), CreatedAt: timeOf(r.created),
-			Tenant: r.tenant, stored: r.progress}
+		state, err := r.stateOf(false, true)
+		if err != nil {
+			return err
+		}
+		u := UnfinishedRejudging{ID: r.id, State: state, CreatedAt: timeOf(r.created), Tenant: r.tenant, stored: r.progress}
 		if u.State == api.RejudgingFilling {
 			kept, err := r.kept()
 			if err == nil && kept.Request == nil {

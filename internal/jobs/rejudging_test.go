@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,25 @@ func (b *bench) unfinished(id string) UnfinishedRejudging {
 	}
 	b.t.Fatalf("rejudging %s has no work left: %+v", id, all)
 	return UnfinishedRejudging{}
+}
+
+// testUnknownRejudging checks that a rejudging in a state that judged does not know is not taken for a ready one.
+func testUnknownRejudging(t *testing.T, be backend) {
+	b := be.open(t, nil)
+	b.put("a", nil)
+	b.judgeAll(map[string]api.Verdict{"a": api.WrongAnswer})
+	b.rejudging("set", map[string]api.Verdict{"a": api.WrongAnswer})
+	b.judgeAll(map[string]api.Verdict{RejudgeID("set", "a"): api.Accepted})
+	_, err := b.write.Exec(`UPDATE rejudgings SET state = 9, progress = 'x'`)
+	b.must(err)
+	_, read := b.Rejudging(b.ctx(), "set")
+	_, unfinished := b.UnfinishedRejudgings(b.ctx(), 10)
+	for name, err := range map[string]error{"read": read, "apply": b.ApplyRejudging(b.ctx(), "set"),
+		"unfinished": unfinished} {
+		if err == nil || !strings.HasSuffix(err.Error(), `decode rejudging "set": unknown state 9`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // testFilling selects and queues the jobs of a set in steps, which other processes repeat, and cancels another set.

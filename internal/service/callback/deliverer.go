@@ -2,6 +2,7 @@ package callback
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -114,7 +115,10 @@ func (d *Deliverer) format(name api.CallbackFormat) (Format, bool) {
 // store could not be read.
 func (d *Deliverer) Check(ctx context.Context, tenant string, c api.Callback) (jobspec.Errors, error) {
 	settings, _ := d.current()
-	f, _ := d.format(c.Format)
+	f, known := d.format(c.Format)
+	if !known {
+		return nil, fmt.Errorf("check a callback: format %q %w", c.Format, errUnknownFormat)
+	}
 	if f.Signed && !settings.Secrets.has(tenant) {
 		whose := ""
 		if tenant != "" {

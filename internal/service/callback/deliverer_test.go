@@ -3,6 +3,7 @@ package callback
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -383,6 +384,10 @@ func TestOtherFormat(t *testing.T) {
 		}}}
 	if found, err := d.Check(t.Context(), "", *j.Callback); err != nil || len(found) > 0 {
 		t.Errorf("a callback that is not signed needs a secret: %v, %v", found, err)
+	}
+	if _, err := d.Check(t.Context(), "", api.Callback{URL: j.Callback.URL, Format: "another"}); !errors.Is(err,
+		errUnknownFormat) {
+		t.Errorf("another format: %v, want %v", err, errUnknownFormat)
 	}
 	stop := f.run(d)
 	log := f.reach("job", api.CallbackGivenUp)

@@ -308,14 +308,16 @@ func (s submission) memory() any {
 
 // exitCode returns the exit code of a program that has run; 0 if a signal ended it.
 func (s submission) exitCode() any {
-	switch exit := testOf(s.Report).Exit; {
-	case !s.ran():
+	exit := testOf(s.Report).Exit
+	switch {
+	case !s.ran() || exit == nil:
 		return nil
-	case exit == nil || exit.Code == nil:
-		return 0
-	default:
+	case exit.Code != nil:
 		return *exit.Code
+	case exit.Signal != "":
+		return 0
 	}
+	return nil
 }
 
 func (s submission) host() any {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -284,6 +285,16 @@ func TestStatusOfVerdicts(t *testing.T) {
 		number := signalNumber(r.Tests[0].Exit)
 		if got := statusOf(r).ID; got != tt.status || number == nil || *number != tt.number {
 			t.Errorf("%s: status %d, signal %v", tt.signal, got, number)
+		}
+	}
+	for _, tt := range []struct {
+		exit *api.Exit
+		want any
+	}{{nil, nil}, {&api.Exit{}, nil}, {&api.Exit{Code: new(3)}, 3}, {&api.Exit{Signal: "SIGSEGV"}, 0}} {
+		s := submission{decided: true}
+		s.Report.Tests = []api.TestReport{{CPUTime: new(time.Second), Exit: tt.exit}}
+		if got := s.exitCode(); got != tt.want {
+			t.Errorf("exit code of %+v: %v, want %v", tt.exit, got, tt.want)
 		}
 	}
 	for state, want := range map[api.State]int{api.Queued: 1, api.Running: 2, api.CancelledState: 13} {
