@@ -306,6 +306,8 @@ func flagOf(field string) string {
 		return "--keep-bytes in bytes"
 	case "keep":
 		return "--keep-stdout, --keep-stderr, --collect"
+	case "callback", "callback.url":
+		return "--callback"
 	case "collect":
 		return "--collect"
 	case "language":

@@ -88,6 +88,13 @@ func TestDaemonAnswers(t *testing.T) {
 				"judged\n"},
 		{"broken", 500, problem, `{"detail": "disk on fire", "next_step": "see the log"}`, []string{"cancel", "j"},
 			exitFault, "judged: cancel job \"j\": judged answered 500: disk on fire; see the log\n"},
+		{"in use", 409, problem, `{"detail": "it is queued, cancel it first"}`, []string{"delete", "j"},
+			exitUsage, "judged: delete job \"j\": judged answered 409: it is queued, cancel it first\n"},
+		{"no deletion", 200, "application/json", `{}`, []string{"delete", "j"}, exitFault,
+			"its status is 200; check that the address is that of a judged of this version\n"},
+		{"no secret", 400, problem, `{"errors": [{"field": "callback", "detail": "no secret"}]}`,
+			[]string{"submit", "--callback", "https://platform.example/hook", "./remote_test.go"},
+			exitUsage, "judged: --callback: no secret\n"},
 		{"a page", 200, "text/html", `<html>`, []string{"status", "j"}, exitFault,
 			"check that the address is that of a judged of this version\n"},
 	} {
@@ -122,8 +129,9 @@ func TestSubmitNamesProblem(t *testing.T) {
 	}))
 	defer server.Close()
 	got := inProcess(t, "submit", "--url", server.URL, "--problem", "sum", "--problem-version", "v1", "--label", "team=7",
-		"./remote_test.go")
-	want := api.Job{Program: sent.Program, Language: "go", Problem: "sum", ProblemVersion: "v1", CPUs: 1,
+		"--callback", "https://platform.example/hook", "./remote_test.go")
+	want := api.Job{Callback: &api.Callback{URL: "https://platform.example/hook"},
+		Program: sent.Program, Language: "go", Problem: "sum", ProblemVersion: "v1", CPUs: 1,
 		Stop: api.StopFirstFailure, Head: 4 << 10, Priority: api.Practice, Labels: map[string]string{"team": "7"}}
 	if diff := cmp.Diff(want, sent); got.code != exitYes || diff != "" || sent.Program.Blob == "" {
 		t.Errorf("exit code %d, stderr %q; sent (-want +got):\n%s", got.code, got.stderr, diff)

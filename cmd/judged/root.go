@@ -114,7 +114,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.verifyCommand(), a.limitCommand(), a.languagesCommand(),
 		a.measureCommand(), a.doctorCommand(), a.judgehostCommand(), a.submitCommand(),
 		a.statusCommand(), a.explainCommand(),
-		a.watchCommand(), a.listCommand(), a.cancelCommand(),
+		a.watchCommand(), a.listCommand(), a.cancelCommand(), a.deleteCommand(),
 		a.rejudgeSetCommand(), a.slotsCommand(),
 		a.nodesCommand(), a.drainCommand(), a.undrainCommand(),
 		a.tokenCommand(), a.tuneCommand(), a.backupCommand(), a.restoreCommand(), a.versionCommand(), a.causesTopic())

@@ -19,6 +19,7 @@ import (
 // submission holds the flags of submit besides jobFlags.
 type submission struct {
 	id, priority string
+	callback     string // URL
 	labels       []string
 	keep         keepFlags
 	detach       bool
@@ -73,6 +74,9 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 			}
 			l.quote = !cmd.Flags().Changed("head")
 			l.job.Keep, l.job.Collect = s.keep.Keep, s.keep.collect
+			if cmd.Flags().Changed("callback") {
+				l.job.Callback = &api.Callback{URL: s.callback}
+			}
 			return errors.Join(a.submit(cmd.Context(), cl, l, s), l.Close())
 		},
 	}
@@ -86,6 +90,8 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 	cmd.Flags().StringVar(&s.priority, "priority", "practice",
 		"`CLASS` of urgency: contest, practice, rejudge or background")
 	cmd.Flags().StringArrayVar(&s.labels, "label", nil, "a label of the job, `KEY=VALUE`; repeatable")
+	cmd.Flags().StringVar(&s.callback, "callback", "", "`URL` that the daemon reports the end of the job to, signed with "+
+		"its secret")
 	s.keep.add(cmd)
 	cmd.Flags().BoolVar(&s.detach, "detach", false, "print the job's ID and do not wait")
 	r.addFlags(cmd)

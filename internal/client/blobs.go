@@ -50,8 +50,7 @@ func (c Client) putBlob(ctx context.Context, digest string, size int64, body fun
 
 // HasBlob reports whether the daemon has the blob.
 func (c Client) HasBlob(ctx context.Context, digest string) (bool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience,
-		&Unreachable{Base: c.Base, Err: fmt.Errorf("no answer in %s", patience)})
+	ctx, cancel := c.patient(ctx)
 	defer cancel()
 	res, err := c.do(ctx, request{method: http.MethodHead, path: "/v1/blobs/" + digest})
 	if NotFound(err) {
@@ -61,6 +60,12 @@ func (c Client) HasBlob(ctx context.Context, digest string) (bool, error) {
 		return false, err
 	}
 	return true, res.Body.Close()
+}
+
+// patient limits a request whose response has no body.
+func (c Client) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, patience,
+		&Unreachable{Base: c.Base, Err: fmt.Errorf("no answer in %s", patience)})
 }
 
 // GetBlob returns the content of a blob, which the caller verifies and closes. ctx limits the whole transfer.

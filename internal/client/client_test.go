@@ -222,6 +222,19 @@ func TestStrangeAnswers(t *testing.T) {
 	}
 }
 
+func TestDeleteJob(t *testing.T) {
+	c, s := play(t, says(204, ""), says(409, `{"detail":"it is queued"}`), says(200, "{}"))
+	if err := c.DeleteJob(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"judged answered 409: it is queued", "its status is 200"} {
+		if err := c.DeleteJob(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	s.check(t, "POST /v1/jobs/a/delete", "POST /v1/jobs/a/delete", "POST /v1/jobs/a/delete")
+}
+
 // TestMissingMembers checks that a response without what judged always sends is an error, not an empty result.
 func TestMissingMembers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

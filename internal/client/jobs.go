@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -108,6 +109,21 @@ func (c Client) Wait(ctx context.Context, id string) (api.Report, error) {
 // Cancel cancels a waiting or running job.
 func (c Client) Cancel(ctx context.Context, id string) (api.Report, error) {
 	return Delete[api.Report](ctx, c, "/v1/jobs/"+url.PathEscape(id))
+}
+
+// DeleteJob deletes a job that has ended.
+func (c Client) DeleteJob(ctx context.Context, id string) error {
+	ctx, cancel := c.patient(ctx)
+	defer cancel()
+	res, err := c.do(ctx, request{method: http.MethodPost, path: "/v1/jobs/" + url.PathEscape(id) + "/delete"})
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusNoContent {
+		return c.strange(fmt.Errorf("its status is %d", res.StatusCode))
+	}
+	return nil
 }
 
 // Filter selects jobs for List. Zero members do not restrict.
