@@ -57,15 +57,64 @@ type batchProblem struct {
 	Results []batchResult `json:"results"`
 }
 
-// batch is a batch in progress.
-type batch struct {
+// Batch collects jobs and stores them in one transaction. It is not safe for concurrent use.
+type Batch struct {
 	server *Server
 	intake *intake.Batch
+	packed []jobs.Packed
+	size   units.Bytes
+}
+
+// newBatch returns an empty batch once there is room for one. Prepared jobs take memory, and SQLite has one writer.
+func (s *Server) newBatch(ctx context.Context) (b *Batch, release func(), err error) {
+	if err := s.batching.Acquire(ctx, 1); err != nil {
+		return nil, nil, err
+	}
+	return &Batch{server: s, intake: s.intake.NewBatch()}, func() { s.batching.Release(1) }, nil
+}
+
+// Prepare validates a job and keeps its files until Store.
+func (b *Batch) Prepare(ctx context.Context, r intake.Request) (jobs.Submission, error) {
+	return b.intake.Prepare(ctx, r)
+}
+
+// Add adds a job that Prepare has returned.
+func (b *Batch) Add(ctx context.Context, n jobs.Submission) error {
+	p, err := b.server.jobs.Pack(ctx, n)
+	if err != nil {
+		return err
+	}
+	if b.size+p.Size() > maxPacked {
+		return problem("too-large", "send the rest in another batch",
+			"the jobs of the batch take more than %s with the tests of their problems", maxPacked)
+	}
+	b.packed, b.size = append(b.packed, p), b.size+p.Size()
+	return nil
+}
+
+// Store stores all jobs and their files, even if the caller disconnects meanwhile. It returns the outcome of each job, in
+// the order in which they were added.
+func (b *Batch) Store(ctx context.Context) ([]jobs.Stored, error) {
+	if len(b.packed) == 0 {
+		return nil, nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := b.intake.StoreFiles(ctx); err != nil {
+		return nil, err
+	}
+	outcomes, err := b.server.jobs.PutAll(ctx, b.packed)
+	for n := range outcomes {
+		outcomes[n].Err = b.server.notStored(b.packed[n].ID, outcomes[n].Err)
+	}
+	return outcomes, err
+}
+
+// batch is the request for a batch in progress.
+type batch struct {
+	*Batch
 
 	results []batchResult
-	packed  []jobs.Packed
 	at      []int // index in results of each packed job
-	size    units.Bytes
 }
 
 // postBatch stores many jobs in one transaction. A job that is refused does not affect the others.
@@ -81,12 +130,12 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// Prepared jobs take memory, and SQLite has one writer.
-	if err := s.batching.Acquire(r.Context(), 1); err != nil {
+	empty, release, err := s.newBatch(r.Context())
+	if err != nil {
 		return err
 	}
-	defer s.batching.Release(1)
-	b := &batch{server: s, intake: s.intake.NewBatch(), results: make([]batchResult, len(sent.Jobs))}
+	defer release()
+	b := &batch{Batch: empty, results: make([]batchResult, len(sent.Jobs))}
 	for i, item := range sent.Jobs {
 		id, err := s.batchItemID(r.Context(), item, key, i)
 		if err == nil {
@@ -96,7 +145,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if err := b.store(context.WithoutCancel(r.Context())); err != nil {
+	if err := b.store(r.Context()); err != nil {
 		return err
 	}
 	return b.answer(w)
@@ -142,20 +191,14 @@ func (b *batch) add(ctx context.Context, i int, id string, body json.RawMessage)
 	if err != nil {
 		return err
 	}
-	submission, err := b.intake.Prepare(ctx, intake.Request{ID: id, Job: j, Findings: unfit})
-	if err != nil {
-		return err
+	submission, err := b.Prepare(ctx, intake.Request{ID: id, Job: j, Findings: unfit})
+	if err == nil {
+		err = b.Add(ctx, submission)
 	}
-	p, err := b.server.jobs.Pack(ctx, submission)
-	if err != nil {
-		return err
+	if err == nil {
+		b.at = append(b.at, i)
 	}
-	if b.size+p.Size() > maxPacked {
-		return problem("too-large", "send the rest in another batch",
-			"the jobs of the batch take more than %s with the tests of their problems", maxPacked)
-	}
-	b.packed, b.at, b.size = append(b.packed, p), append(b.at, i), b.size+p.Size()
-	return nil
+	return err
 }
 
 // refuse records the problem of a job. It returns errors that do not depend on the job.
@@ -171,21 +214,15 @@ func (b *batch) refuse(i int, err error) error {
 	return nil
 }
 
-// store stores all prepared jobs and their files.
+// store stores all prepared jobs and records their outcomes.
 func (b *batch) store(ctx context.Context) error {
-	if len(b.packed) == 0 {
-		return nil
-	}
-	if err := b.intake.StoreFiles(ctx); err != nil {
-		return err
-	}
-	outcomes, err := b.server.jobs.PutAll(ctx, b.packed)
+	outcomes, err := b.Store(ctx)
 	if err != nil {
 		return err
 	}
 	for n, o := range outcomes {
 		i, id := b.at[n], b.packed[n].ID
-		if err := b.refuse(i, b.server.notStored(id, o.Err)); err != nil {
+		if err := b.refuse(i, o.Err); err != nil {
 			return err
 		}
 		if o.Err == nil {

@@ -113,6 +113,11 @@ func (d *Desk) Put(ctx context.Context, n jobs.Submission) error {
 	return err
 }
 
+// NewBatch returns an empty batch. Call release once its jobs are stored.
+func (d *Desk) NewBatch(ctx context.Context) (b *Batch, release func(), err error) {
+	return d.s.newBatch(ctx)
+}
+
 // Get returns a job.
 func (d *Desk) Get(ctx context.Context, id string) (jobs.Record, error) { return d.s.jobs.Get(ctx, id) }
 

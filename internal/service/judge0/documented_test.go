@@ -2,7 +2,9 @@ package judge0
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,6 +214,45 @@ func TestQueueFull(t *testing.T) {
 }
 
 // TestList checks pages of submissions, which have only submissions of this interface.
+// TestBatch checks that a batch is stored in one transaction, and that the caller learns which submissions found no room.
+func TestBatch(t *testing.T) {
+	f := newFixture(t, "")
+	const good, bad = `{"language_id": 46, "source_code": "echo hello", "stdin": "x"}`, `{"language_id": 46}`
+	batch := func(all ...string) (int, []map[string]any) {
+		w := f.send("POST", "/submissions/batch", `{"submissions": [`+strings.Join(all, ",")+`]}`)
+		return w.Code, decoded[[]map[string]any](t, w)
+	}
+	kinds := func(all []map[string]any) (kinds []string) {
+		for _, a := range all {
+			kinds = append(kinds, strings.Join(slices.Sorted(maps.Keys(a)), " "))
+		}
+		return kinds
+	}
+	code, all := batch(good, bad, good, good)
+	want := []string{"token", "source_code", "token", "token"}
+	if diff := cmp.Diff(want, kinds(all)); code != 201 || diff != "" {
+		t.Errorf("status %d, answers (-want +got):\n%s", code, diff)
+	}
+	if diff := cmp.Diff([]int{3}, f.store.stored); diff != "" {
+		t.Errorf("jobs of each transaction (-want +got):\n%s", diff)
+	}
+	for _, i := range []int{0, 2, 3} {
+		w := f.send("GET", "/submissions/"+all[i]["token"].(string)+"?fields=source_code,stdin", "")
+		got := decoded[map[string]any](t, w)
+		if diff := cmp.Diff(map[string]any{"source_code": "echo hello", "stdin": "x"}, got); diff != "" {
+			t.Errorf("submission %d (-want +got):\n%s", i, diff)
+		}
+	}
+	for range maxWaiting - 3 - 2 {
+		f.create(t, "", good)
+	}
+	code, all = batch(good, bad, good, good)
+	want = []string{"token", "source_code", "token", "error"}
+	if diff := cmp.Diff(want, kinds(all)); code != 201 || diff != "" {
+		t.Errorf("room for two: status %d, answers (-want +got):\n%s", code, diff)
+	}
+}
+
 func TestList(t *testing.T) {
 	f := newFixture(t, "")
 	var tokens []string

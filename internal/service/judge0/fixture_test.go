@@ -29,7 +29,23 @@ import (
 // fixture is a server with a real store; the test acts as the judge.
 type fixture struct {
 	*httpapi.Server
-	store *jobs.Store
+	store *countedJobs
+}
+
+// countedJobs records how many jobs each transaction stores.
+type countedJobs struct {
+	*jobs.Store
+	stored []int
+}
+
+func (c *countedJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, bool, error) {
+	c.stored = append(c.stored, 1)
+	return c.Store.Put(ctx, n)
+}
+
+func (c *countedJobs) PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error) {
+	c.stored = append(c.stored, len(list))
+	return c.Store.PutAll(ctx, list)
 }
 
 const maxWaiting = 100
@@ -40,11 +56,12 @@ func newFixture(t testing.TB, tokens string) *fixture {
 }
 
 func newFixtureIn(t testing.TB, dir, tokens string) *fixture {
-	store, err := jobs.Open(context.Background(), jobs.Options{File: filepath.Join(dir, "judged.db"),
+	database, err := jobs.Open(context.Background(), jobs.Options{File: filepath.Join(dir, "judged.db"),
 		MaxWaiting: maxWaiting})
 	if err != nil {
 		t.Fatal(err)
 	}
+	store := &countedJobs{Store: database}
 	t.Cleanup(func() { _ = store.Close() })
 	files, err := blobs.Open(filepath.Join(dir, "blobs"), 16<<20)
 	if err != nil {

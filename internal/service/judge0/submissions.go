@@ -47,13 +47,17 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	token, found, err := h.accept(r.Context(), known, values, v.encoded)
+	n, found, err := h.prepare(r.Context(), h.desk, known, values, v.encoded)
 	if err != nil {
 		return err
 	}
 	if len(found) > 0 {
 		return &failure{status: http.StatusUnprocessableEntity, body: found}
 	}
+	if err := h.desk.Put(r.Context(), n); err != nil {
+		return err
+	}
+	token := tokenOf(n.ID)
 	if r.URL.Query().Get("wait") != "true" {
 		h.answer(w, r, http.StatusCreated, map[string]string{"token": token})
 		return nil
@@ -72,10 +76,14 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// accept stores the job of a submission. It returns what is wrong with a submission that it does not accept.
-func (h *handler) accept(ctx context.Context, known catalogue, values map[string]json.RawMessage, encoded bool) (
-	token string, found faults, err error,
-) {
+// preparer prepares jobs; *httpapi.Desk and *httpapi.Batch implement it.
+type preparer interface {
+	Prepare(ctx context.Context, r intake.Request) (jobs.Submission, error)
+}
+
+// prepare returns the job of a submission, or what is wrong with the submission.
+func (h *handler) prepare(ctx context.Context, to preparer, known catalogue, values map[string]json.RawMessage,
+	encoded bool) (n jobs.Submission, found faults, err error) {
 	f := form{values, faults{}}
 	config := h.desk.Config()
 	a, t := f.read(encoded, boundsOf(config))
@@ -84,21 +92,17 @@ func (h *handler) accept(ctx context.Context, known catalogue, values map[string
 		f.faults.add("language_id", "language with id %d is archived and cannot be used anymore", a.Language)
 	}
 	if len(f.faults) > 0 {
-		return "", f.faults, nil
+		return n, f.faults, nil
 	}
 	job := jobOf(config, l, a, t, f.faults)
 	if len(f.faults) > 0 {
-		return "", f.faults, nil
+		return n, f.faults, nil
 	}
-	token = uuid.NewString()
-	n, err := h.desk.Prepare(ctx, intake.Request{ID: idOf(token), Job: job})
-	if err != nil {
-		return "", f.faults, refused(err, a, f.faults)
+	if n, err = to.Prepare(ctx, intake.Request{ID: idOf(uuid.NewString()), Job: job}); err != nil {
+		return n, f.faults, refused(err, a, f.faults)
 	}
-	if n, err = mark(n, a); err != nil {
-		return "", nil, err
-	}
-	return token, nil, h.desk.Put(ctx, n)
+	n, err = mark(n, a)
+	return n, nil, err
 }
 
 // members reads the members of the body: JSON, or a form.
@@ -200,22 +204,43 @@ func (h *handler) createBatch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	status := http.StatusUnprocessableEntity
-	var answers []any
-	for _, values := range all {
-		token, found, err := h.accept(r.Context(), known, values, encodedIn(r))
+	batch, release, err := h.desk.NewBatch(r.Context())
+	if err != nil {
+		return err
+	}
+	defer release()
+	answers := make([]any, len(all))
+	var at []int // index in answers of each job of the batch
+	for i, values := range all {
+		n, found, err := h.prepare(r.Context(), batch, known, values, encodedIn(r))
+		if err == nil && len(found) == 0 {
+			err = batch.Add(r.Context(), n)
+		}
 		switch {
-		case err != nil && status == http.StatusCreated && r.Context().Err() == nil:
-			// The caller has to learn the tokens of those that are stored.
-			answers = append(answers, h.failureOf(r, err).body)
 		case err != nil:
 			return err
 		case len(found) > 0:
-			answers = append(answers, found)
+			answers[i] = found
 		default:
-			status = http.StatusCreated
-			answers = append(answers, map[string]string{"token": token})
+			answers[i] = map[string]string{"token": tokenOf(n.ID)}
+			at = append(at, i)
 		}
+	}
+	stored, err := batch.Store(r.Context())
+	if err != nil {
+		return err
+	}
+	status := http.StatusUnprocessableEntity
+	var refused error
+	for n, one := range stored {
+		if one.Err == nil {
+			status = http.StatusCreated
+		} else {
+			answers[at[n]], refused = h.failureOf(r, one.Err).body, one.Err
+		}
+	}
+	if refused != nil && status != http.StatusCreated {
+		return refused
 	}
 	h.answer(w, r, status, answers)
 	return nil
