@@ -73,6 +73,8 @@ func TestSecretErrors(t *testing.T) {
 
 func FuzzSecrets(f *testing.F) {
 	f.Add("acme " + secret + "\n#\n" + oldSecret)
+	f.Add("")
+	f.Add("# none\n\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := ParseSecrets(strings.NewReader(text))
 		if (err == nil) != (s != nil) || s != nil && len(s.keys) == 0 {
