@@ -9,13 +9,16 @@ export CGO_ENABLED := 0
 # linked in half the time.
 export GOFLAGS := -trimpath -ldflags=-w $(GOFLAGS)
 
-.PHONY: help build deb demo demo-fleet test test-unit test-native test-guest test-arm64 setup check bench policy soak fuzz mutate clean
+# bin/deb/judged is of one architecture and version, so it is always built.
+.PHONY: bin/deb/judged help build deb image release demo demo-fleet test test-unit test-native test-guest test-arm64 setup check bench policy soak fuzz mutate clean
 
 .NOTPARALLEL:
 
 help:
 	@echo 'make build   bin/judged, static'
 	@echo 'make deb     bin/judged_VERSION_ARCH.deb, the Debian package; DEB_ARCH=arm64 for the other architecture'
+	@echo 'make image   bin/judged_VERSION_ARCH.oci.tar, an image for containers, with Debian'"'"'s GCC and Python'
+	@echo 'make release bin/release: programs, packages, their modules (SBOM) and checksums, for amd64 and arm64'
 	@echo 'make demo    judge the sample programs through a daemon, and show the verdicts'
 	@echo 'make demo-fleet   two fronts, one of them killed, PostgreSQL, and three simulated judges, one of them slow'
 	@echo 'make test    everything: unit, native (root), guest (QEMU)'
@@ -38,12 +41,17 @@ DEB_MAINTAINER := judged maintainers <judged@judged.invalid>
 DEB_VERSION    := $(if $(filter v0% v1% v2% v3% v4% v5% v6% v7% v8% v9%,$(VERSION)),$(subst -,+,$(VERSION:v%=%)),0~$(shell git log -1 --format=%cd --date=format:%Y%m%d%H%M%S 2>/dev/null || echo 0)+$(subst -,+,$(VERSION)))
 NFPM           := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4
 
+# The time in packages, so that the same source gives the same bytes.
+export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+
 # The overlay puts the judged-init of DEB_ARCH in the place of this machine's.
-deb:
+bin/deb/judged:
 	rm -rf bin/deb && mkdir -p bin/deb
 	GOARCH=$(DEB_ARCH) $(GO) build -ldflags='-s -w' -o bin/deb/judged-init ./cmd/judged-init
 	echo '{"Replace":{"$(CURDIR)/internal/sandbox/judged-init":"$(CURDIR)/bin/deb/judged-init"}}' >bin/deb/overlay.json
 	GOARCH=$(DEB_ARCH) $(GO) build -overlay bin/deb/overlay.json -tags embedinit -ldflags='-s -w -X main.version=$(VERSION)' -o bin/deb/judged ./cmd/judged
+
+deb: bin/deb/judged
 	$(GO) build -tags man -o bin/deb/manual ./cmd/judged
 	bin/deb/manual man bin/deb/man && gzip -9n bin/deb/man/*
 	for shell in bash zsh fish; do bin/deb/manual completion $$shell >bin/deb/judged.$$shell || exit 1; done
@@ -52,6 +60,32 @@ deb:
 	printf 'judged (%s) unstable; urgency=medium\n\n  * See NEWS.gz.\n\n -- %s  Thu, 01 Jan 1970 00:00:00 +0000\n' \
 		'$(DEB_VERSION)' '$(DEB_MAINTAINER)' | gzip -9n >bin/deb/changelog.gz
 	DEB_MAINTAINER='$(DEB_MAINTAINER)' DEB_ARCH=$(DEB_ARCH) VERSION='$(DEB_VERSION)' $(GO) run $(NFPM) package -f deploy/debian/nfpm.yaml -p deb -t bin/
+
+# What programs are compiled and interpreted with. Install the versions that the hosts of the deciding pool have.
+IMAGE_PACKAGES := ca-certificates,gcc,g++,libc6-dev,python3
+IMAGE_ROOT     := bin/image-root-$(DEB_ARCH).tar
+
+bin/image-root-%.tar:
+	mkdir -p bin
+	mmdebstrap --architectures=$* --variant=minbase --include=$(IMAGE_PACKAGES) trixie $@
+
+image: bin/deb/judged $(IMAGE_ROOT)
+	rm -rf bin/image
+	$(GO) run ./cmd/judged-pack image -root $(IMAGE_ROOT) -program bin/deb/judged -arch $(DEB_ARCH) -version $(VERSION) -into bin/image
+	tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C bin/image -cf bin/judged_$(VERSION)_$(DEB_ARCH).oci.tar .
+	rm -rf bin/image
+
+RELEASE_ARCHS := amd64 arm64
+
+release:
+	rm -rf bin/release && mkdir -p bin/release
+	for arch in $(RELEASE_ARCHS); do \
+		$(MAKE) deb DEB_ARCH=$$arch && \
+		mv bin/judged_$(DEB_VERSION)_$$arch.deb bin/release/ && \
+		$(GO) run ./cmd/judged-pack sbom bin/deb/judged $(VERSION) >bin/release/judged_$(VERSION)_$$arch.cdx.json && \
+		cp bin/deb/judged bin/release/judged_$(VERSION)_$$arch || exit 1; \
+	done
+	cd bin/release && sha256sum * >SHA256SUMS
 
 demo: build
 	$(GO) run ./cmd/judged-demo -judged bin/judged -samples testdata/samples.json

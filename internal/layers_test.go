@@ -25,7 +25,7 @@ func floors(t *testing.T) map[string]int {
 	const perWing = 10
 	row := regexp.MustCompile(`^//\t(?:([a-z]+) {2,}\S|  ([a-z0-9/ ]+?) +\[(\d)\])`)
 	m := map[string]int{"testdata": -1, "configs": -1,
-		"cmd/judged-init": 4 * perWing, "cmd/judged": 100, "cmd/judged-demo": 100}
+		"cmd/judged-init": 4 * perWing, "cmd/judged": 100, "cmd/judged-demo": 100, "cmd/judged-pack": 100}
 	wing := 0
 	for line := range strings.SplitSeq(string(text), "\n") {
 		switch r := row.FindStringSubmatch(line); {

@@ -45,6 +45,8 @@ const (
 	Judge0Client Requirement = "judge0"
 	// Kubernetes is kubernetes-validate with the schemas of its API, as fetched by .ci/setup.
 	Kubernetes Requirement = "kubernetes"
+	// Compose is the reference parser of Compose files, as fetched by .ci/setup.
+	Compose Requirement = "compose"
 	// Axe is axe-core, as fetched by .ci/setup.
 	Axe Requirement = "axe"
 	// Debian is what builds, checks and installs a Debian package: dpkg, lintian, and a root as fetched by .ci/setup.
@@ -154,6 +156,8 @@ func lacks(n Requirement) error {
 	case Kubernetes:
 		_, err := KubernetesPath()
 		return err
+	case Compose:
+		return onPath("compose-check", "run .ci/setup")
 	case Axe:
 		_, err := AxePath()
 		return err
