@@ -106,6 +106,7 @@ func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
 	m.health.Lock()
 	defer m.health.Unlock()
 	before, after := s.add(r)
+	s.plot(r, time.Now())
 	s.pending = s.pending[1:]
 	m.o.Observer.CanaryDone(r.CPUs, r.Kernel, r.CPUTime, after.deviation())
 	if before.State != stats.Shifted && after.State == stats.Shifted && s.trouble() == "" {

@@ -19,6 +19,7 @@ type slotHealth struct {
 	slot    slots.Slot
 	kernels []string
 	health  map[string]kernelHealth
+	points  map[string][]Point // of the charts, by kernel
 	runs    history
 	virtual bool // the host is a virtual machine
 
