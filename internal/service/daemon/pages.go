@@ -19,6 +19,7 @@ func (d *daemon) pages(ctx context.Context) (httpapi.Door, error) {
 	o := web.Options{Version: d.o.Version, Key: key}
 	if d.judges() {
 		o.Topology, o.Doctor, o.Owner = d.eng.Topology, d.health.report, d.owner()
+		o.Charts = d.monitor.Charts
 	}
 	return web.Door(o)
 }

@@ -5,54 +5,77 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/slots"
-	"judged/internal/service/httpapi"
+	"judged/internal/jobs"
 	"judged/internal/testkit"
 	"judged/internal/testkit/browser"
 )
 
-// views are the sizes and settings in which every page is opened.
+// views are the sizes and settings in which pages are opened.
 var views = []struct {
 	name   string
 	width  int
 	dark   bool
 	script bool
+	usable bool // check them by axe-core
+	pages  []string
 }{
-	{"desktop", 1600, false, true}, {"phone", 400, false, true}, {"dark", 1600, true, true},
-	{"phone-plain", 400, true, false},
+	{"desktop", 1600, false, true, true, nil},
+	{"phone", 400, true, false, false, nil},
+	{"dark", 1600, true, true, true, []string{"now", "job", "slot", "rejudging"}},
 }
 
-// TestPagesInABrowser opens every page on a phone and on a screen, light and dark, with and without a script. It checks
-// that nothing is cut off and that the console has no error. go test -artifacts keeps the screenshots.
+// TestPagesInABrowser opens every page on a screen, and on a phone without a script, light and dark. It checks that
+// nothing is cut off, that the console has no error, and that axe-core finds no serious fault. go test -artifacts keeps
+// the screenshots.
 func TestPagesInABrowser(t *testing.T) {
+	testkit.Need(t, testkit.Chromium, testkit.Axe)
+	path, err := testkit.AxePath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	axe, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := newFixture(t)
 	f.fill()
 	tab := browser.Open(t)
 	tab.Go(f.server.URL + "/jobs/near")
 	tab.Wait(`document.getElementById("token")`)
+	checkUsable(t, tab, axe, "sign in")
 	shot(t, tab, "signin")
-	tab.Eval(`(document.getElementById("token").value = "token of boss", document.querySelector("form.signin button").click(), true)`,
-		new(bool))
+	tab.Eval(`(document.getElementById("token").value = "token of boss",
+		document.querySelector("form.signin button").click(), true)`, new(bool))
 	tab.Wait(`location.pathname === "/jobs/near" && document.getElementById("why")`)
 	for _, v := range views {
 		tab.Dark(v.dark)
 		tab.Script(v.script)
 		tab.Resize(v.width, 900)
 		for _, p := range f.pages() {
+			if v.pages != nil && !slices.Contains(v.pages, p.name) {
+				continue
+			}
+			name := v.name + " " + p.path
 			tab.Go(f.server.URL + p.path)
-			tab.Wait(fmt.Sprintf(`location.pathname + location.search === %q && document.querySelector("footer time")`, p.path))
-			nothingCut(t, tab, v.width, v.name+" "+p.path)
+			tab.Wait(fmt.Sprintf(`location.pathname + location.search === %q && document.querySelector("footer time")`,
+				p.path))
+			nothingCut(t, tab, v.width, name)
 			for _, want := range p.want {
 				wantText(t, tab, want)
 			}
 			shot(t, tab, v.name+"-"+p.name)
 			if errs := tab.Errors(); len(errs) > 0 {
-				t.Errorf("%s %s: the console has %q", v.name, p.path, errs)
+				t.Errorf("%s: the console has %q", name, errs)
+			}
+			if v.usable && p.name != "many" { // the same as job, and a minute of work
+				checkUsable(t, tab, axe, name)
 			}
 		}
 	}
@@ -72,6 +95,13 @@ func (f *fixture) pages() []pageCase {
 		{"many", "/jobs/many", nil},
 		{"hostile", "/jobs/hostile", []string{"<script>alert(1)</script>"}},
 		{"doctor", "/doctor", []string{"turbo-off"}},
+		{"slot", "/slots/40-41", []string{"alu: shifted, slower", "canary alu is 7.1 % slower"}},
+		{"problems", "/problems", []string{"sum"}},
+		{"problem", "/problems/sum", []string{"In the band", "cpp"}},
+		{"rejudgings", "/rejudgings", []string{"again"}},
+		{"rejudging", "/rejudgings/again?old=TLE&new=AC", []string{"Old verdicts by new ones", "TLE, now AC"}},
+		{"fairness", "/fairness?label=contest%3D2", []string{"is wrong by time with a probability of",
+			"One run alone would have decided otherwise"}},
 	}
 }
 
@@ -85,6 +115,7 @@ func (f *fixture) fill() {
 		many = append(many, timedTest(fmt.Sprintf("secret/%03d", i), api.Accepted, 400+i))
 	}
 	f.judge("", finished("many", api.Accepted, many...))
+	f.contest()
 	f.judge("", finished("empty", api.InternalError))
 	evil := timedTest("<script>alert(1)</script>\u202eGNP\u0007", api.WrongAnswer, 300)
 	evil.Checker = &api.CheckReport{Verdict: api.WrongAnswer, Message: strings.Repeat("<img src=x onerror=alert(1)> ", 400)}
@@ -119,6 +150,33 @@ func (f *fixture) fill() {
 	}
 }
 
+// contest stores a problem with submissions of a contest, some of them near the limit, and a rejudging of them.
+func (f *fixture) contest() {
+	ctx := f.t.Context()
+	if _, _, err := f.store.PutProblem(ctx, api.Problem{ID: "sum", Version: strings.Repeat("0a", 32), Name: "Sum <i>of</i>",
+		Tests: []api.Test{{Name: "1"}, {Name: "2"}}}, jobs.Editor{}); err != nil {
+		f.t.Fatal(err)
+	}
+	var ids []string
+	for i := range 40 {
+		at := 900 + 5*i
+		verdict, times := api.Accepted, []int{at}
+		switch {
+		case at > 1010:
+			verdict, times = api.TimeLimit, []int{at, at + i%7}
+		case at > 950:
+			times = []int{at + 12, at - i%5, at + i%4}
+		}
+		r := finished(fmt.Sprintf("c2-%d", i), verdict, timedTest("1", api.Accepted, 300), timedTest("2", verdict, times...))
+		r.Labels = map[string]string{"contest": "2"}
+		r.Problem = &api.ProblemVersion{ID: "sum", Version: strings.Repeat("0a", 32)}
+		r.Compilation = &api.Compilation{Language: []string{"cpp", "python"}[i%2]}
+		f.judge("", r)
+		ids = append(ids, r.ID)
+	}
+	f.rejudge("again", ids)
+}
+
 // shot takes a screenshot if it is kept.
 func shot(t *testing.T, tab *browser.Tab, name string) {
 	if kept := flag.Lookup("test.artifacts"); kept != nil && kept.Value.String() == "true" {
@@ -126,37 +184,15 @@ func shot(t *testing.T, tab *browser.Tab, name string) {
 	}
 }
 
-// TestPagesAreUsable checks every page by the rules of axe-core, light and dark.
-func TestPagesAreUsable(t *testing.T) {
-	testkit.Need(t, testkit.Axe)
-	path, err := testkit.AxePath()
-	if err != nil {
-		t.Fatal(err)
-	}
-	axe, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := newFixture(t, func(o *httpapi.Options) { o.Tokens = nil })
-	f.fill()
-	tab := browser.Open(t)
-	tab.Resize(1600, 900)
-	for _, dark := range []bool{false, true} {
-		tab.Dark(dark)
-		for _, p := range append(f.pages(), pageCase{"signin", "/sign-in", nil}) {
-			if p.name == "many" {
-				continue // the same as job, and a minute of work
-			}
-			tab.Go(f.server.URL + p.path)
-			tab.Wait(fmt.Sprintf(`location.pathname === %q && document.querySelector("footer time")`, p.path))
-			tab.Eval("(() => {"+string(axe)+"; return true })()", new(bool))
-			var found []string
-			tab.Eval(`axe.run().then(r => r.violations.filter(v => ["serious", "critical"].includes(v.impact)).map(v =>
-				v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200)).join(" ")))`, &found)
-			if len(found) > 0 {
-				t.Errorf("%s, dark %t: %s", p.path, dark, strings.Join(found, "\n"))
-			}
-		}
+// checkUsable checks a page by the rules of axe-core.
+func checkUsable(t *testing.T, tab *browser.Tab, axe []byte, name string) {
+	t.Helper()
+	tab.Eval("(() => {"+string(axe)+"; return true })()", new(bool))
+	var found []string
+	tab.Eval(`axe.run().then(r => r.violations.filter(v => ["serious", "critical"].includes(v.impact)).map(v =>
+		v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200)).join(" ")))`, &found)
+	if len(found) > 0 {
+		t.Errorf("%s: %s", name, strings.Join(found, "\n"))
 	}
 }
 
@@ -177,4 +213,41 @@ func wantText(t *testing.T, tab *browser.Tab, want string) {
 	if !strings.Contains(shown, want) {
 		t.Errorf("the page does not show %q:\n%.2000s", want, shown)
 	}
+}
+
+// rejudge judges jobs again, with more time.
+func (f *fixture) rejudge(id string, ids []string) {
+	f.t.Helper()
+	ctx := f.t.Context()
+	must := func(err error) {
+		f.t.Helper()
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	_, err := f.store.PutRejudging(ctx, api.RejudgingRequest{ID: id, Reason: "the limit was <too> low", Jobs: ids}, "digest")
+	must(err)
+	open, err := f.store.UnfinishedRejudgings(ctx, 1)
+	must(err)
+	var selected []jobs.SelectedJob
+	for _, original := range ids {
+		record, err := f.store.Get(ctx, original)
+		must(err)
+		selected = append(selected, jobs.SelectedJob{ID: original, Verdict: record.Report.Verdict})
+	}
+	must(f.store.SelectRejudged(ctx, open[0], selected, jobs.RejudgingProgress{Selected: true}))
+	for i, one := range selected {
+		must(f.store.QueueRejudged(ctx, id, one, jobs.Submission{Job: api.Job{Priority: api.Rejudge,
+			Labels: map[string]string{jobs.RejudgeLabel: one.ID, jobs.RejudgingLabel: id}}}))
+		w, err := f.store.Take(ctx, api.Want{Host: "host:/data", CPUs: "2"})
+		must(err)
+		verdict := api.Accepted
+		if i > 34 {
+			verdict = api.TimeLimit
+		}
+		must(f.store.Finish(ctx, w.Lease, finished(w.ID, verdict, timedTest("2", verdict, 880+5*i))))
+	}
+	open, err = f.store.UnfinishedRejudgings(ctx, 1)
+	must(err)
+	must(f.store.EndFilling(ctx, open[0], ""))
 }

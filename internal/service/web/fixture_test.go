@@ -23,6 +23,8 @@ import (
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/service/httpapi"
+	"judged/internal/service/slothealth"
+	"judged/internal/timing/stats"
 )
 
 // The tokens of the fixture, by name.
@@ -58,7 +60,8 @@ func newFixture(t testing.TB, change ...func(*httpapi.Options)) *fixture {
 	f := &fixture{t: t, store: store, host: bigHost(), doctor: fitHost(), log: &strings.Builder{},
 		pool: slots.NewPool([]slots.Slot{{CPUs: cpuset.New(2), Node: 0}, {CPUs: cpuset.New(40, 41), Node: 1}}, time.Now)}
 	door, err := Door(Options{Key: []byte("a key of the test"), Owner: "host:/data",
-		Topology: func() machine.Topology { return f.host }, Doctor: func() api.DoctorReport { return f.doctor }})
+		Topology: func() machine.Topology { return f.host },
+		Doctor:   func() api.DoctorReport { return f.doctor }, Charts: chartsOf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,6 +256,21 @@ func bigHost() machine.Topology {
 		t.Nodes = append(t.Nodes, machine.Node{ID: node, CPUs: cpus, MemTotal: 128 << 30})
 	}
 	return t
+}
+
+// chartsOf returns a day of a kernel that has become slower.
+func chartsOf(string) []slothealth.Chart {
+	c := slothealth.Chart{Kernel: "alu", State: stats.Shifted, Shift: stats.Slower,
+		Baseline: stats.Baseline{Center: 100 * ms, Sigma: 0.004, Guard: 0.012}}
+	for i := range 300 {
+		t := 100*ms + time.Duration(i*7919%800-400)*time.Microsecond
+		if i > 260 {
+			t += 7 * ms
+		}
+		c.Points = append(c.Points, slothealth.Point{At: time.Unix(1_800_000_000+int64(i)*60, 0), CPUTime: t,
+			Disturbed: i%50 == 7})
+	}
+	return []slothealth.Chart{c, {Kernel: "chase"}}
 }
 
 func fitHost() api.DoctorReport {

@@ -41,6 +41,8 @@ func functions() template.FuncMap {
 		"ago":         ago,
 		"percent":     percent,
 		"count":       countOf,
+		"ratio":       render.Percent,
+		"chance":      chance,
 		"nav":         nav,
 		"nodeState":   nodeState,
 		"deviation":   deviation,
@@ -123,7 +125,8 @@ func percent(part, whole int) string {
 type navItem struct{ Name, Path string }
 
 func nav() []navItem {
-	return []navItem{{"Now", "/"}, {"Jobs", "/jobs"}, {"Doctor", "/doctor"}}
+	return []navItem{{"Now", "/"}, {"Jobs", "/jobs"}, {"Problems", "/problems"}, {"Rejudgings", "/rejudgings"},
+		{"Fairness", "/fairness"}, {"Doctor", "/doctor"}}
 }
 
 func nodeState(n api.Node) string {

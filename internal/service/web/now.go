@@ -52,7 +52,7 @@ const latestJobs = 12
 
 func (h *handler) now(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	p := nowPage{Operator: jobs.TenantOf(ctx) == ""}
+	p := nowPage{Operator: operator(ctx)}
 	var err error
 	if p.Latest, _, err = h.desk.Jobs().List(ctx, jobs.Filter{Limit: latestJobs}); err != nil {
 		return err
@@ -180,9 +180,8 @@ func parseCPUs(list string) cpuset.Set {
 // doctor shows the checks of this host, those that fail first.
 func (h *handler) doctor(w http.ResponseWriter, r *http.Request) error {
 	switch {
-	case jobs.TenantOf(r.Context()) != "":
-		return &httpapi.Problem{Status: http.StatusForbidden, Title: "Not allowed", Detail: "this concerns all tenants",
-			NextStep: "ask the operator for a token without a tenant"}
+	case !operator(r.Context()):
+		return concernsAll()
 	case h.o.Doctor == nil:
 		return &httpapi.Problem{Status: http.StatusNotFound, Title: "Not found", Detail: "no program runs on this host",
 			NextStep: "run judged doctor on a judge node"}
@@ -194,4 +193,12 @@ func (h *handler) doctor(w http.ResponseWriter, r *http.Request) error {
 		return cmp.Compare(slices.Index(order, a.Status), slices.Index(order, b.Status))
 	})
 	return h.show(w, r, http.StatusOK, page{Title: "Doctor", template: "doctor.html", Live: true, Body: report})
+}
+
+// operator reports whether the reader may see what concerns all tenants.
+func operator(ctx context.Context) bool { return jobs.TenantOf(ctx) == "" }
+
+func concernsAll() error {
+	return &httpapi.Problem{Status: http.StatusForbidden, Title: "Not allowed", Detail: "this concerns all tenants",
+		NextStep: "ask the operator for a token without a tenant"}
 }

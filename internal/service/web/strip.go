@@ -22,6 +22,16 @@ type strip struct {
 	From, To  float64 // ends of the line
 }
 
+// plotTimes is plotRuns for runs of several programs.
+func plotTimes(t api.TestReport) *strip {
+	s := plotRuns(t)
+	if s != nil {
+		s.Text = fmt.Sprintf("times of %s against the limit of %s, guard band %s", countOf(len(t.Runs), "job"),
+			units.Duration(t.Timing.Limit), units.Duration(t.Timing.Guard))
+	}
+	return s
+}
+
 // mark is one run. Noise may have lengthened it from ExplainedX to X.
 type mark struct {
 	X, Y       float64

@@ -15,15 +15,17 @@ import (
 	"judged/internal/api"
 	"judged/internal/host/machine"
 	"judged/internal/service/httpapi"
+	"judged/internal/service/slothealth"
 )
 
-// Options configure Door. On a front, Topology and Doctor are nil, and Owner is empty.
+// Options configure Door. On a front, Topology, Doctor and Charts are nil, and Owner is empty.
 type Options struct {
 	Version  string
 	Key      []byte // of sessions; the same on all fronts
 	Topology func() machine.Topology
 	Doctor   func() api.DoctorReport // the latest report
-	Owner    string                  // name under which this host holds jobs
+	Charts   func(cpus string) []slothealth.Chart
+	Owner    string // name under which this host holds jobs
 }
 
 // Door returns the pages.
@@ -65,13 +67,21 @@ type route struct {
 }
 
 func (h *handler) routes() []route {
-	read := []httpapi.Scope{httpapi.Read}
+	read, admin := []httpapi.Scope{httpapi.Read}, []httpapi.Scope{httpapi.Admin}
 	return []route{
 		{"GET", "/{$}", read, h.now},
 		{"GET", "/jobs", read, h.list},
 		{"GET", "/jobs/{id}", read, h.job},
 		{"GET", "/jobs/{id}/report.json", read, h.reportJSON},
 		{"GET", "/jobs/{id}/runs.csv", read, h.runsCSV},
+		{"GET", "/problems", read, h.problems},
+		{"GET", "/problems/{id}", read, h.problem},
+		{"GET", "/rejudgings", read, h.rejudgings},
+		{"GET", "/rejudgings/{id}", read, h.rejudging},
+		{"POST", "/rejudgings/{id}/apply", admin, h.applyRejudging},
+		{"POST", "/rejudgings/{id}/cancel", admin, h.cancelRejudging},
+		{"GET", "/fairness", read, h.fairness},
+		{"GET", "/slots/{cpus}", read, h.slot},
 		{"GET", "/doctor", read, h.doctor},
 		{"GET", "/changes", read, h.changes},
 		{"GET", "/sign-in", nil, h.signInForm},

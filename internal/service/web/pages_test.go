@@ -1,0 +1,126 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/api"
+	"judged/internal/jobs"
+	"judged/internal/service/httpapi"
+)
+
+// TestRejudging checks the matrix, the jobs behind a cell, and who may apply.
+func TestRejudging(t *testing.T) {
+	f := newFixture(t)
+	f.contest()
+	view, err := f.store.Rejudging(t.Context(), "again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := rejudgingPage{Rejudging: view}
+	p.fillMatrix()
+	want := []matrixRow{{"AC", []cell{{23, true, "?new=AC&old=AC"}, {0, false, "?new=TLE&old=AC"}}},
+		{"TLE", []cell{{12, false, "?new=AC&old=TLE"}, {5, true, "?new=TLE&old=TLE"}}}}
+	if diff := cmp.Diff(want, p.Rows); diff != "" {
+		t.Errorf("matrix (-want +got):\n%s", diff)
+	}
+	reader, boss := f.signIn("reader"), f.signIn("boss")
+	cell := reader.get("/rejudgings/again?old=TLE&new=AC")
+	if n := strings.Count(cell.body, `<tr><th scope="row"><a href="/jobs/c2-`); n != 12 ||
+		!strings.Contains(cell.body, `number">1.017 s</td><td data-column="New CPU time" class="number">995.0 ms</td>`) {
+		t.Errorf("the cell has %d jobs: %s", n, cell.body)
+	}
+	if strings.Contains(cell.body, "<button>Apply") {
+		t.Error("a reader sees the button")
+	}
+	if a := reader.post("/rejudgings/again/apply", url.Values{}); a.status != 403 {
+		t.Errorf("a reader applies: %d", a.status)
+	}
+	if a := boss.get("/rejudgings/again"); !strings.Contains(a.body, "<button>Apply: replace 40 reports") {
+		t.Errorf("no button: %s", a.body)
+	}
+	if a := boss.post("/rejudgings/again/apply", url.Values{}); a.status != 303 ||
+		a.header.Get("Location") != "/rejudgings/again" {
+		t.Errorf("apply: %d %s", a.status, a.body)
+	}
+	if !strings.Contains(f.log.String(), "applied a rejudging") {
+		t.Errorf("log %s", f.log)
+	}
+	if a := f.signIn("guest").get("/rejudgings/again"); a.status != 404 {
+		t.Errorf("a tenant sees it: %d", a.status)
+	}
+}
+
+// TestPagesOfOperators checks what a tenant does not see.
+func TestPagesOfOperators(t *testing.T) {
+	f := newFixture(t)
+	got := map[string]int{}
+	for _, name := range []string{"reader", "guest"} {
+		r := f.signIn(name)
+		for _, path := range []string{"/slots/2", "/slots/9", "/doctor"} {
+			got[name+" "+path] = r.get(path).status
+		}
+	}
+	want := map[string]int{"reader /slots/2": 200, "reader /slots/9": 404, "reader /doctor": 200, "guest /slots/2": 403,
+		"guest /slots/9": 403, "guest /doctor": 403}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFairness(t *testing.T) {
+	f := newFixture(t)
+	f.contest()
+	noisy := finished("noisy", api.InternalError, timedTest("1", api.InternalError, -1010, -1020))
+	noisy.Fault, noisy.Labels = api.NoiseFault, map[string]string{"contest": "2"}
+	f.judge("", noisy)
+	filter := jobs.Filter{Label: map[string]string{"contest": "2"}, State: api.Done, Limit: 7} // several pages
+	var p fairnessPage
+	if err := handlerOf(t, f).readFairness(t.Context(), &p, filter); err != nil {
+		t.Fatal(err)
+	}
+	type counts struct{ Jobs, Timed, Tests, Runs, Repeated, Repeats, Flips, SetAside, Noise, Near, NearJobs int }
+	got := counts{p.Jobs, p.Timed, p.Tests, p.Runs, p.Repeated, p.Repeats, len(p.Flips), p.SetAside, p.Noise, len(p.Near),
+		p.NearJobs}
+	// 12 submissions ran three times, 17 twice, the rest once; each also ran a short test.
+	want := counts{41, 40, 81, 40 + 12*3 + 17*2 + 11 + 2, 12 + 17 + 1, 12*2 + 17 + 1, 5, 2, 1, 40, 40}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]hostCount{{"judge-7", "Example CPU", 41, 0}}, p.Hosts); diff != "" {
+		t.Errorf("hosts (-want +got):\n%s", diff)
+	}
+	if len(p.Aside) != 1 || p.Aside[0].Cause != api.CauseForeign || p.Aside[0].Runs != 2 {
+		t.Errorf("set aside %+v", p.Aside)
+	}
+	if e := p.Doubt.Expected; !p.Known || !(e.Low > 0 && e.Low <= e.Value && e.Value <= e.High && e.High < 10) {
+		t.Errorf("doubt %t %+v", p.Known, p.Doubt)
+	}
+
+	r := f.signIn("reader")
+	for query, want := range map[string]string{"": "Name the label", "?label=contest%3D9": "No judged job has these labels",
+		"?label=x": "has no value"} {
+		if a := r.get("/fairness" + query); !strings.Contains(a.body, want) {
+			t.Errorf("%q lacks %q: %s", query, want, a.body)
+		}
+	}
+	few := finished("few", api.Accepted, timedTest("1", api.Accepted, 990))
+	few.Labels = map[string]string{"contest": "3"}
+	f.judge("", few)
+	if a := r.get("/fairness?label=contest%3D3"); !strings.Contains(a.body, "is not known") {
+		t.Errorf("with one run: %s", a.body)
+	}
+}
+
+// handlerOf returns a handler whose desk has the store of the fixture.
+func handlerOf(t *testing.T, f *fixture) *handler {
+	t.Helper()
+	var desk *httpapi.Desk
+	httpapi.New(httpapi.Options{Jobs: f.store, Doors: []httpapi.Door{{Patterns: []string{"/x"},
+		Open: func(d *httpapi.Desk) http.Handler { desk = d; return http.NotFoundHandler() }}}})
+	return &handler{desk: desk}
+}
