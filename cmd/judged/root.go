@@ -113,7 +113,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.verifyCommand(), a.limitCommand(), a.languagesCommand(),
 		a.measureCommand(), a.doctorCommand(), a.judgehostCommand(), a.submitCommand(),
-		a.statusCommand(), a.explainCommand(),
+		a.statusCommand(), a.explainCommand(), a.linkCommand(),
 		a.watchCommand(), a.listCommand(), a.cancelCommand(), a.deleteCommand(),
 		a.rejudgeSetCommand(), a.slotsCommand(),
 		a.nodesCommand(), a.drainCommand(), a.undrainCommand(),

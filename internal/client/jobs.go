@@ -173,3 +173,9 @@ func (c Client) List(ctx context.Context, f Filter) (Page, error) {
 	}
 	return call[Page](ctx, c, request{method: http.MethodGet, path: "/v1/jobs", query: v})
 }
+
+// Link returns a signed address of the page of a job.
+func (c Client) Link(ctx context.Context, id string, valid time.Duration) (api.Link, error) {
+	return call[api.Link](ctx, c, request{method: http.MethodPost, path: "/v1/jobs/" + url.PathEscape(id) + "/link",
+		query: url.Values{"valid": {valid.String()}}})
+}

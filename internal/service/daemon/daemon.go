@@ -338,11 +338,9 @@ func (d *daemon) openAPI(ctx context.Context) error {
 			Tried:   d.metrics.Load().CallbackTried, Log: d.o.Log})
 		o.Callbacks = d.callbacks
 		o.Jobs, o.Blobs = d.store, d.filesOf(d.blobs)
-		pages, err := d.pages(ctx)
-		if err != nil {
+		if err := d.addPages(ctx, &o); err != nil {
 			return err
 		}
-		o.Doors = append(o.Doors, pages)
 	}
 	if d.registry != nil {
 		o.Work, o.Nodes, o.Protocols = d.store, nodes{d.registry, d.store}, d.o.Protocols

@@ -10,21 +10,24 @@ import (
 	"judged/internal/service/web"
 )
 
-// pages returns the pages for people.
-func (d *daemon) pages(ctx context.Context) (httpapi.Door, error) {
+// addPages adds the pages for people.
+func (d *daemon) addPages(ctx context.Context, to *httpapi.Options) error {
 	key, err := d.pageKey(ctx)
 	if err != nil {
-		return httpapi.Door{}, fmt.Errorf("prepare the key of sessions: %w", err)
+		return fmt.Errorf("prepare the key of sessions and links: %w", err)
 	}
+	to.LinkKey = key
 	o := web.Options{Version: d.o.Version, Key: key}
 	if d.judges() {
 		o.Topology, o.Doctor, o.Owner = d.eng.Topology, d.health.report, d.owner()
 		o.Charts = d.monitor.Charts
 	}
-	return web.Door(o)
+	door, err := web.Door(o)
+	to.Doors = append(to.Doors, door)
+	return err
 }
 
-// pageKey returns the key of sessions, which the first of all fronts has chosen.
+// pageKey returns the key of sessions and links, which the first of all fronts has chosen.
 func (d *daemon) pageKey(ctx context.Context) (key []byte, err error) {
 	name := []string{jobs.OperatorValues, "page-key"}
 	err = d.store.ChangeValues(ctx, "page-key", func(ctx context.Context, tx jobs.ValuesTx) error {

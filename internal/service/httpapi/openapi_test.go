@@ -138,6 +138,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		}, {"Report", api.Report{}}, {"Event", api.Event{}}, {"Slot", api.SlotStatus{}}, {"SlotList", slotList{}},
 		{"NodeList", api.NodeList{}}, {"Node", api.Node{}}, {"PoolList", api.PoolList{}}, {"Pool", api.Pool{}},
 		{"PrefetchRequest", api.PrefetchRequest{}}, {"PrefetchStatus", api.PrefetchStatus{}},
+		{"Link", api.Link{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
 		{"LanguageList", languageList{}}, {"StoredProblem", api.Problem{}},
 		{"ProblemList", problemList{}}, {"ProblemSummary", api.ProblemSummary{}},

@@ -51,6 +51,7 @@ func (s *Server) jobRoutes() []route {
 		{"GET", "/v1/jobs/{id}", read, s.getJob},
 		{"DELETE", "/v1/jobs/{id}", submit, s.bodiless(s.cancelJob)},
 		{"POST", "/v1/jobs/{id}/delete", edit, s.bodiless(s.deleteJob)},
+		{"POST", "/v1/jobs/{id}/link", read, s.bodiless(s.linkJob)},
 		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
 		{"GET", "/v1/events", read, s.getFeed},
 		{"GET", "/v1/jobs/{id}/callbacks", read, s.getCallbacks},

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,6 +98,7 @@ type Options struct {
 	Nodes     Nodes
 	Protocols api.Protocols // of nodes
 	Doors     []Door
+	LinkKey   []byte // of signatures of links; nil means a new one, so that links end with the server
 	Doctor    func(context.Context) (api.DoctorReport, error)
 	Accepts   func() error // returns the reason why jobs are not accepted, or nil
 	Ready     func() error // returns the reason why jobs are not accepted or cannot be judged, or nil
@@ -118,6 +121,7 @@ type Server struct {
 	nodes     Nodes
 	protocols api.Protocols
 	doors     []Door
+	linkKey   []byte
 	intake    *intake.Intake
 	doctor    func(context.Context) (api.DoctorReport, error)
 	accepts   func() error
@@ -157,6 +161,10 @@ func New(o Options) *Server {
 	}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.linkKey = o.LinkKey; s.linkKey == nil {
+		s.linkKey = make([]byte, sha256.Size)
+		rand.Read(s.linkKey)
 	}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
 	s.codec = newCodec()

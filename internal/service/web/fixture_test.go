@@ -40,6 +40,7 @@ type fixture struct {
 	server *httptest.Server
 	host   machine.Topology
 	log    *strings.Builder
+	now    time.Time // zero: the real time
 }
 
 type poolSlots struct{ *slots.Pool }
@@ -67,6 +68,12 @@ func newFixture(t testing.TB, change ...func(*httpapi.Options)) *fixture {
 	}
 	o := httpapi.Options{Config: config.Default(), Tokens: parseTokens(t), Jobs: store, Slots: poolSlots{f.pool},
 		Doors: []httpapi.Door{door}, Ready: func() error { return f.ready }, Accepts: func() error { return f.ready },
+		Now: func() time.Time {
+			if f.now.IsZero() {
+				return time.Now()
+			}
+			return f.now
+		},
 		Log: slog.New(slog.NewTextHandler(f.log, nil))}
 	for _, c := range change {
 		c(&o)

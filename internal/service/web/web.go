@@ -83,6 +83,7 @@ func (h *handler) routes() []route {
 		{"GET", "/fairness", read, h.fairness},
 		{"GET", "/slots/{cpus}", read, h.slot},
 		{"GET", "/doctor", read, h.doctor},
+		{"GET", httpapi.LinkPath + "{id}", nil, h.linked},
 		{"GET", "/changes", read, h.changes},
 		{"GET", "/sign-in", nil, h.signInForm},
 		{"POST", "/sign-in", nil, h.signIn},

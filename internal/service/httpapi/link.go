@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"judged/internal/api"
+)
+
+// LinkPath is below which the pages of links are.
+const LinkPath = "/link/"
+
+// The time for which a link is valid, unless the caller asks for another.
+const (
+	linkTime = 7 * 24 * time.Hour
+	maxLink  = 365 * 24 * time.Hour
+)
+
+// linkJob signs an address of the page of a job.
+func (s *Server) linkJob(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r, "valid")
+	if err != nil {
+		return err
+	}
+	valid := linkTime
+	if values.Has("valid") {
+		valid, err = time.ParseDuration(values.Get("valid"))
+		if err != nil || valid < time.Second || valid > maxLink {
+			return problem("bad-request", "send a duration with its unit, such as valid=168h, at most 8760h",
+				"parameter valid: %.70q", values.Get("valid"))
+		}
+	}
+	record, err := s.jobs.GetShort(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	until := s.now().Add(valid).Truncate(time.Second).UTC()
+	address := LinkPath + url.PathEscape(record.ID) + "?" + url.Values{"until": {strconv.FormatInt(until.Unix(), 10)},
+		"signature": {s.signLink(record.Report, until)}}.Encode()
+	s.log.Info("linked a job", "job", record.ID, "until", until, by(r))
+	return s.writeJSON(w, http.StatusOK, api.Link{Path: address, Until: until})
+}
+
+// signLink returns the signature of a link. It has the time of creation, so that a later job with the same ID has other
+// links.
+func (s *Server) signLink(r api.Report, until time.Time) string {
+	mac := hmac.New(sha256.New, s.linkKey)
+	fmt.Fprintf(mac, "judged link\x00%s\x00%d\x00%d", r.ID, r.CreatedAt.UnixNano(), until.Unix())
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// Linked returns the report of the job that a request for a link names, or a *Problem. It does not reveal whether a job
+// exists.
+func (d *Desk) Linked(ctx context.Context, r *http.Request) (api.Report, error) {
+	values := r.URL.Query()
+	seconds, err := strconv.ParseInt(values.Get("until"), 10, 64)
+	until := time.Unix(seconds, 0)
+	record, getErr := d.s.jobs.Get(ctx, r.PathValue("id"))
+	valid := err == nil && getErr == nil &&
+		hmac.Equal([]byte(values.Get("signature")), []byte(d.s.signLink(record.Report, until)))
+	if !valid {
+		return api.Report{}, problem("not-found", "ask for a new link; judged link JOB makes one",
+			"this link is not valid, or its job is no longer kept")
+	}
+	if !d.s.now().Before(until) {
+		return api.Report{}, problem("gone", "ask for a new link; judged link JOB makes one", "this link has ended")
+	}
+	return record.Report, nil
+}
