@@ -269,8 +269,9 @@ func TestFeedLimits(t *testing.T) {
 		f.append(p, []*FeedEvent{{FeedPosition{Row: p}, api.Event{}, large}, {FeedPosition: FeedPosition{Row: p}}})
 	}
 	events, next, _, here := f.after(5, 0)
-	if len(events) != 8 || next != 9 || !here || f.start != 5 || f.bytes > feedBytes {
-		t.Errorf("%d events up to %d, here %v, after %d, %d bytes", len(events), next, here, f.start, f.bytes)
+	if len(events) != 8 || len(f.events) != 8 || next != 9 || !here || f.start != 5 || f.bytes > feedBytes {
+		t.Errorf("%d events of %d up to %d, here %v, after %d, %d bytes", len(events), len(f.events), next, here, f.start,
+			f.bytes)
 	}
 	if _, _, _, here := f.after(4, 0); here {
 		t.Error("events are missing that were dropped")
@@ -285,6 +286,14 @@ func TestFeedLimits(t *testing.T) {
 	}
 	if events, next, _, _ := f.after(1000, 0); len(events) != followerBatch || next != 1000+followerBatch {
 		t.Errorf("%d events up to %d at once", len(events), next)
+	}
+	f.restart(0)
+	for p := int64(1); p <= followerBatch+1; p++ {
+		one := &FeedEvent{FeedPosition: FeedPosition{Row: p}}
+		f.append(p, []*FeedEvent{one, one}[:1+p/followerBatch])
+	}
+	if events, next, _, _ := f.after(0, 0); len(events) != followerBatch+1 || next != followerBatch {
+		t.Errorf("%d events up to %d at once, want both of the last position", len(events), next)
 	}
 }
 
