@@ -34,6 +34,7 @@ const (
 	QEMU        Requirement = "qemu"         // qemu-system-x86_64
 	GuestKernel Requirement = "guest-kernel" // a kernel for it, as fetched by .ci/setup
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
+	Prometheus  Requirement = "prometheus"   // the server of Prometheus
 	Chromium    Requirement = "chromium"     // chromium, for pages
 	Postgres    Requirement = "postgres"     // the programs of a PostgreSQL server, see PostgresPrograms
 	S3          Requirement = "s3"           // versitygw, an S3-compatible server
@@ -147,6 +148,8 @@ func lacks(n Requirement) error {
 		return err
 	case Promtool:
 		return onPath("promtool", "install the package prometheus")
+	case Prometheus:
+		return onPath("prometheus", "run .ci/setup")
 	case ProblemTools:
 		_, err := ProblemToolsPath()
 		return err

@@ -1,0 +1,175 @@
+package metrics
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/testkit"
+)
+
+// promServer is a server that scrapes the metrics of judged each second.
+type promServer struct {
+	t   *testing.T
+	url string
+}
+
+// startPrometheus starts one with the alert rules.
+func startPrometheus(t *testing.T, target string) promServer {
+	t.Helper()
+	rules, err := filepath.Abs(filepath.FromSlash(rulesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	settings := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(settings, fmt.Appendf(nil, `global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: [%q]
+scrape_configs: [{job_name: judged, scrape_timeout: 1s, static_configs: [{targets: [%q]}]}]
+`, rules, strings.TrimPrefix(target, "http://")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("prometheus", "--config.file", settings, "--storage.tsdb.path", filepath.Join(dir, "data"),
+		"--web.listen-address", "127.0.0.1:0", "--log.format", "json")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait() // its exit status says nothing about judged
+	})
+	var log strings.Builder
+	for s := bufio.NewScanner(stderr); s.Scan(); {
+		log.WriteString(s.Text() + "\n")
+		var line struct{ Msg, Address string }
+		if json.Unmarshal(s.Bytes(), &line) == nil && strings.EqualFold(line.Msg, "listening on") {
+			go func() {
+				for s.Scan() { // it must not wait for a reader
+				}
+			}()
+			return promServer{t, "http://" + line.Address}
+		}
+	}
+	t.Fatalf("prometheus says no address:\n%s", log.String())
+	return promServer{}
+}
+
+// get decodes what an address of the API returns.
+func (p promServer) get(path string, query url.Values, into any) {
+	p.t.Helper()
+	r, err := http.Get(p.url + path + "?" + query.Encode())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          json.RawMessage
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || answer.Status != "success" {
+		p.t.Errorf("%s %s: %s: %s, %v", path, query, r.Status, answer.Error, err)
+		return
+	}
+	if err := json.Unmarshal(answer.Data, into); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// samples returns how many an expression has.
+func (p promServer) samples(expr string) int {
+	p.t.Helper()
+	var data struct{ Result []json.RawMessage }
+	p.get("/api/v1/query", url.Values{"query": {expr}}, &data)
+	return len(data.Result)
+}
+
+// TestPrometheus lets a server scrape judged, load the rules, and evaluate each expression of the dashboard.
+func TestPrometheus(t *testing.T) {
+	testkit.Need(t, testkit.Prometheus)
+	m := fed()
+	judged := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.JobDone(report(), 1500*ms)
+		m.Handler().ServeHTTP(w, r)
+	}))
+	defer judged.Close()
+	p := startPrometheus(t, judged.URL)
+	testkit.WaitFor(t, 30*time.Second, "Prometheus to be ready", func() bool {
+		r, err := http.Get(p.url + "/-/ready")
+		if err != nil {
+			return false
+		}
+		r.Body.Close()
+		return r.StatusCode == http.StatusOK
+	})
+	// Rates need two scrapes.
+	testkit.WaitFor(t, 30*time.Second, "scrapes", func() bool {
+		return p.samples("instance:judged_discarded:ratio15m") > 0 && p.samples("instance:judged_repeat_spread:p95_6h") > 0
+	})
+	var rules struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, LastError string }
+		}
+	}
+	testkit.WaitFor(t, 30*time.Second, "evaluations of all rules", func() bool {
+		p.get("/api/v1/rules", nil, &rules)
+		for _, g := range rules.Groups {
+			for _, r := range g.Rules {
+				if r.Health == "unknown" {
+					return false
+				}
+			}
+		}
+		return len(rules.Groups) > 0
+	})
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			if r.Health != "ok" {
+				t.Errorf("rule %s: %s: %s", r.Name, r.Health, r.LastError)
+			}
+		}
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	variables := strings.NewReplacer("$instance", ".*", "$__rate_interval", "1m")
+	left := regexp.MustCompile(`\$\w+`)
+	var empty []string
+	evaluated := 0
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			expr := variables.Replace(target.Expr)
+			if found := left.FindString(expr); found != "" {
+				t.Errorf("panel %q uses the variable %s, which this test does not know", panel.Title, found)
+			}
+			if evaluated++; p.samples(expr) == 0 {
+				empty = append(empty, panel.Title)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string(nil), empty); diff != "" || evaluated < 30 {
+		t.Errorf("of %d expressions, panels without data -want +got\n%s", evaluated, diff)
+	}
+}
