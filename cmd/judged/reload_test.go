@@ -452,8 +452,8 @@ func TestLogsWhoDidIt(t *testing.T) {
 		}
 	}
 	want := []string{
-		fmt.Sprintf(`msg=serving version=%s revision=%s role=all cpus=[%s] pool=default data_dir=%s address=%s`, version,
-			revision(), cpus, r.data, strings.TrimPrefix(r.url, "http://")),
+		fmt.Sprintf(`msg=serving version=%s revision=%s role=all cpus=[%s] pool=default data_dir=%s database=sqlite `+
+			`address=%s protected=true`, version, revision(), cpus, r.data, strings.TrimPrefix(r.url, "http://")),
 		fmt.Sprintf(`msg=drained a slot cpus=%s reason=new fan by=ann`, cpus),
 		`msg=cancelled a job job=waits by=ann`,
 		fmt.Sprintf(`msg=undrained a slot cpus=%s by=ann`, cpus),

@@ -17,6 +17,14 @@ func database(c config.Config) jobs.Options {
 	return jobs.Options{URL: c.Database.URL, File: filepath.Join(c.DataDir, "judged.db")}
 }
 
+// databaseKind returns the kind of the configured database for the log. Its URL may have a password.
+func databaseKind(c config.Config) string {
+	if c.Database.URL != "" {
+		return "postgresql"
+	}
+	return "sqlite"
+}
+
 // blobFolder returns the folder with the blobs, or with copies of those in a bucket.
 func blobFolder(c config.Config) string {
 	if folder, _ := c.Blobs.Parts(); folder != "" {

@@ -410,7 +410,8 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	})
 	d.o.Log.Info("serving", "version", d.o.Version, "revision", d.o.Revision, "role", d.o.Config.Fleet.Role,
 		"cpus", d.slotList(), "pool", d.o.Config.Slots.Pool, "data_dir", d.o.Config.DataDir,
-		"address", d.listener.Addr().String())
+		"database", databaseKind(d.o.Config), "address", d.listener.Addr().String(),
+		"protected", d.o.Config.HTTP.TokenFile != "")
 	if d.judge0 != nil {
 		d.o.Log.Info("serving the interface of Judge0", "address", d.judge0.Addr().String())
 	}
