@@ -10,27 +10,28 @@ import (
 	"judged/internal/engine/languages"
 )
 
-// Compiled is what came of compiling the sources of a task. Close it when its files are no longer used.
+// Compiled is the result of compiling the sources of a task. Call Close when its files are no longer used.
 type Compiled struct {
-	Task        Task             // runs what was compiled
+	Task        Task             // runs the compiled programs
 	Compilation *api.Compilation // nil where nothing of the contestant was compiled
-	// Failed is the report where something does not compile: CE for sources of the contestant, IE for those of the jury.
+	// Failed is the report if a source does not compile: CE for sources of the contestant, IE for sources of the
+	// jury.
 	Failed *api.Report
 
-	// Kept is what the job keeps of the compiler's output.
+	// Kept is the compiler's output that the job keeps.
 	Kept []api.KeptOutput
 
 	results []languages.Result
 }
 
-// Close lets the cache of compiled programs drop the files.
+// Close allows the cache of compiled programs to remove the files.
 func (c *Compiled) Close() {
 	for _, r := range c.results {
 		r.Close()
 	}
 }
 
-// Key identifies what was compiled, and how: sources, compilers with their versions, and flags.
+// Key identifies the result: it depends on sources, compiler versions and flags.
 func (c *Compiled) Key() []string {
 	var key []string
 	for _, r := range c.results {
@@ -84,7 +85,7 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (_ Com
 	return c, nil
 }
 
-// maxQuoted is how much of a compiler's output a report quotes, in bytes.
+// maxQuoted is the maximum length of compiler output in a report, in bytes.
 const maxQuoted = 64 << 10
 
 func compilationOf(language string, r languages.Result) *api.Compilation {

@@ -21,14 +21,14 @@ import (
 
 // Task is a job with its files on this host.
 type Task struct {
-	// Language is what Files, the first with the entry point, are to be compiled as, which also sets Args; "" runs them
-	// as they are.
+	// Language compiles Files, of which the first has the entry point, and sets Args. If Language is "", the files
+	// run as they are.
 	Language string
 	Use      *api.LanguageReport // of the report
-	// CompileOptions are those of the job.
+	// CompileOptions are the compile options of the job.
 	CompileOptions []string
 	Args           []string // with the path of the program inside the sandbox
-	// Compiled says that Args are those of a language, which may have api.StackMark.
+	// Compiled means that Args come from a language. They may contain api.StackMark.
 	Compiled bool
 	Env      []string       // NAME=VALUE, of the program alone
 	Files    []sandbox.File // the program among them
@@ -41,24 +41,24 @@ type Task struct {
 	Checkers map[string]checker.Checker
 	// CheckerProgram, where not nil, checks instead of Checker.
 	CheckerProgram *jury.Checker
-	// Interactor, where not nil, talks with the program and judges it. After one that uses testlib, CheckerProgram
-	// checks what it has left.
+	// Interactor communicates with the program and judges it; it may be nil. If it uses testlib, CheckerProgram
+	// checks its output file.
 	Interactor *jury.Interactor
 	Passes     int          // of a test of a multi-pass problem, at most; else 0
 	Jury       *jury.Runner // runs these programs
-	Limits     api.Limits   // complete; those of a test, if it has any, are in its place
+	Limits     api.Limits   // complete; a test's own limits take precedence
 	Repeats    api.Repeats
 	Stop       api.Stop
-	// Scheme, where not nil, says in which order the tests run, which of them are needed, and what they score.
+	// Scheme decides the order of the tests, which of them are needed, and their scores; it may be nil.
 	Scheme *scoring.Scheme
 	Head   units.Bytes
-	// Keep and Collect say what is kept of each test.
+	// Keep and Collect select the outputs to keep of each test.
 	Keep    api.Keep
 	Collect []string
 	// Place and Ready are passed on to measure.Request.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
-	// Ran is called after each run of a test; nil is allowed.
+	// Ran is called after each run of a test; it may be nil.
 	Ran func(test string)
 }
 
@@ -77,7 +77,7 @@ func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(ap
 	return report, err
 }
 
-// pending is a test whose runs are over.
+// pending is a test whose runs have ended.
 type pending struct {
 	test   problem.Test
 	result <-chan measure.Result
@@ -150,7 +150,7 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 	return t.summarize(reports), nil
 }
 
-// cancelNext passes the result of a test on, and cancels the next test if it is not needed after that. Nobody else uses
+// cancelNext publishes the result of a test, and cancels the next test if it is not needed after that. Nobody else uses
 // the progress until the result has passed.
 func (p *pending) cancelNext(progress *scoring.Progress, next string,
 	cancel context.CancelCauseFunc) <-chan measure.Result {
@@ -211,7 +211,7 @@ func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem
 	return startPass(ctx, worker, task, pass{Test: t}, more)
 }
 
-// startPass is startTest for one pass.
+// startPass is like startTest, but for one pass.
 func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, more bool) <-chan measure.Result {
 	limits := t.Limits
 	if limits == (api.Limits{}) {
@@ -264,7 +264,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	return done
 }
 
-// of is the task with the arguments and the files of a test.
+// of returns the task with the arguments and the files of a test.
 func (t Task) of(test problem.Test, limits api.Limits) Task {
 	if t.Compiled {
 		t.Args = api.FillStack(t.Args, limits.Stack)
@@ -295,7 +295,7 @@ func (t Task) of(test problem.Test, limits api.Limits) Task {
 	return t
 }
 
-// addTalk has the runs of a test talk with the interactor.
+// addTalk connects the runs of a test to the interactor.
 func (t Task) addTalk(q *measure.Request, find func() (jury.Case, error)) {
 	wall := q.Limits.WallTime()
 	if t.Interactor.Protocol == api.CMS {
@@ -329,7 +329,7 @@ func (t Task) runChecker(ctx context.Context, input, answer inputs, feedback, ou
 	return t.Jury.Check(ctx, *t.CheckerProgram, c)
 }
 
-// juryCase is a test as programs of the jury get it.
+// juryCase returns a test in the form that programs of the jury get.
 func (t Task) juryCase(input, answer inputs, feedback *os.File) (c jury.Case, err error) {
 	c.MultiPass, c.Feedback = t.Passes > 0, feedback
 	if c.Input, err = input.at(t.Jury.Resources()); err != nil {
@@ -394,7 +394,7 @@ func (t Task) summarize(tests []api.TestReport) api.Report {
 	return r
 }
 
-// conclude gives a report its verdict. At IE the first test that has it says whose fault it is, and why.
+// conclude sets the verdict of a report. For IE, the first test with IE determines the fault and the message.
 func conclude(r *api.Report, v api.Verdict) {
 	r.State, r.Verdict, r.JudgementType, r.Fault, r.Message = api.Done, v, v.JudgementType(), "", ""
 	for _, t := range r.Tests {
@@ -405,7 +405,7 @@ func conclude(r *api.Report, v api.Verdict) {
 	}
 }
 
-// unfinished is the report of a task that ended early: it has what is known of the tests, and no verdict.
+// unfinished returns the report of a task that ended early: the finished tests, without a verdict.
 func unfinished(tests []api.TestReport) api.Report {
 	r := api.Report{Tests: tests}
 	agree := true
@@ -446,7 +446,7 @@ func score(tests []api.TestReport) *float64 {
 	return &mean
 }
 
-// InternalError turns what is known of a task into the report of a task that failed because of cause.
+// InternalError converts the partial report of a task to the report of a task that failed because of cause.
 func InternalError(partial api.Report, cause error) api.Report {
 	partial.Fail(api.FaultOf(cause), cause.Error())
 	return partial

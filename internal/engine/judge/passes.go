@@ -15,11 +15,11 @@ import (
 // pass is one pass of a test. The first one has the input of the test.
 type pass struct {
 	problem.Test
-	input    *os.File // what the checker wrote in the pass before
+	input    *os.File // written by the checker in the previous pass
 	feedback *os.File // the checker's feedback folder of the pass before
 }
 
-// close closes what came from the pass before.
+// close closes the files of the previous pass.
 func (p pass) close() {
 	p.input.Close() // nil in the first pass, which returns an error
 	p.feedback.Close()
@@ -79,7 +79,7 @@ func (t Task) afterPass(test problem.Test, number int, r *api.TestReport) (*pass
 	return &pass{test, input, folder}, nil
 }
 
-// judgedBy is the program of the jury that judges the output.
+// judgedBy returns the program of the jury that judges the output.
 func (t Task) judgedBy() string {
 	if t.Interactor != nil {
 		return t.Interactor.Program.Called(InteractorName)
@@ -87,7 +87,7 @@ func (t Task) judgedBy() string {
 	return t.CheckerProgram.Program.Called(CheckerName)
 }
 
-// joinPasses makes the report of a test from those of its passes. All but the last were accepted.
+// joinPasses combines the reports of passes into the report of a test. All passes but the last were accepted.
 func joinPasses(passes []api.TestReport) api.TestReport {
 	last := passes[len(passes)-1]
 	decisive := decisivePass(passes)
@@ -104,7 +104,7 @@ func joinPasses(passes []api.TestReport) api.TestReport {
 	return r
 }
 
-// decisivePass is the pass that failed, otherwise the slowest one.
+// decisivePass returns the failed pass, or the slowest pass if none failed.
 func decisivePass(passes []api.TestReport) int {
 	decisive := len(passes) - 1
 	last := passes[decisive]

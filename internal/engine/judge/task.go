@@ -18,13 +18,13 @@ import (
 // placeholder is replaced by the program's path in a job's command.
 const placeholder = "{program}"
 
-// InvalidError says that a job cannot be judged as it is, on any host.
+// InvalidError means that no host can judge a job as it is.
 type InvalidError struct{ Err error }
 
 func (e *InvalidError) Error() string { return e.Err.Error() }
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// Fault is that of an IE because of it.
+// Fault returns the fault of an IE with this cause.
 func (e *InvalidError) Fault() api.Fault { return api.ProblemFault }
 
 // NewTask resolves the files of a complete job with path, which returns where the content of a file is stored. name is
@@ -166,7 +166,7 @@ func (t *Task) setInteractor(i *api.Interactor, path func(api.File) (string, err
 	return nil
 }
 
-// juryProgram finds the files of a program of the jury. A language names its sources.
+// juryProgram finds the files of a program of the jury. If it has a language, they are its sources.
 func juryProgram(name string, program api.File, language string, files map[string]api.File,
 	path func(api.File) (string, error)) (jury.Program, error) {
 	first := name

@@ -18,7 +18,7 @@ const (
 	printer         = "cat"
 )
 
-// grammarLanguage is of input validators that are grammars.
+// grammarLanguage is the language of input validators that are grammars.
 const grammarLanguage = "grammar"
 
 // outputSuffixes end the names of outputs.
@@ -49,8 +49,8 @@ func (p *Package) nameOutputs(k kind) error {
 	return nil
 }
 
-// answers are the files of a submission by the names of outputs. A file below a folder may have the name of its test, with
-// or without secret/. Others are findings.
+// answers are the files of a submission by the names of outputs. A file below a folder may have the name of its test,
+// with or without secret/. Others are findings.
 func (p *Package) answers(program Program) []File {
 	var files []File
 	missing := map[string]bool{}
@@ -70,7 +70,7 @@ func (p *Package) answers(program Program) []File {
 	return files
 }
 
-// startAnswers makes a job of the outputs of a submission.
+// startAnswers creates a job from the outputs of a submission.
 func startAnswers(program Program, j api.Job) api.Job {
 	j.Command, j.Files = []string{printer}, map[string]api.File{}
 	for _, f := range program.Files {

@@ -139,13 +139,13 @@ func eachZIPEntry(ctx context.Context, file *os.File, f func(entry) error) error
 	return nil
 }
 
-// cancelled is the content of an entry until a context is done.
+// cancelled reads the content of an entry until a context is done.
 type cancelled struct {
 	io.Reader
 	io.Closer
 }
 
-// slashed is a name without the backslashes of archives made on Windows.
+// slashed returns a name with slashes instead of the backslashes of archives made on Windows.
 func slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
 
 // maxLink is the length of the longest target of a symbolic link, in bytes: PATH_MAX.
@@ -198,7 +198,7 @@ func (e entry) copyTo(dst *os.File, left int64) (int64, error) {
 	return n, err
 }
 
-// maxDepth is how many folders a file of a package may be in. os.Root opens them one by one for each file.
+// maxDepth is the maximum depth of a file in a package. os.Root opens the folders one by one for each file.
 const maxDepth = 64
 
 // unpackTree writes the files of an archive into dir, with their folders. Whatever its names and links say, nothing is
@@ -213,7 +213,7 @@ func unpackTree(ctx context.Context, archive, dir string) error {
 	return eachEntry(ctx, archive, func(e entry) error {
 		name := strings.TrimPrefix(strings.TrimSuffix(e.name, "/"), "./")
 		if name == "" || name == "." || e.mode.IsDir() {
-			return nil // folders are made with their files
+			return nil // folders are created with their files
 		}
 		if !fs.ValidPath(name) {
 			return errors.New("invalid name; create the archive again from the folder of the package")

@@ -20,7 +20,7 @@ import (
 // cmsFile is the settings of a task in the format italy_yaml of the Contest Management System.
 const cmsFile = "task.yaml"
 
-// cmsTask is what task.yaml says about judging.
+// cmsTask holds the keys of task.yaml that affect judging.
 type cmsTask struct {
 	p       *Package
 	t       *tree
@@ -29,7 +29,7 @@ type cmsTask struct {
 	total   float64
 	lines   []string // of gen/GEN: the command of each test, or COPY: and a file
 	subtask []cmsSubtask
-	// What makes the tests that are missing, from the first one that is.
+	// The generator and the solution of missing tests, from the first one that is.
 	generator *jury.Program
 	solution  *Recipe
 }
@@ -163,7 +163,7 @@ func (c *cmsTask) program(paths ...string) (*Program, error) {
 	return nil, nil
 }
 
-// source is a source with what it may include or import from its folder.
+// source returns a source with the files of its folder that it may include or import.
 func (c *cmsTask) source(name string) *Program {
 	p := &Program{Name: name, Language: languageByEnding[path.Ext(name)], Entry: path.Base(name),
 		Files: []File{{path.Base(name), c.t.use(name)}}}
@@ -308,7 +308,7 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 
 func cmsTestName(i int) string { return fmt.Sprintf("%03d", i) }
 
-// readIncludes finds what submissions are compiled with: graders, or stubs of Communication tasks.
+// readIncludes finds the files that submissions are compiled with: graders, or stubs of Communication tasks.
 func (c *cmsTask) readIncludes() {
 	var headers []File
 	graded := map[string]File{}
@@ -389,7 +389,7 @@ func (c *cmsTask) readTests() error {
 	return nil
 }
 
-// makeInput says how an input is made: by the generator with the words of its line in GEN, or by copying a file.
+// makeInput adds the recipe of an input: the generator with the arguments of its line in GEN, or a copy of a file.
 func (c *cmsTask) makeInput(i int, test *Test) error {
 	if i >= len(c.lines) {
 		return fmt.Errorf("input/input%d.txt is missing, and gen/GEN has no line for it; add one of them", i)
@@ -424,7 +424,7 @@ func (c *cmsTask) makeInput(i int, test *Test) error {
 	return nil
 }
 
-// makeAnswer has the official solution make an answer.
+// makeAnswer adds the recipe of an answer, which the official solution generates.
 func (c *cmsTask) makeAnswer(test Test) (Recipe, error) {
 	if c.solution == nil {
 		if err := c.findSolution(); err != nil {
@@ -452,7 +452,7 @@ func (c *cmsTask) findSolution() error {
 	return nil
 }
 
-// scheme makes a group of each subtask. A checker gives a part of the points of a test.
+// scheme creates a group for each subtask. A checker gives a fraction of the points of a test.
 func (c *cmsTask) scheme() {
 	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}
 	c.p.Scheme.Root, c.p.Scheme.Scoring = root, true

@@ -62,7 +62,7 @@ func (s *settings) constants() constants {
 	return all
 }
 
-// scalar takes a number or a text as it is written.
+// scalar returns a number or a text as it is written in the file.
 func (s *settings) scalar(key string) string {
 	n := s.keys[key]
 	delete(s.keys, key)
@@ -132,7 +132,7 @@ func (c constants) replace(text []byte) []byte {
 	})
 }
 
-// replaceFile gives a file another content. If the file is a link, the content of its target stays.
+// replaceFile replaces the content of a file. If the file is a link, the content of its target does not change.
 func replaceFile(path string, content []byte, mode os.FileMode) error {
 	next := path + ".replaced"
 	if err := os.WriteFile(next, content, mode); err != nil {

@@ -19,7 +19,7 @@ func (p *Package) convertLines(ctx context.Context) error {
 		for _, name := range []string{t.Input, t.Answer} {
 			converted, err := convertFile(ctx, name)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // it has to be made
+				continue // a recipe will generate it
 			}
 			if err != nil {
 				return fmt.Errorf("convert line endings of test %q: %w", t.Name, err)

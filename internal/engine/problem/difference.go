@@ -8,7 +8,7 @@ import (
 	"judged/internal/api"
 )
 
-// Difference says how a report differs from what is expected; it is empty if it does not.
+// Difference describes how a report differs from the expectation. It is empty if the report matches.
 func (s Submission) Difference(r api.Report) []string {
 	if r.Verdict == api.CompileError {
 		return s.compileDifference(r)
@@ -40,10 +40,10 @@ func (s Submission) mustBeFull() bool {
 
 var onlyAccepted = []string{"AC"}
 
-// rounding is how much the sum of points may differ from what is expected.
+// rounding is the tolerance for the sum of points.
 const rounding = 1e-9
 
-// compileDifference is the Difference of a submission that does not compile: none where CE is expected.
+// compileDifference is the Difference of a submission that does not compile; none if CE is expected.
 func (s Submission) compileDifference(r api.Report) []string {
 	for _, e := range s.Expected {
 		if slices.Contains(e.Final, "CE") || slices.Contains(e.Permitted, "CE") {
@@ -53,7 +53,7 @@ func (s Submission) compileDifference(r api.Report) []string {
 	return []string{"does not compile: " + CompilerSaid(r)}
 }
 
-// CompilerSaid is why sources do not compile, with the first line that the compiler wrote.
+// CompilerSaid returns why sources do not compile, with the first line of the compiler's output.
 func CompilerSaid(r api.Report) string {
 	text := r.Message
 	if r.Compilation != nil && r.Compilation.Output != "" {
@@ -165,7 +165,7 @@ func (e Expectation) scoreDifference(r api.Report, where string) []string {
 	return found
 }
 
-// outside says how a score is not what is expected.
+// outside describes how a score differs from the expected range.
 func (e Expectation) outside(score *float64, where string) []string {
 	switch {
 	case score == nil:

@@ -25,13 +25,13 @@ import (
 // dmojFile is the settings of a problem of the DMOJ judge. It has no limits: the site keeps them.
 const dmojFile = "init.yml"
 
-// dmojProblem is what init.yml says about judging.
+// dmojProblem holds the keys of init.yml that affect judging.
 type dmojProblem struct {
 	p      *Package
 	t      *tree
 	files  map[string]string // of the archive, by name: the paths of copies
 	points float64           // of a case that says nothing
-	binary bool              // test data is used as it is
+	binary bool              // test data is used unchanged
 	cases  int               // so far
 	batch  int               // so far
 }
@@ -256,11 +256,11 @@ type dmojCase struct {
 	Points       *float64   `yaml:"points"`
 	Batched      []dmojCase `yaml:"batched"`
 	Dependencies []int      `yaml:"dependencies"`
-	// Others are keys that change a case, and are refused.
+	// Others are keys that would change a case. They are refused.
 	Others map[string]yaml.Node `yaml:",inline"`
 }
 
-// ofCase are keys of a case that say nothing about how to judge.
+// ofCase are keys of a case that do not affect judging.
 var ofCase = []string{"output_prefix_length", "short_circuit", "binary_data", "meta"}
 
 // readCases reads the cases, and makes the scheme: the cases and batches add their points, a batch gives its points for
@@ -305,7 +305,7 @@ func (d *dmojProblem) readCases(s *settings) error {
 	return nil
 }
 
-// group makes the group of a batch, or of a case that is alone.
+// group creates the group of a batch, or of a single case.
 func (d *dmojProblem) group(c dmojCase) (*api.Group, float64, error) {
 	points := d.points
 	if c.Points != nil {

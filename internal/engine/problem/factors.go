@@ -14,7 +14,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// ownFile has settings of judged that no format has.
+// ownFile contains settings of judged that no format defines.
 const ownFile = "judged-problem.toml"
 
 const maxOwnFile = units.Bytes(64 << 10)

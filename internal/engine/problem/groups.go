@@ -7,10 +7,10 @@ import (
 	"judged/internal/api"
 )
 
-// groupFile has the settings of a group, but in legacy packages.
+// groupFile contains the settings of a group, except in legacy packages.
 const groupFile = "test_group.yaml"
 
-// pointKeys are the keys that grade a group in all versions but legacy.
+// pointKeys are the keys that grade a group in all versions except legacy.
 var pointKeys = []string{"scoring", "max_score", "score_aggregation", "require_pass"}
 
 // otherGroupKeys are the keys of groups that only other versions of the format have.

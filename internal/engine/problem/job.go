@@ -8,7 +8,7 @@ import (
 	"judged/internal/api"
 )
 
-// NotAllowedError is a submission in a language that the problem forbids.
+// NotAllowedError means that the problem does not allow the language of a submission.
 type NotAllowedError struct {
 	Problem, Language string
 	Allowed           []string

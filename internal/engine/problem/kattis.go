@@ -15,7 +15,7 @@ import (
 	"judged/internal/engine/jury"
 )
 
-// domjudgeFile has DOMjudge's settings of a legacy package.
+// domjudgeFile contains DOMjudge's settings of a legacy package.
 const domjudgeFile = "domjudge-problem.ini"
 
 // kind is the type of a Kattis problem.
@@ -213,7 +213,7 @@ var (
 	}
 )
 
-// maxLimit keeps limits within what a time or a size can hold.
+// maxLimit bounds limits to values that a time or a size can represent.
 const maxLimit = 1 << 30
 
 // positive takes a number above 0.
@@ -285,7 +285,7 @@ func (p *Package) readDOMjudge(t *tree) error {
 	return nil
 }
 
-// readFolders reads the folders with programs, and names those that judged does nothing with.
+// readFolders reads the folders with programs, and reports folders that judged ignores.
 func (p *Package) readFolders(t *tree) {
 	for _, folder := range []string{"output_visualizer", "static_validator", "graders"} {
 		if len(t.under(folder)) > 0 {
@@ -317,10 +317,10 @@ func (p *Package) readFolders(t *tree) {
 	}
 }
 
-// defaultValidator is the kind of checker that compares as the default output validator does.
+// defaultValidator is the kind of checker that compares like the default output validator.
 const defaultValidator = "kattis"
 
-// readOutputValidator finds the program that judges output, if there is one.
+// readOutputValidator finds the program that judges output, if the package has one.
 func (p *Package) readOutputValidator(t *tree, k *kind) error {
 	var programs []Program
 	if files := t.under("output_validator"); len(files) > 0 {

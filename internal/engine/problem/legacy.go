@@ -7,10 +7,10 @@ import (
 	"judged/internal/api"
 )
 
-// legacyFile has the settings of a group in legacy packages.
+// legacyFile contains the settings of a group in legacy packages.
 const legacyFile = "testdata.yaml"
 
-// legacyGrading is how a group is graded by the keys of legacy packages.
+// legacyGrading describes how a group is graded by the keys of legacy packages.
 type legacyGrading struct {
 	legacy         bool // false: by those of the other versions
 	onReject       string

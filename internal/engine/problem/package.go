@@ -25,40 +25,40 @@ const (
 	DMOJ    api.ProblemFormat = "dmoj"
 )
 
-// Package is a problem as its setters hand it over.
+// Package is a problem package.
 type Package struct {
 	Format  api.ProblemFormat
 	Name    string
 	Version string // digest of the content: SHA-256 in hex
 	Limits  Limits
-	// TimeRule says how a time limit comes from the times of the jury's solutions.
+	// TimeRule derives a time limit from the times of the jury's solutions.
 	TimeRule TimeRule
 	Tests    []Test // in the order in which they run
 	// Recipes make files of tests that the package does not have, in their order. Until then no test can be run.
 	Recipes []Recipe
 	Scheme  scoring.Scheme
 	Checker Checker
-	// Interactor, where not nil, talks with submissions and judges them; after one that uses testlib the checker looks
-	// at what it has left.
+	// Interactor communicates with submissions and judges them; it may be nil. If it uses testlib, the checker checks
+	// its output file.
 	Interactor *Checker
 	// InputFile and OutputFile are the files that submissions read and write in place of stdin and stdout.
 	InputFile, OutputFile string
 	Validators            []Validator // of inputs
-	// InvalidInputs are inputs that at least one validator has to reject.
+	// InvalidInputs are inputs that at least one validator must reject.
 	InvalidInputs []Test
-	// Outputs are outputs of which the checker's verdict is known.
+	// Outputs are sample outputs for the checker, with their verdicts.
 	Outputs     []Output
 	Includes    map[string][]File // files that are added to each submission, by language; "" is every language
 	Languages   []string          // allowed ones; empty is all
 	Submissions []Submission
-	// NotPrograms is how many files next to submissions are no programs.
+	// NotPrograms is the number of files next to submissions that are not programs.
 	NotPrograms int
 	// SubmitAnswer says that submissions are outputs, one for each test: files with the names in the arguments of the
 	// tests, which the program cat prints.
 	SubmitAnswer bool
 	// Factors multiply the limits, by language.
 	Factors map[string]api.Factors
-	// Findings name what the package uses and judged does not do, each once; after maxFindings the rest is left out.
+	// Findings describe features of the package that judged does not support, each once, up to maxFindings.
 	Findings []string
 
 	found map[string]bool // the findings
@@ -80,7 +80,7 @@ type TimeRule struct {
 	Resolution         time.Duration
 }
 
-// Limit is the smallest time limit that a solution with that CPU time allows.
+// Limit returns the smallest time limit that a solution with that CPU time allows.
 func (r TimeRule) Limit(slowest time.Duration) time.Duration {
 	steps := math.Ceil(float64(slowest) * r.Accepted / float64(r.Resolution))
 	return time.Duration(max(steps, 1)) * r.Resolution
@@ -100,7 +100,7 @@ type Program struct {
 	Entry    string // a file or a class with the entry point, as submissions.yaml names it; "" leaves it open
 }
 
-// Checker says how output is judged. Program is nil for a comparison that judged does itself.
+// Checker describes how output is judged. Program is nil for a built-in comparison.
 type Checker struct {
 	Kind      string // of the comparison, or the protocol of the program
 	Program   *Program
@@ -114,7 +114,7 @@ type Validator struct {
 	OK      int
 }
 
-// Output is an output with the verdict that the checker has to give.
+// Output is an output with the verdict that the checker must give.
 type Output struct {
 	Test  Test
 	Path  string
@@ -234,10 +234,10 @@ func (p *Package) find(format string, args ...any) {
 	}
 }
 
-// maxFindings bounds what is said about one package.
+// maxFindings is the maximum number of findings about a package.
 const maxFindings = 100
 
-// languageOf is the language of files by their names. It is empty where they have none or several.
+// languageOf returns the language of files by their names, or "" if they have none or several.
 func languageOf(files []File) string {
 	language := ""
 	for _, f := range files {
@@ -257,7 +257,7 @@ func languageOf(files []File) string {
 	return language
 }
 
-// languageID is the ID of a language with a code of the Kattis format.
+// languageID returns the ID of a language with a code of the Kattis format.
 func languageID(code string) string {
 	if code == "python3" {
 		return "python"
@@ -265,7 +265,7 @@ func languageID(code string) string {
 	return code
 }
 
-// headerEndings are those of headers of C and C++, which have no language.
+// headerEndings are the file name endings of C and C++ headers, which have no language.
 var headerEndings = []string{".h", ".hh", ".hpp", ".hxx"}
 
 // languageByEnding is the table of the Kattis format for the languages in wide use, which is not that of a host: a

@@ -11,7 +11,7 @@ import (
 	"judged/internal/base/text"
 )
 
-// layout is a way to name the files of tests. Patterns are of paths without a leading slash.
+// layout is a naming scheme for the files of tests. Patterns match paths without a leading slash.
 type layout struct {
 	input   *regexp.Regexp
 	name    string   // of the test, from the parts of the input
@@ -42,8 +42,8 @@ var layouts = []layout{
 var answerFolders = map[string][]string{"in": {"out", "ans"}, "input": {"output", "answer"},
 	"inputs": {"outputs", "answers"}}
 
-// pair finds the tests among the paths of files: their inputs and answers. Names are the last parts of the paths, or whole
-// paths where last parts are not unique.
+// pair finds the tests among the paths of files: their inputs and answers. Names are the last parts of the paths, or
+// whole paths where last parts are not unique.
 func pair(names []string, interactive bool) ([]Test, error) {
 	p := pairing{files: map[string]bool{}, byBase: map[string][]string{}, inputs: map[string]int{}}
 	for _, n := range names {
@@ -87,7 +87,7 @@ func pair(names []string, interactive bool) ([]Test, error) {
 	return tests, nil
 }
 
-// pairing is what answers are looked for in.
+// pairing holds the files among which answers are searched.
 type pairing struct {
 	files  map[string]bool
 	byBase map[string][]string // paths, by their last part
@@ -187,7 +187,7 @@ func checkLeft(name string, used map[string]bool, layoutsUsed map[*layout]bool) 
 	return nil
 }
 
-// shorten leaves out the folders of names that are unique without them.
+// shorten removes the folders of names that are unique without them.
 func shorten(tests []Test) {
 	count := map[string]int{}
 	for _, t := range tests {

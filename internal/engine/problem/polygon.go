@@ -173,7 +173,7 @@ func (p *Package) readTestsets(t *tree, x polygonXML) (polygonTestset, error) {
 
 var numberVerb = regexp.MustCompile(`%(0?[0-9])?d`)
 
-// testFile is the name of a test file: a pattern such as tests/%02d.
+// testFile returns the name of a test file from a pattern such as tests/%02d.
 func testFile(pattern string, n int) (string, error) {
 	if verb := numberVerb.FindString(pattern); verb == "" || strings.Count(pattern, "%") != 1 {
 		return "", fmt.Errorf("path pattern %q of a testset has no number; want tests/%%02d", pattern)
@@ -185,7 +185,7 @@ func testFile(pattern string, n int) (string, error) {
 	return name, nil
 }
 
-// polygonScheme makes the groups. Points of tests without a group count one by one.
+// polygonScheme creates the groups. Points of tests without a group count one by one.
 func (p *Package) polygonScheme(s polygonTestset) error {
 	p.Scheme.Root = &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 	root := p.Scheme.Root
@@ -336,7 +336,7 @@ func (p *Package) readAssets(t *tree, x polygonXML) error {
 	return nil
 }
 
-// headers are those that programs of the jury may include.
+// headers returns the headers that programs of the jury may include.
 func (t *tree) headers() (headers []File) {
 	for _, f := range t.under("files") {
 		if strings.HasSuffix(f.Name, ".h") || strings.HasSuffix(f.Name, ".hpp") {
@@ -346,7 +346,7 @@ func (t *tree) headers() (headers []File) {
 	return headers
 }
 
-// polygonProgram is a source with the headers that it may include.
+// polygonProgram returns a source with the headers that it may include.
 func (p *Package) polygonProgram(t *tree, x polygonProgram, headers []File) (Program, error) {
 	name := path.Clean(x.Source.Path)
 	if !t.has(name) {

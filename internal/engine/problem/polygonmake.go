@@ -11,7 +11,7 @@ import (
 	"judged/internal/engine/jury"
 )
 
-// testMaker says how the tests are made that a standard package leaves out.
+// testMaker generates the tests that a standard package omits.
 type testMaker struct {
 	p          *Package
 	t          *tree
@@ -21,7 +21,7 @@ type testMaker struct {
 	commands   map[string]int // places in p.Recipes
 }
 
-// polygonRecipes makes inputs by the generators, and answers by the main solution.
+// polygonRecipes returns recipes of inputs, by the generators, and of answers, by the main solution.
 func (p *Package) polygonRecipes(t *tree, x polygonXML, s polygonTestset) error {
 	m := testMaker{p, t, x, s, map[string]jury.Program{}, map[string]int{}}
 	var answers []Recipe
@@ -105,7 +105,7 @@ func (m *testMaker) generator(name string) (jury.Program, error) {
 	return m.generators[name], err
 }
 
-// generatorSource is the executable of a name, or else the source of that name in files/.
+// generatorSource returns the executable with a name, or else the source with that name in files/.
 func (m *testMaker) generatorSource(name string) (polygonProgram, error) {
 	isNamed := func(file string) bool { return strings.TrimSuffix(path.Base(file), path.Ext(file)) == name }
 	for _, e := range m.xml.Executables {
@@ -128,7 +128,7 @@ func (m *testMaker) generatorSource(name string) (polygonProgram, error) {
 	return found[0], nil
 }
 
-// mainSolution makes answers as a submission does: with the files and the code that submissions have.
+// mainSolution generates answers like a submission: with the files and the code that submissions get.
 func (m *testMaker) mainSolution() (*Recipe, error) {
 	p := m.p
 	for i, s := range m.xml.Solutions {
@@ -155,7 +155,7 @@ func (m *testMaker) mainSolution() (*Recipe, error) {
 	return nil, errors.New("problem.xml has no solution with the tag main; tag one in Polygon")
 }
 
-// fields are the words of a command. Words in double quotes may have spaces.
+// fields splits a command into words. Words in double quotes may contain spaces.
 func fields(command string) (words []string) {
 	word, quoted, any := strings.Builder{}, false, false
 	for _, c := range command + " " {

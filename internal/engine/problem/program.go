@@ -18,7 +18,7 @@ import (
 // headers of a package of Polygon.
 const maxPrograms = 1000
 
-// ProgramError is a program of a package that judged cannot run.
+// ProgramError means that judged cannot run a program of a package.
 type ProgramError struct{ Name, Reason string }
 
 func (e *ProgramError) Error() string { return fmt.Sprintf("%q %s", e.Name, e.Reason) }
@@ -100,7 +100,7 @@ func (p Program) start() (started, error) {
 	return x, nil
 }
 
-// The scripts of a program that says itself how it is built and run.
+// The scripts of a program that defines how it is built and run.
 const (
 	buildScript = "build"
 	runScript   = "run"
@@ -168,7 +168,7 @@ func (p Program) executable() (*File, error) {
 
 const elfMagic = "\x7fELF"
 
-// entry is the source with the entry point: the only one in the language, or one that is called main, or in Java the
+// entry returns the source with the entry point: the only one in the language, or one that is called main, or in Java the
 // one that has the method.
 func (p Program) entry() (*File, error) {
 	if p.Entry != "" {

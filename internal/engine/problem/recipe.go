@@ -12,18 +12,19 @@ import (
 // Recipe says how files of tests are made that a package describes and does not have. Each is run after those before it,
 // whose files may be its input.
 type Recipe struct {
-	Test    string // the first one that has the files
+	Test    string // the first test that uses the files
 	Command string // in the words of the package
 	Run     jury.Work
-	// Interactor, where not nil, talks with the program; what it leaves for the checker is the only product.
+	// Interactor communicates with the program; it may be nil. With an interactor, its output file for the checker is
+	// the only product.
 	Interactor *jury.Interactor
-	Input      string // path of what the program reads; "" is nothing
+	Input      string // path of the program's input; "" is an empty input
 	Products   []Product
-	// Ready says that Input is there before any recipe is run.
+	// Ready means that Input exists before any recipe runs.
 	Ready bool
 }
 
-// Product is a file that a recipe makes.
+// Product is a file that a recipe generates.
 type Product struct {
 	Name string // in the working folder of the program; "" is its answer
 	Path string // on this host

@@ -26,12 +26,12 @@ const (
 	maxAliases     = 100
 )
 
-// settings is a YAML file that has a mapping. Keys are taken one by one; what is left is unknown.
+// settings is a YAML file with a mapping. Decoding a key removes it; remaining keys are unknown.
 type settings struct {
 	file    string
 	keys    map[string]yaml.Node
 	err     error           // the first one
-	find    finder          // reports what is not an error
+	find    finder          // collects findings, which are not errors
 	foreign map[string]bool // keys of other versions of the format
 }
 
@@ -68,7 +68,7 @@ func (t *tree) settings(file string) (*settings, error) {
 	return s, nil
 }
 
-// bound refuses what would take long to decode.
+// bound rejects files that would take long to decode.
 func (t *tree) bound(n *yaml.Node) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (s *settings) ignore(keys ...string) {
 	}
 }
 
-// close names what was not taken as findings, and returns the first error.
+// close reports the remaining keys as findings, and returns the first error.
 func (s *settings) close(p *Package) error {
 	for _, k := range slices.Sorted(maps.Keys(s.keys)) {
 		p.find("unknown key %q in %s", k, s.file)

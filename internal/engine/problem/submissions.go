@@ -13,20 +13,20 @@ import (
 	"judged/internal/api"
 )
 
-// Submission is a solution of the jury, with what is expected of it.
+// Submission is a solution of the jury with its expected results.
 type Submission struct {
 	Program
 	Expected []Expectation
-	// Lower says that it must be well within the time limit, Upper that it must be well over it.
+	// Lower means that the submission must be well within the time limit, Upper that it must be well over it.
 	Lower, Upper bool
-	Skip         bool     // it is not to be run
+	Skip         bool     // do not run the submission
 	full         *float64 // score that it has to get where AC alone is expected; nil is unknown
 }
 
 // Expectation describes the verdicts that a submission must get. Verdicts are those of the CCS Contest API, or
 // judged's own.
 type Expectation struct {
-	Tests     string   // glob of the tests or groups that it is about; "" is all
+	Tests     string   // glob of the tests or groups; "" matches all
 	Permitted []string // verdicts that tests may have; nil is any
 	Required  []string // verdicts of which at least one test has one; nil requires nothing
 	Final     []string // verdicts that the submission may have; nil is any
@@ -34,7 +34,7 @@ type Expectation struct {
 	Message   string // part of at least one message of the checker
 }
 
-// bound is how a submission bounds the time limit.
+// bound describes how a submission bounds the time limit.
 type bound int
 
 const (
@@ -72,7 +72,7 @@ var legacyRules = map[string]Submission{
 	"mixed":          {},
 }
 
-// submissionsFile has what is expected of submissions besides what their folders mean.
+// submissionsFile contains expectations about submissions, in addition to the meanings of their folders.
 const submissionsFile = "submissions/submissions.yaml"
 
 func (p *Package) readSubmissions(t *tree) error {
@@ -142,7 +142,7 @@ func (p *Package) findUnknownFolders(folders []string) {
 	}
 }
 
-// declare takes what submissions.yaml says about the program.
+// declare applies the settings of submissions.yaml for the program.
 func (s *Submission) declare(from Submission) {
 	if from.Language != "" {
 		s.Language = languageID(from.Language)
@@ -201,7 +201,7 @@ func (p *Package) readPatterns(t *tree, s *settings) error {
 	return nil
 }
 
-// override reads what submissions.yaml says for a key, and takes it.
+// override decodes and removes a key of submissions.yaml.
 func (s *Submission) override(p *Package, from *settings, key string) error {
 	m := from.mapping(key)
 	all := Expectation{}

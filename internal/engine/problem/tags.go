@@ -9,7 +9,7 @@ import (
 	"judged/internal/api"
 )
 
-// maxTagged is how much of a source is searched for tags, in bytes.
+// maxTagged is the length of the part of a source that is searched for tags, in bytes.
 const maxTagged = 64 << 10
 
 var (

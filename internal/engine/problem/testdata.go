@@ -20,13 +20,13 @@ type dataReader struct {
 	p    *Package
 	t    *tree
 	kind kind
-	// implied is the group whose maximum the format implies, where no settings say it.
+	// implied is the group whose maximum the format implies if no settings define it.
 	implied      *api.Group
 	legacyPoints bool // some groups have points as in legacy packages, which know no such maximum
 	domjudge     bool // points are those of DOMjudge's dialect
 }
 
-// inherited is what a group has from the one that contains it, and a test from its group.
+// inherited holds the settings that a group inherits from its parent, and a test from its group.
 type inherited struct {
 	legacyGrading
 	args                       []string // of submissions
@@ -114,7 +114,7 @@ func (r *dataReader) checkFlags() error {
 	return nil
 }
 
-// judging is the checker or interactor that gives the verdict.
+// judging returns the checker or interactor that gives the verdict.
 func (p *Package) judging() *Checker {
 	if p.Interactor != nil {
 		return p.Interactor
@@ -162,7 +162,7 @@ type child struct {
 	folder bool
 }
 
-// merged is tests and folders in lexicographic order.
+// merged returns tests and folders in lexicographic order.
 func merged(tests, folders []string) []child {
 	var all []child
 	for _, n := range tests {
@@ -227,7 +227,7 @@ func (r *dataReader) test(name string, from inherited) (Test, error) {
 	return t, err
 }
 
-// withSettings is a test with its input and what its own settings say.
+// withSettings returns a test with its input and its own settings.
 func (r *dataReader) withSettings(name string, from inherited) (Test, error) {
 	t := Test{Name: name, Input: r.t.use("data/" + name + inputSuffix)}
 	if r.p.Format != Legacy {
@@ -321,7 +321,7 @@ func (r *dataReader) hasProgram(name string) bool {
 		slices.ContainsFunc(r.p.Validators, func(v Validator) bool { return has(v.Program) })
 }
 
-// testScore is the score of the tests of a group.
+// testScore returns the score of each test of a group.
 func (r *dataReader) testScore(g *api.Group, legacy legacyGrading, tests int) api.Member {
 	if !r.kind.scoring {
 		return api.Member{}

@@ -27,7 +27,7 @@ type Test struct {
 	ValidatorArgs     map[string][]string // of input validators, by the names of their programs
 }
 
-// Job is the test as a job has it. Files are parts that name paths of this host.
+// Job returns the test in the form of a job. Its files are parts that name paths of this host.
 func (t Test) Job() api.Test {
 	j := api.Test{Name: t.Name, Limits: t.Limits, Args: t.Args, CheckerArgs: t.CheckerArgs}
 	if t.Input != "" {
@@ -68,15 +68,15 @@ const MaxUnpacked = units.Bytes(8 << 30)
 // The other bounds of an archive.
 const (
 	maxEntries = 20000
-	// maxDirectory is for the archive's list of its entries.
+	// maxDirectory bounds the directory of the archive.
 	maxDirectory = units.Bytes(maxEntries * 512)
 )
 
-// OpenTests reads tests from a folder and its subfolders, or from an archive: NAME.in with NAME.ans (or .a, .out), and the
-// other layouts that pairs knows. It unpacks an archive into a temporary folder, and copies the tests of a folder to one;
-// Close removes it. Other files, and hidden ones, are ignored. An input without an answer, or an answer without an input,
-// is an error that names it; where an interactor judges, tests need no answers, if none has one. OpenTests ends with the
-// error of ctx when that is done.
+// OpenTests reads tests from a folder and its subfolders, or from an archive: NAME.in with NAME.ans (or .a, .out),
+// and the other layouts that pairs knows. It unpacks an archive into a temporary folder, and copies the tests of a
+// folder to one; Close removes it. Other files, and hidden ones, are ignored. An input without an answer, or an
+// answer without an input, is an error that names it; where an interactor judges, tests need no answers, if none has
+// one. OpenTests ends with the error of ctx when that is done.
 func OpenTests(ctx context.Context, name string, interactive bool) (*Set, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Set) copy(ctx context.Context, dir string) error {
 	return nil
 }
 
-// files are those of a folder and its subfolders.
+// files returns the files of a folder and its subfolders.
 type files struct {
 	root     *os.Root
 	names    []string // relative to the folder

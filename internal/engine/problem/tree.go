@@ -17,7 +17,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// tree is the files of a package.
+// tree holds the files of a package.
 type tree struct {
 	ctx     context.Context // ends the reading
 	dir     string
@@ -66,10 +66,10 @@ func readTree(ctx context.Context, dir, to string) (*tree, error) {
 	return t, t.copy(from, to != "")
 }
 
-// mainFiles are the files by which the formats are recognized.
+// mainFiles are the files that identify the formats.
 var mainFiles = []string{"problem.yaml", "problem.xml", domjudgeFile, cmsFile, dmojFile}
 
-// mainFileNames are mainFiles for people: "problem.yaml or problem.xml".
+// mainFileNames lists mainFiles for messages: "problem.yaml or problem.xml".
 func mainFileNames() string {
 	last := len(mainFiles) - 1
 	return strings.Join(mainFiles[:last], ", ") + " or " + mainFiles[last]
@@ -129,10 +129,10 @@ func (t *tree) has(name string) bool {
 	return found
 }
 
-// path is where a file lies on this host.
+// path returns the path of a file on this host.
 func (t *tree) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
 
-// use is path, and notes that the file says something about how to judge.
+// use is like path, and records that the file affects judging.
 func (t *tree) use(name string) string {
 	t.used[name] = true
 	return t.path(name)
@@ -166,7 +166,7 @@ func (t *tree) under(folder string) []File {
 	return files
 }
 
-// maxHeaders is how many headers next to programs each of them gets.
+// maxHeaders is the maximum number of headers that each program gets from its folder.
 const maxHeaders = 100
 
 // programs lists the programs directly below a folder: files, and folders with several. Each source in C and C++ has the

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// knownTop are the files and folders of the formats, also those that say nothing about how to judge, and usual ones.
+// knownTop are the files and folders of the formats, including files that do not affect judging, and common other
+// names.
 var knownTop = strings.Fields(ownFile + " problem.yaml " + domjudgeFile + " " + timeLimitFile + " data submissions " +
 	"include input_validators input_format_validators output_validator output_validators output_visualizer " +
 	"input_visualizer answer_validators static_validator graders generators statement problem_statement solution " +
 	"attachments problem.pdf problem.html problem.txt README README.md LICENSE LICENSE.md Makefile")
 
-// forPeople are the endings of files next to tests that say nothing about how to judge.
+// forPeople are the endings of files next to tests that do not affect judging.
 var forPeople = []string{".hint", ".desc", ".png", ".jpg", ".jpeg", ".svg", ".md", ".interaction", ".statement",
 	".download"}
 
