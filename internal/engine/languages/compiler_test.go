@@ -280,7 +280,7 @@ func TestCache(t *testing.T) {
 			group.Go(func() { all[i] = compile(t, c, s) })
 		}
 		group.Wait()
-		if list, err := os.ReadDir(folder); err != nil || len(list) != 1 {
+		if list, err := filepath.Glob(folder + "/*/record.json"); err != nil || len(list) != 1 {
 			t.Errorf("cache holds %v, %v; want one entry", list, err)
 		}
 		if r := compile(t, c, s); !r.Cached {
