@@ -251,7 +251,7 @@ func testSlowFollower(t *testing.T, b backend) {
 	}
 	want, _ := s.readEvents(fast, jobs)
 	s.feed.mu.Lock()
-	// There are fewer if the connection that tells of deletions was made meanwhile.
+	// There are fewer if the connection for messages about deletions was made meanwhile.
 	if kept, cut := s.feed.events, len(s.feed.events)-9; cut > 0 {
 		s.feed.start, s.feed.events = kept[cut-1].Row, kept[cut:]
 	}
