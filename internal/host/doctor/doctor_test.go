@@ -580,6 +580,42 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestTableEnd compares the checks of one severity, and what the table ends with.
+func TestTableEnd(t *testing.T) {
+	check := func(id string, status api.DoctorStatus, reason string) api.DoctorCheck {
+		return api.DoctorCheck{ID: id, Severity: api.SeverityS2, Status: status, Found: "found", Reason: reason}
+	}
+	const bare = "controlled by the hypervisor"
+	for _, tt := range []struct {
+		name   string
+		checks []api.DoctorCheck
+		want   string
+	}{
+		{"nothing to do", []api.DoctorCheck{check("governor", api.DoctorPass, "")}, "pass  governor  found\n"},
+		{"folded", []api.DoctorCheck{check("cstates", api.DoctorSkip, bare), check("swap", api.DoctorPass, ""),
+			check("pmu", api.DoctorSkip, "no driver"), check("smi", api.DoctorSkip, bare)},
+			"skip  2 checks  controlled by the hypervisor: cstates, smi\nskip  pmu       no driver\n" +
+				"pass  swap      found\n"},
+		{"at run time", []api.DoctorCheck{check("swap", api.DoctorWarn, "why"), check("steal", api.DoctorWarn, "why")},
+			"next\n    now     judged tune apply          # 1 of these checks, until the next boot\n"},
+		{"at boot", []api.DoctorCheck{check("cmdline-plan", api.DoctorFail, "why")},
+			"next\n    boot    judged tune plan --boot    # the kernel command line\n"},
+		{"passed", []api.DoctorCheck{check("cmdline-plan", api.DoctorPass, ""), check("swap", api.DoctorUnknown, "why")},
+			"unknown  swap          why\npass     cmdline-plan  found\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			whole := format(text.Screen{Width: text.PageWidth}, api.DoctorReport{Checks: tt.checks})
+			_, got, _ := strings.Cut(whole, "S2  0.5 to 5 %\n")
+			if _, end, found := strings.Cut(got, "\nnext\n"); found {
+				got = "next\n" + end
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("table (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, fs.ErrInvalid }

@@ -8,6 +8,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/text"
 	"judged/internal/base/units"
+	"judged/internal/host/settings"
 )
 
 // byUrgency returns the states in the order of urgency.
@@ -42,7 +43,32 @@ func format(s text.Screen, r api.DoctorReport) string {
 		}))...)
 	}
 	t.Rows = append(t.Rows, rows(probeHeading, checksOf(r, isProbe))...)
-	return b.String() + t.Format(s)
+	return b.String() + t.Format(s) + nextSteps(r)
+}
+
+// nextSteps returns the commands that fix together what can be fixed without reading every check.
+func nextSteps(r api.DoctorReport) string {
+	tuned, boot := 0, false
+	for _, c := range r.Checks {
+		if c.Status != api.DoctorFail && c.Status != api.DoctorWarn {
+			continue
+		}
+		if s, ok := settings.Get(c.ID); ok && s.Tuned() != "" {
+			tuned++
+		}
+		boot = boot || c.ID == "cmdline-plan"
+	}
+	var b strings.Builder
+	if tuned > 0 {
+		fmt.Fprintf(&b, "    now     judged tune apply          # %d of these checks, until the next boot\n", tuned)
+	}
+	if boot {
+		b.WriteString("    boot    judged tune plan --boot    # the kernel command line\n")
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\nnext\n" + b.String()
 }
 
 type meaning struct {
@@ -76,14 +102,27 @@ func checksOf(r api.DoctorReport, group func(api.DoctorCheck) bool) []api.Doctor
 	return found
 }
 
-// rows returns the rows of a group of checks.
+// rows returns the rows of a group of checks. Checks that were skipped for the same reason share a row, such as those that
+// only matter on bare metal.
 func rows(title string, checks []api.DoctorCheck) []text.Row {
+	skipped := map[string][]string{} // IDs by reason
+	for _, c := range checks {
+		if c.Status == api.DoctorSkip {
+			skipped[c.Reason] = append(skipped[c.Reason], c.ID)
+		}
+	}
 	var all []text.Row
 	for _, c := range checks {
 		row := text.Row{Title: title, Cells: []string{string(c.Status), c.ID, c.Found}, Color: color(c.Status)}
 		switch c.Status {
 		case api.DoctorSkip, api.DoctorUnknown:
 			row.Cells[2] = c.Reason
+			if ids := skipped[c.Reason]; c.Status == api.DoctorSkip && len(ids) > 1 {
+				if c.ID != ids[0] {
+					continue
+				}
+				row.Cells[1], row.Cells[2] = fmt.Sprintf("%d checks", len(ids)), c.Reason+": "+strings.Join(ids, ", ")
+			}
 		case api.DoctorFail, api.DoctorWarn:
 			row.Notes = []string{"why     " + c.Reason, "wanted  " + c.Wanted, "costs   " + c.Effect}
 			for _, command := range c.Fix.Runtime {
