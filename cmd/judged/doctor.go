@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/base/poll"
 	"judged/internal/engine/languages"
 	"judged/internal/host/doctor"
 	"judged/internal/host/hostfs"
@@ -23,7 +24,7 @@ import (
 func environ() []string { return os.Environ() }
 
 func (a *app) doctorCommand() *cobra.Command {
-	var asJSON, strict, fingerprint bool
+	var asJSON, strict, fingerprint, watch bool
 	var explain, cpuList, cpus, root, capture, member string
 	var window time.Duration
 	var probes probeFlags
@@ -42,6 +43,13 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if window < 0 || window > maxWindow {
 				return usagef("--window %s: give 0 to %s", window, maxWindow)
+			}
+			if watch {
+				for _, other := range []string{"json", "fingerprint", "root", "capture", "explain", "probe"} {
+					if cmd.Flags().Changed(other) {
+						return usagef("--watch prints the changes on this host: leave out --%s", other)
+					}
+				}
 			}
 			if capture != "" && (asJSON || cmd.Flags().Changed("explain")) {
 				return usagef("--capture prints nothing: leave out --json and --explain")
@@ -97,7 +105,10 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 					return err
 				}
 			}
-			return a.printDoctor(r, asJSON)
+			if err := a.printDoctor(r, asJSON); !watch || err != nil && !errors.Is(err, errNo) {
+				return err
+			}
+			return a.watchDoctor(cmd.Context(), o, r)
 		},
 	}
 	a.configFlag(cmd)
@@ -115,10 +126,33 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 		"compare with the fingerprint in `FILE`, printed on another host of the pool")
 	probes.add(cmd)
 	jsonFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&watch, "watch", false,
+		"then examine the host again and again, and print each check whose status changes, until interrupted")
 	cmd.Flags().BoolVar(&strict, "strict", false, "second-class findings make the host unready too")
 	cmd.Flags().StringVar(&explain, "explain", "",
 		"explain what `ID` is: a check, a cause of disturbed runs, or a value of confidence, decided_by or fault")
 	return cmd
+}
+
+// watchPause is the time between two examinations with --watch. One takes a few milliseconds and the window.
+const watchPause = 2 * time.Second
+
+// watchDoctor prints the checks whose status changes, until ctx is done.
+func (a *app) watchDoctor(ctx context.Context, o doctor.Options, last api.DoctorReport) error {
+	for {
+		poll.Sleep(ctx, watchPause)
+		r, err := doctor.Run(ctx, o)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			err = doctor.WriteChanges(a.out, last, r, time.Now())
+		}
+		if err != nil {
+			return asDoctorUsage(err)
+		}
+		last = r
+	}
 }
 
 // maxWindow bounds --window. Nobody waits longer at a prompt.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 	"unicode/utf8"
 
 	"judged/internal/host/fingerprint"
@@ -613,6 +614,29 @@ func TestTableEnd(t *testing.T) {
 				t.Errorf("table (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestWriteChanges(t *testing.T) {
+	report := func(checks ...api.DoctorCheck) api.DoctorReport { return api.DoctorReport{Checks: checks} }
+	same := api.DoctorCheck{ID: "swap", Status: api.DoctorPass, Found: "off"}
+	counts := func(found string) api.DoctorCheck {
+		return api.DoctorCheck{ID: "smi", Status: api.DoctorWarn, Found: found}
+	}
+	before := report(same, counts("1"), api.DoctorCheck{ID: "governor", Status: api.DoctorPass, Found: "performance"},
+		api.DoctorCheck{ID: "irqbalance", Status: api.DoctorFail, Found: "running", Reason: "it moves interrupts"})
+	after := report(same, counts("2"),
+		api.DoctorCheck{ID: "governor", Status: api.DoctorFail, Found: "powersave", Reason: "slow"},
+		api.DoctorCheck{ID: "irqbalance", Status: api.DoctorPass, Found: "not\x1brunning"},
+		api.DoctorCheck{ID: "steal", Status: api.DoctorUnknown, Reason: "no counter"})
+	var b strings.Builder
+	if err := WriteChanges(&b, before, after, time.Date(2026, 11, 27, 15, 4, 5, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	want := "15:04:05  fail     governor: slow\n15:04:05  pass     irqbalance: not\uFFFDrunning\n" +
+		"15:04:05  unknown  steal: no counter\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
 

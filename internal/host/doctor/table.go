@@ -1,9 +1,11 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"judged/internal/api"
 	"judged/internal/base/text"
@@ -69,6 +71,25 @@ func nextSteps(r api.DoctorReport) string {
 		return ""
 	}
 	return "\nnext\n" + b.String()
+}
+
+// WriteChanges writes a line for each check whose status differs between two reports of a host, with the time of the later
+// one. Findings alone differ all the time: they have counts.
+func WriteChanges(w io.Writer, before, after api.DoctorReport, at time.Time) error {
+	was := map[string]api.DoctorCheck{}
+	for _, c := range before.Checks {
+		was[c.ID] = c
+	}
+	for _, c := range after.Checks {
+		if was[c.ID].Status == c.Status {
+			continue
+		}
+		line := fmt.Sprintf("%s  %-7s  %s: %s", at.Format(time.TimeOnly), c.Status, c.ID, cmp.Or(c.Reason, c.Found))
+		if _, err := fmt.Fprintln(w, text.Printable(line)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type meaning struct {
