@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -49,7 +48,7 @@ func (a *app) addHelp(root *cobra.Command) {
 }
 
 // described matches the part of a line of help before the description of a flag or a command.
-var described = regexp.MustCompile(`^ +\S.*? {3,}|^ +\S+ {2,}`)
+var described = text.Pattern(`^ +\S.*? {3,}|^ +\S+ {2,}`)
 
 // fold wraps help: paragraphs, and the descriptions of flags and commands. Other indented lines, such as examples, stay
 // as they are.
@@ -67,7 +66,7 @@ func fold(help string) string {
 			continue
 		}
 		flush()
-		head := described.FindString(line)
+		head := described().FindString(line)
 		if len(line) <= text.PageWidth || head == "" {
 			lines = append(lines, line)
 			continue

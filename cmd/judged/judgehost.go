@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -15,6 +14,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/linux"
+	"judged/internal/base/text"
 	"judged/internal/engine"
 	"judged/internal/sandbox"
 	"judged/internal/service/judgehost"
@@ -169,7 +169,7 @@ func readCredentials(o judgehostOptions) (s judgehost.Server, err error) {
 	return s, nil
 }
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,50}$`)
+var hostName = text.Pattern(`^[A-Za-z0-9_.-]{1,50}$`)
 
 // judgehostName is the name of the judgehosts: the first part of the host name unless there is one.
 func judgehostName(name string) (string, error) {
@@ -180,7 +180,7 @@ func judgehostName(name string) (string, error) {
 		}
 		name, _, _ = strings.Cut(host, ".")
 	}
-	if !hostName.MatchString(name) {
+	if !hostName().MatchString(name) {
 		return "", usagef("read --name %q: want up to 50 letters, digits, dots, hyphens and underscores", name)
 	}
 	return name, nil

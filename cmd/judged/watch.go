@@ -2,12 +2,12 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/client"
 )
 
@@ -73,11 +73,11 @@ func (a *app) watchJob(cmd *cobra.Command, cl client.Client, id, after string) e
 	return nil
 }
 
-var feedID = regexp.MustCompile(`^[0-9]{0,18}(\.[0-9]{1,9})?$`)
+var feedID = text.Pattern(`^[0-9]{0,18}(\.[0-9]{1,9})?$`)
 
 func (a *app) watchAll(cmd *cobra.Command, cl client.Client, after string, labels, types []string) (err error) {
 	f := client.FeedFilter{After: after}
-	if !feedID.MatchString(after) {
+	if !feedID().MatchString(after) {
 		return usagef("read --after %q: want the member id of an event, or 0", after)
 	}
 	for _, t := range types {

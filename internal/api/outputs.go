@@ -1,9 +1,9 @@
 package api
 
 import (
-	"regexp"
 	"slices"
 
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -106,7 +106,7 @@ func (j Job) when(s Stream) KeepWhen {
 }
 
 // blobName matches a SHA-256 in lower-case hex.
-var blobName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var blobName = text.Pattern(`^[0-9a-f]{64}$`)
 
 // outputs accepts what the job asks for, once.
 func (c *check) outputs(r Report) {
@@ -132,7 +132,7 @@ func (c *check) outputs(r Report) {
 		named := o.Stream == FileStream
 		c.that(named == slices.Contains(c.job.Collect, o.Name) && (named || o.Name == ""), "outputs",
 			"the job collects no %s", quoted(o.Name))
-		c.that(o.Blob == "" || blobName.MatchString(o.Blob), "outputs", "%s is no digest", quoted(o.Blob))
+		c.that(o.Blob == "" || blobName().MatchString(o.Blob), "outputs", "%s is no digest", quoted(o.Blob))
 		c.that(!o.Missing || named && o.Blob == "" && o.Bytes == 0, "outputs", "%s is missing, and not", quoted(o.Name))
 		c.bytes("outputs", &o.Bytes)
 		k := key{o.Test, o.Name, o.Stream}

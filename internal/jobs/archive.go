@@ -13,12 +13,12 @@ import (
 	"hash"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/jobs/blobs"
 )
 
@@ -293,7 +293,7 @@ func (a *Archive) readHeader(content io.Reader) error {
 }
 
 // columnName matches valid column names: they become part of a statement.
-var columnName = regexp.MustCompile(`^[a-z_]{1,32}$`)
+var columnName = text.Pattern(`^[a-z_]{1,32}$`)
 
 // readBatch decodes the rows of an entry.
 func (a *Archive) readBatch(table string, content io.Reader) (b batch, err error) {
@@ -313,7 +313,7 @@ func (a *Archive) readBatch(table string, content io.Reader) (b batch, err error
 		return b, errors.New("no rows")
 	}
 	for _, c := range b.Columns {
-		if !columnName.MatchString(c) {
+		if !columnName().MatchString(c) {
 			return b, fmt.Errorf("invalid column %q", c)
 		}
 	}

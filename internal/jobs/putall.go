@@ -6,10 +6,10 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -231,14 +231,14 @@ func (p *putting) rows(ctx context.Context, tx *sql.Tx, text string, args []any,
 }
 
 // argument matches an argument of a statement.
-var argument = regexp.MustCompile(`\?[0-9]+`)
+var argument = text.Pattern(`\?[0-9]+`)
 
 // repeatRow returns n rows of values like row, each with its own arguments.
 func repeatRow(row string, n int) string {
-	k := len(argument.FindAllString(row, -1))
+	k := len(argument().FindAllString(row, -1))
 	rows := make([]string, n)
 	for i := range rows {
-		rows[i] = argument.ReplaceAllStringFunc(row, func(arg string) string {
+		rows[i] = argument().ReplaceAllStringFunc(row, func(arg string) string {
 			number, _ := strconv.Atoi(arg[1:])
 			return "?" + strconv.Itoa(number+i*k)
 		})

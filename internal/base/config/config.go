@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -186,7 +186,7 @@ func (c Callbacks) Allowed() (networks []netip.Prefix, hosts []string, err error
 			networks = append(networks, prefix.Masked())
 		} else if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
 			networks = append(networks, netip.PrefixFrom(addr, addr.BitLen()))
-		} else if hostName.MatchString(text) {
+		} else if hostName().MatchString(text) {
 			hosts = append(hosts, strings.ToLower(text))
 		} else {
 			return nil, nil, fmt.Errorf("%q is no network, address or host name; write such as \"10.0.0.0/8\" or "+
@@ -197,7 +197,7 @@ func (c Callbacks) Allowed() (networks []netip.Prefix, hosts []string, err error
 }
 
 // hostName needs a letter in the last label: digits and dots may be a mistyped network.
-var hostName = regexp.MustCompile(`^([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]*[A-Za-z][A-Za-z0-9_-]*$`)
+var hostName = text.Pattern(`^([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]*[A-Za-z][A-Za-z0-9_-]*$`)
 
 // maxJobsSQLite is the default of retention.max_jobs on a single host, where disk space is limited.
 const maxJobsSQLite = 100_000

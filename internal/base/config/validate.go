@@ -7,27 +7,27 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
 // poolName excludes spaces, because they separate fields in notifications between hosts.
-var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var poolName = text.Pattern(`^[A-Za-z0-9_-]{1,64}$`)
 
 // ValidPool reports whether name is a valid pool name.
-func ValidPool(name string) bool { return poolName.MatchString(name) }
+func ValidPool(name string) bool { return poolName().MatchString(name) }
 
 // ValidTenant reports whether name is a valid name of a tenant.
-func ValidTenant(name string) bool { return poolName.MatchString(name) }
+func ValidTenant(name string) bool { return poolName().MatchString(name) }
 
 // nodeName is also the syntax of token names.
-var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var nodeName = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // validator collects errors, so that all of them are reported at once.
 type validator struct{ errs []error }
@@ -142,7 +142,7 @@ func (v *validator) fleet(c Config) {
 		"%q is not the URL of a front; write such as \"https://judge.example.org\"", f.Front)
 	v.check(c.Database.URL == "", "database.url", "a judge has no database; remove it, the front has one")
 	v.check(c.Blobs.URL == "", "blobs.url", "a judge has copies only; remove it, the front has the blobs")
-	v.check(f.Node == "" || nodeName.MatchString(f.Node), "fleet.node",
+	v.check(f.Node == "" || nodeName().MatchString(f.Node), "fleet.node",
 		"%q is not a name; use 1 to 64 letters, digits, dots, - and _, beginning with a letter or digit", f.Node)
 }
 
@@ -155,7 +155,7 @@ func (v *validator) slots(s Slots) {
 	}
 	v.check(ValidPool(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _",
 		s.Pool)
-	v.check(s.Class == "" || poolName.MatchString(s.Class), "slots.class",
+	v.check(s.Class == "" || poolName().MatchString(s.Class), "slots.class",
 		"%q is not a name; use up to 64 letters, digits, - and _", s.Class)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"judged/configs"
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
 	"judged/internal/sandbox"
@@ -160,11 +161,11 @@ func parse(path string, text []byte) (Catalogue, error) {
 }
 
 var (
-	idText        = regexp.MustCompile(`^[a-z0-9][a-z0-9_+-]{0,31}$`)
-	extensionText = regexp.MustCompile(`^\.[A-Za-z0-9+_-]{1,15}$`)
-	entryText     = regexp.MustCompile(`^\w{1,64}$`)
-	optionText    = regexp.MustCompile(`^-[!-~]{1,99}$`)
-	variableText  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	idText        = text.Pattern(`^[a-z0-9][a-z0-9_+-]{0,31}$`)
+	extensionText = text.Pattern(`^\.[A-Za-z0-9+_-]{1,15}$`)
+	entryText     = text.Pattern(`^\w{1,64}$`)
+	optionText    = text.Pattern(`^-[!-~]{1,99}$`)
+	variableText  = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*=`)
 )
 
 // inherit fills in the keys of the language that l is a variant of, as they are in the file.
@@ -220,23 +221,23 @@ func (l *Language) complete() (err error) {
 		ok   bool
 		want string
 	}{
-		{idText.MatchString(l.ID), "name of the table: use lower-case letters, digits, _, + and -"},
-		{l.Extensions != nil && !slices.ContainsFunc(l.Extensions, isNot(extensionText)),
+		{idText().MatchString(l.ID), "name of the table: use lower-case letters, digits, _, + and -"},
+		{l.Extensions != nil && !slices.ContainsFunc(l.Extensions, isNot(extensionText())),
 			`extensions: write such as [".c"]`},
-		{entryText.MatchString(l.Entry), "entry: write a name of letters, digits and _"},
+		{entryText().MatchString(l.Entry), "entry: write a name of letters, digits and _"},
 		{len(l.Compile) > 0 && l.Compile[0] != "", "compile: empty; write a command"},
 		{slices.Contains([]string{artifactProgram, artifactSources, artifactJar, artifactFolder, artifactTree},
 			l.Artifact),
 			`artifact: write "program", "sources", "jar", "folder" or "tree"`},
 		{l.Artifact == artifactSources || strings.Contains(strings.Join(l.Compile, " "), outputMark),
 			"compile: {output} is missing; say where the compiler writes the program"},
-		{!slices.ContainsFunc(l.CompileOptions, isNot(optionText)),
+		{!slices.ContainsFunc(l.CompileOptions, isNot(optionText())),
 			"compile_options: write options such as -O2, of up to 100 characters without spaces"},
 		{(len(l.CompileOptions) > 0) == slices.Contains(l.Compile, optionsMark),
 			"compile_options: compile says by {options}, as a whole argument, where they go; write both or none of them"},
 		{slices.Contains(l.Run, programMark), "run: {program} is missing; say where the program goes"},
 		{len(l.Version) > 0 && l.Version[0] != "", "version: empty; write a command"},
-		{!slices.ContainsFunc(l.Environment, isNot(variableText)), "environment: write NAME=VALUE"},
+		{!slices.ContainsFunc(l.Environment, isNot(variableText())), "environment: write NAME=VALUE"},
 		{(len(l.Prepare) > 0) == strings.Contains(strings.Join(l.Environment, " "), preparedMark),
 			"prepare: environment says by {prepared} where it writes, and where compile finds that; write both or none " +
 				"of them"},

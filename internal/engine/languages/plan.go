@@ -114,7 +114,7 @@ func (l Language) entryOf(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if found := l.find.FindSubmatch(text); found != nil && entryText.Match(found[1]) {
+	if found := l.find.FindSubmatch(text); found != nil && entryText().Match(found[1]) {
 		return string(found[1]), nil
 	}
 	return l.Entry, nil

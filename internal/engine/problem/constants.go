@@ -7,12 +7,12 @@ import (
 	"maps"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -29,8 +29,8 @@ const (
 )
 
 var (
-	constantName     = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-	constantSequence = regexp.MustCompile(`\{\{[a-zA-Z_][a-zA-Z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*)?\}\}`)
+	constantName     = text.Pattern(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	constantSequence = text.Pattern(`\{\{[a-zA-Z_][a-zA-Z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*)?\}\}`)
 )
 
 // constants takes the constants of problem.yaml: numbers or texts, or mappings of variants to them.
@@ -38,7 +38,7 @@ func (s *settings) constants() constants {
 	all := constants{}
 	m := s.mapping("constants")
 	for _, name := range slices.Sorted(maps.Keys(m.keys)) {
-		if !constantName.MatchString(name) {
+		if !constantName().MatchString(name) {
 			m.fail(name, "is no name; use letters, digits and _, no digit first")
 		}
 		if m.keys[name].Kind != yaml.MappingNode {
@@ -120,7 +120,7 @@ func (c constants) replace(text []byte) []byte {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return text
 	}
-	return constantSequence.ReplaceAllFunc(text, func(sequence []byte) []byte {
+	return constantSequence().ReplaceAllFunc(text, func(sequence []byte) []byte {
 		name := string(sequence[2 : len(sequence)-2])
 		if !strings.Contains(name, ".") {
 			name += valueVariant

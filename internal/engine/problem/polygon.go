@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -171,11 +171,11 @@ func (p *Package) readTestsets(t *tree, x polygonXML) (polygonTestset, error) {
 	return s, p.polygonScheme(s)
 }
 
-var numberVerb = regexp.MustCompile(`%(0?[0-9])?d`)
+var numberVerb = text.Pattern(`%(0?[0-9])?d`)
 
 // testFile returns the name of a test file from a pattern such as tests/%02d.
 func testFile(pattern string, n int) (string, error) {
-	if verb := numberVerb.FindString(pattern); verb == "" || strings.Count(pattern, "%") != 1 {
+	if verb := numberVerb().FindString(pattern); verb == "" || strings.Count(pattern, "%") != 1 {
 		return "", fmt.Errorf("path pattern %q of a testset has no number; want tests/%%02d", pattern)
 	}
 	name := path.Clean(fmt.Sprintf(pattern, n))

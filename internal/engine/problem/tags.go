@@ -1,20 +1,20 @@
 package problem
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 )
 
 // maxTagged is the length of the part of a source that is searched for tags, in bytes.
 const maxTagged = 64 << 10
 
 var (
-	resultsTag = regexp.MustCompile(`@EXPECTED_RESULTS@: *([A-Za-z_, -]*[A-Za-z])`)
-	scoreTag   = regexp.MustCompile(`@EXPECTED_SCORE@: *([^\s*]+)`)
+	resultsTag = text.Pattern(`@EXPECTED_RESULTS@: *([A-Za-z_, -]*[A-Za-z])`)
+	scoreTag   = text.Pattern(`@EXPECTED_SCORE@: *([^\s*]+)`)
 )
 
 // domjudgeResults are the words of @EXPECTED_RESULTS@.
@@ -32,10 +32,10 @@ func (s *Submission) readTags(p *Package) error {
 		if err != nil {
 			return err
 		}
-		if m := resultsTag.FindSubmatch(head); m != nil {
+		if m := resultsTag().FindSubmatch(head); m != nil {
 			s.expectResults(p, string(m[1]))
 		}
-		if m := scoreTag.FindSubmatch(head); m != nil {
+		if m := scoreTag().FindSubmatch(head); m != nil {
 			s.expectScore(p, string(m[1]))
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"judged/internal/base/cpuset"
+	"judged/internal/base/text"
 )
 
 // Kind is the format of a value in its file. Values are compared by meaning, not by bytes: the kernel prints
@@ -113,7 +113,7 @@ func Absent(err error) bool {
 		errors.Is(err, syscall.EOPNOTSUPP)
 }
 
-var digits = regexp.MustCompile(`^[0-9]+$`)
+var digits = text.Pattern(`^[0-9]+$`)
 
 // Matches reports whether p can match the pattern on some host.
 func (v Value) Matches(p string) bool {
@@ -128,7 +128,7 @@ func (v Value) Matches(p string) bool {
 	}
 	id := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
 	ok, err := path.Match(after, rest[len(id):])
-	return digits.MatchString(id) && err == nil && ok
+	return digits().MatchString(id) && err == nil && ok
 }
 
 // Name returns the pattern in a readable form.

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 
 	"judged/internal/base/cpuset"
+	"judged/internal/base/text"
 	"judged/internal/host/settings"
 )
 
@@ -121,7 +121,7 @@ const (
 	maxValueBytes   = 4 << 10  // a mask of 8192 CPUs has 2304 bytes
 )
 
-var bootIDForm = regexp.MustCompile(`^[0-9a-f-]{1,64}$`)
+var bootIDForm = text.Pattern(`^[0-9a-f-]{1,64}$`)
 
 // parseJournal parses and validates an untrusted journal: a user who can write the file must not make judged
 // write, as root, values outside the catalogue.
@@ -138,7 +138,7 @@ func parseJournal(text []byte, v *view) (journal, error) {
 	switch {
 	case j.Version != journalVersion:
 		return journal{}, fmt.Errorf("version %d, want %d", j.Version, journalVersion)
-	case !bootIDForm.MatchString(j.BootID):
+	case !bootIDForm().MatchString(j.BootID):
 		return journal{}, fmt.Errorf("invalid boot_id %q", j.BootID)
 	}
 	if _, err := cpuset.Parse(j.CPUs); err != nil {
@@ -155,7 +155,7 @@ func parseJournal(text []byte, v *view) (journal, error) {
 		seen[e.place()] = true
 	}
 	for _, k := range j.Kept {
-		if !threadPath.MatchString(k.Path) || !digits.MatchString(k.Start) {
+		if !threadPath().MatchString(k.Path) || !digits().MatchString(k.Start) {
 			return journal{}, fmt.Errorf("invalid kept thread %q, started at %q: want /proc/PID and a number", k.Path,
 				k.Start)
 		}

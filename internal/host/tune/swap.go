@@ -50,7 +50,7 @@ func parseArea(value string) (on bool, priority int, err error) {
 		return true, -1, nil
 	}
 	number, ok := strings.CutPrefix(value, areaPriority)
-	if n, err := strconv.Atoi(number); ok && err == nil && n >= 0 && n <= maxPriority && digits.MatchString(number) {
+	if n, err := strconv.Atoi(number); ok && err == nil && n >= 0 && n <= maxPriority && digits().MatchString(number) {
 		return true, n, nil
 	}
 	return false, -1, fmt.Errorf("invalid state %q of a swap area", value)

@@ -4,21 +4,21 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"regexp"
 	"strings"
 	"syscall"
 
+	"judged/internal/base/text"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/proc"
 )
 
 var (
-	digits     = regexp.MustCompile(`^[0-9]+$`)
-	threadPath = regexp.MustCompile(`^/proc/[0-9]+(/task/[0-9]+)?$`)
+	digits     = text.Pattern(`^[0-9]+$`)
+	threadPath = text.Pattern(`^/proc/[0-9]+(/task/[0-9]+)?$`)
 )
 
 func validThread(_ *view, e entry) bool {
-	return e.Kind == affinity && threadPath.MatchString(e.Path) && digits.MatchString(e.Start)
+	return e.Kind == affinity && threadPath().MatchString(e.Path) && digits().MatchString(e.Start)
 }
 
 // moveThreads moves all threads off the reserved CPUs, except judged and its descendants.

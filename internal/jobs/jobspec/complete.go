@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,9 +61,9 @@ const boxInodes = 4
 const ProgramName = "program"
 
 var (
-	variable  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	labelKey  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$`)
-	hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	variable  = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	labelKey  = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$`)
+	hexDigest = text.Pattern(`^[0-9a-f]{64}$`)
 )
 
 // Complete returns j with all defaults filled in, or everything that is wrong with it as Errors. Maps and slices that
@@ -128,7 +127,7 @@ func (e *Errors) file(field string, f *api.File) {
 	}
 	e.check(set > 0, field, "no content; send one of blob, text, base64 and part")
 	e.check(set < 2, field, "%d contents; send one of blob, text, base64 and part", set)
-	e.check(f.Blob == "" || hexDigest.MatchString(f.Blob), field+".blob",
+	e.check(f.Blob == "" || hexDigest().MatchString(f.Blob), field+".blob",
 		"%s is no SHA-256; send 64 lower-case hex digits", text.Quoted(f.Blob))
 	e.check(f.Base64 == nil || isBase64(*f.Base64), field+".base64",
 		"not base64; send the standard alphabet with padding")
@@ -485,7 +484,7 @@ func (e *Errors) environment(env map[string]string) {
 	e.check(len(env) <= maxVariables, "env", "%d; send at most %d", len(env), maxVariables)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		field := "env[" + text.Quoted(name) + "]"
-		e.check(variable.MatchString(name) && len(name) <= maxVariable, field, "use 1 to %d letters, digits and _ for "+
+		e.check(variable().MatchString(name) && len(name) <= maxVariable, field, "use 1 to %d letters, digits and _ for "+
 			"the name, no digit first", maxVariable)
 		e.check(utf8.RuneCountInString(env[name]) <= maxVariable, field, "%d characters of value; send at most %d",
 			utf8.RuneCountInString(env[name]), maxVariable)
@@ -497,7 +496,7 @@ func (e *Errors) labels(labels map[string]string) {
 	e.check(len(labels) <= MaxLabels, "labels", "%d; send at most %d", len(labels), MaxLabels)
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		field := "labels[" + text.Quoted(k) + "]"
-		e.check(labelKey.MatchString(k), field, "use 1 to 63 letters, digits, . _ / and - for the key, a letter or "+
+		e.check(labelKey().MatchString(k), field, "use 1 to 63 letters, digits, . _ / and - for the key, a letter or "+
 			"digit first")
 		e.check(len(labels[k]) <= maxValue, field, "%d bytes of value; send at most %d", len(labels[k]), maxValue)
 		e.check(utf8.ValidString(labels[k]) && !strings.ContainsFunc(labels[k], unprintable), field,

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -177,7 +176,7 @@ func (r *reader) value(t reflect.Type, path string) error {
 		token = r.whole(n)
 	}
 	problem := mismatch(token, t)
-	if problem == "" && isZero(token) && limit.MatchString(path) {
+	if problem == "" && isZero(token) && limit().MatchString(path) {
 		problem = "0 allows nothing; send a limit above 0, or leave it out for the default"
 	}
 	if problem == "" && token == "" && (strings.HasSuffix(path, ".blob") || strings.HasSuffix(path, ".part")) {
@@ -318,7 +317,7 @@ func mismatch(token json.Token, t reflect.Type) string {
 }
 
 // limit matches the path of a limit of a job or of a test, and of a factor.
-var limit = regexp.MustCompile(`^((tests\[[0-9]+\]\.)?limits\.|factors\.|keep\.bytes$)`)
+var limit = text.Pattern(`^((tests\[[0-9]+\]\.)?limits\.|factors\.|keep\.bytes$)`)
 
 // isZero reports whether a limit or a factor is 0, which Complete could not distinguish from an absent one.
 func isZero(token json.Token) bool {

@@ -3,9 +3,10 @@ package runtimes
 import (
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"judged/internal/base/text"
 )
 
 // scriptHead is how much of a file the kernel reads for a #! line (BINPRM_BUF_SIZE).
@@ -48,7 +49,7 @@ const (
 )
 
 // executes matches exec commands in a shell script, also with env.
-var executes = regexp.MustCompile(`(?m)(?:^|[\s;&|(])exec[ \t]+(?:(\S*\benv)[ \t]+)?([^\s;&|]+)`)
+var executes = text.Pattern(`(?m)(?:^|[\s;&|(])exec[ \t]+(?:(\S*\benv)[ \t]+)?([^\s;&|]+)`)
 
 // readExecuted returns the interpreters that a script names after exec, such as python3 in a DOMjudge wrapper:
 // no header of a submitted file names them. It ignores other programs, because runs do not need them.
@@ -56,7 +57,7 @@ func readExecuted(f io.ReaderAt) []string {
 	b := make([]byte, wrapperHead)
 	n, _ := f.ReadAt(b, 0) // a short read means a short file
 	var names []string
-	for _, m := range executes.FindAllSubmatch(b[:n], maxExecuted) {
+	for _, m := range executes().FindAllSubmatch(b[:n], maxExecuted) {
 		for _, word := range m[1:] {
 			name := strings.Trim(string(word), `"'`)
 			if isStandard(name) && !slices.Contains(names, name) {

@@ -3,9 +3,10 @@ package runtimes
 import (
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"judged/internal/base/text"
 )
 
 // wanted returns Program.Wanted.
@@ -14,7 +15,7 @@ func wanted(f io.ReaderAt) string {
 		// The kernel ends the name at a blank. With Windows line endings the name ends in CR.
 		name, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimLeft(line, " \t"), "\t", " "), " ")
 		switch {
-		case !slices.Contains(binFolders[:], path.Dir(name)) || !standard.MatchString(path.Base(name)):
+		case !slices.Contains(binFolders[:], path.Dir(name)) || !standard().MatchString(path.Base(name)):
 			return ""
 		case path.Base(name) == "env":
 			return throughEnv(f, line)
@@ -31,7 +32,7 @@ func wanted(f io.ReaderAt) string {
 var binFolders = [...]string{"/bin", "/usr/bin", "/usr/local/bin"}
 
 // standard matches the interpreters of languages that contests use, with or without a version.
-var standard = regexp.MustCompile(
+var standard = text.Pattern(
 	`^(env|sh|bash|dash|zsh|ksh|mksh|fish|csh|tcsh|busybox|` +
 		`python|pypy|micropython|jython|perl|raku|ruby|jruby|php|lua|luajit|tclsh|awk|gawk|mawk|sed|bc|dc|` +
 		`node|nodejs|deno|bun|ts-node|tsx|qjs|java|jshell|kotlin|scala|scala-cli|groovy|clojure|clj|mono|dotnet|csi|pwsh|` +
@@ -41,7 +42,7 @@ var standard = regexp.MustCompile(
 // isStandard reports whether a name, or a path in the usual folders, is that of a standard interpreter.
 func isStandard(name string) bool {
 	dir := path.Dir(name)
-	return standard.MatchString(path.Base(name)) &&
+	return standard().MatchString(path.Base(name)) &&
 		(!strings.Contains(name, "/") || slices.Contains(binFolders[:], dir))
 }
 

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"judged/internal/base/text"
 )
 
 // Secrets are the keys of signatures, by tenant; "" is for jobs without a tenant. A nil *Secrets has none.
@@ -26,7 +27,7 @@ const (
 )
 
 // secretText matches what must not be quoted in an error.
-var secretText = regexp.MustCompile(`whsec_|[A-Za-z0-9+/]{32}`)
+var secretText = text.Pattern(`whsec_|[A-Za-z0-9+/]{32}`)
 
 // LoadSecrets reads a file of secrets, see ParseSecrets.
 func LoadSecrets(path string) (*Secrets, error) {
@@ -75,7 +76,7 @@ func parseSecret(fields []string) (*webhooks.Webhook, error) {
 	switch {
 	case len(fields) > 2:
 		return nil, fmt.Errorf("%d fields; write SECRET or TENANT SECRET", len(fields))
-	case len(fields) == 2 && secretText.MatchString(fields[0]):
+	case len(fields) == 2 && secretText().MatchString(fields[0]):
 		return nil, errors.New("a secret is not the last field; write SECRET or TENANT SECRET")
 	case !prefixed || err != nil || len(key) < minSecret || len(key) > maxSecret:
 		return nil, fmt.Errorf(`no secret; write "whsec_" and %d to %d bytes in base64, such as the output of: `+

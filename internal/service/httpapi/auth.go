@@ -14,11 +14,11 @@ import (
 	"net/netip"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"judged/internal/base/config"
+	"judged/internal/base/text"
 	"judged/internal/jobs"
 )
 
@@ -164,7 +164,7 @@ func (t *Tokens) equal(other *Tokens) bool {
 }
 
 // hashText matches a SHA-256 in hex.
-var hashText = regexp.MustCompile("(?i)[0-9a-f]{64}")
+var hashText = text.Pattern("(?i)[0-9a-f]{64}")
 
 const tokenLine = "NAME SCOPES SHA256HEX [TENANT]"
 
@@ -173,7 +173,7 @@ func parseEntry(line string) (entry, error) {
 	if len(fields) != 3 && len(fields) != 4 {
 		return entry{}, fmt.Errorf("%d fields; write %s", len(fields), tokenLine)
 	}
-	if hashText.MatchString(strings.Join(slices.Delete(slices.Clone(fields), 2, 3), " ")) {
+	if hashText().MatchString(strings.Join(slices.Delete(slices.Clone(fields), 2, 3), " ")) {
 		// Errors quote only the other fields, because they go to the log.
 		return entry{}, fmt.Errorf("a SHA-256 is not the third field; write %s", tokenLine)
 	}

@@ -2,9 +2,9 @@ package httpapi
 
 import (
 	"net/http"
-	"regexp"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/jobs"
 )
 
@@ -25,7 +25,7 @@ func (s *Server) getCallbacks(w http.ResponseWriter, r *http.Request) error {
 }
 
 // receiverID matches the ID of a receiver, which is also the cursor of a page.
-var receiverID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var receiverID = text.Pattern(`^[0-9a-f]{32}$`)
 
 func (s *Server) listReceivers(w http.ResponseWriter, r *http.Request) error {
 	values, err := query(r, "after", "limit")
@@ -37,7 +37,7 @@ func (s *Server) listReceivers(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	after := values.Get("after")
-	if after != "" && !receiverID.MatchString(after) {
+	if after != "" && !receiverID().MatchString(after) {
 		return problem("bad-request", "send what the page before had in next", "parameter after is not a cursor")
 	}
 	page, next, err := s.jobs.Receivers(r.Context(), after, limit)
@@ -50,7 +50,7 @@ func (s *Server) listReceivers(w http.ResponseWriter, r *http.Request) error {
 // enableReceiver ends the pause of a receiver. Enabling it again changes nothing.
 func (s *Server) enableReceiver(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("receiver")
-	if !receiverID.MatchString(id) {
+	if !receiverID().MatchString(id) {
 		return jobs.ErrNoReceiver
 	}
 	receiver, err := s.jobs.EnableReceiver(r.Context(), id)

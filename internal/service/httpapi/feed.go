@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/jobs"
 )
 
@@ -78,7 +78,7 @@ func appendID(b []byte, p jobs.FeedPosition) []byte {
 var eventTypes = []api.EventType{api.EventQueued, api.EventRunning, api.EventTest, api.EventDone, api.EventCancelled}
 
 // feedID is the syntax of an ID in the feed: a position, and which part of its events if there are more.
-var feedID = regexp.MustCompile(`^([0-9]{1,18})(?:\.([0-9]{1,9}))?$`)
+var feedID = text.Pattern(`^([0-9]{1,18})(?:\.([0-9]{1,9}))?$`)
 
 // feedQuery returns where the caller begins, and what it wants.
 func feedQuery(r *http.Request) (after jobs.FeedPosition, filter jobs.FeedFilter, err error) {
@@ -101,7 +101,7 @@ func feedQuery(r *http.Request) (after jobs.FeedPosition, filter jobs.FeedFilter
 		if text == "" {
 			continue
 		}
-		m := feedID.FindStringSubmatch(text)
+		m := feedID().FindStringSubmatch(text)
 		if m == nil {
 			return after, filter, problem("bad-request",
 				"send the id of an event, 0 for all events that are kept, or nothing for those from now on",

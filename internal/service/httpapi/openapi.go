@@ -4,9 +4,9 @@ import (
 	_ "embed"
 	"fmt"
 	"net/http"
-	"regexp"
 
 	"judged/internal/base/config"
+	"judged/internal/base/text"
 )
 
 // openAPI is the OpenAPI document with the limits of the default configuration.
@@ -15,13 +15,13 @@ import (
 var openAPI []byte
 
 // settingBound matches a limit in a schema that depends on a setting.
-var settingBound = regexp.MustCompile(`"(maximum|maxItems|maxProperties)": \d+(,\s*"x-setting": "([a-z._]+)")`)
+var settingBound = text.Pattern(`"(maximum|maxItems|maxProperties)": \d+(,\s*"x-setting": "([a-z._]+)")`)
 
 // openAPIOf returns the document with the limits of a configuration, so that clients validate as this daemon does.
 func openAPIOf(c config.Config) []byte {
 	bounds := schemaBounds(c)
-	return settingBound.ReplaceAllFunc(openAPI, func(match []byte) []byte {
-		parts := settingBound.FindSubmatch(match)
+	return settingBound().ReplaceAllFunc(openAPI, func(match []byte) []byte {
+		parts := settingBound().FindSubmatch(match)
 		return fmt.Appendf(nil, `"%s": %d%s`, parts[1], bounds[string(parts[3])], parts[2])
 	})
 }

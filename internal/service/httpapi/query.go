@@ -3,7 +3,6 @@ package httpapi
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/text"
 	"judged/internal/jobs"
 	"judged/internal/jobs/jobspec"
 )
@@ -39,7 +39,7 @@ const maxWait = time.Minute
 
 // waitText is the syntax of wait: Go's durations without signs, and without numbers
 // that overflow.
-var waitText = regexp.MustCompile(`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|s|m|h)){1,4})?$`)
+var waitText = text.Pattern(`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|s|m|h)){1,4})?$`)
 
 // waitOf returns the parameter wait, at most maxWait, of a request without others.
 func waitOf(r *http.Request) (time.Duration, error) {
@@ -52,7 +52,7 @@ func waitOf(r *http.Request) (time.Duration, error) {
 		return 0, nil
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || !waitText.MatchString(text) {
+	if err != nil || !waitText().MatchString(text) {
 		return 0, problem("bad-request", `send a duration with its unit, such as wait=30s`,
 			"parameter wait: %q is not a duration", text)
 	}
@@ -84,7 +84,7 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 	if why := invalidFilter(api.RejudgingFilter{Verdict: f.Verdict, Problem: f.Problem}); why != "" {
 		return f, problem("bad-request", "use a verdict of a report and the id of a problem", "%s", why)
 	}
-	if f.Language != "" && !languageID.MatchString(f.Language) {
+	if f.Language != "" && !languageID().MatchString(f.Language) {
 		return f, problem("bad-request", "use an id of GET /v1/languages", "parameter language: %.70q", f.Language)
 	}
 	var err error
@@ -104,7 +104,7 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 }
 
 // languageID is the syntax of the IDs of languages.
-var languageID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+#_-]{0,63}$`)
+var languageID = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9.+#_-]{0,63}$`)
 
 // timeOf returns a parameter that is a time, or the zero time without it.
 func timeOf(values url.Values, name string) (time.Time, error) {

@@ -326,7 +326,7 @@ func TestOpenAPIIsAsStrict(t *testing.T) {
 // TestOpenAPIPatterns compares the patterns of parameters with those that the handlers use.
 func TestOpenAPIPatterns(t *testing.T) {
 	want := map[string]string{
-		"wait":   waitText.String(),
+		"wait":   waitText().String(),
 		"sha256": `^[0-9a-f]{64}$`,
 		"id":     `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`,
 	}
@@ -348,7 +348,7 @@ func TestOpenAPIPatterns(t *testing.T) {
 	for text, fine := range map[string]bool{"0": true, "30s": true, "1m30s": true, "0.5s": true, "": true,
 		"1": false, "-1s": false, "+1s": false, "99999999h": false, "1us": false} {
 		if w := f.ask("GET", "/v1/jobs/a?wait="+strings.ReplaceAll(text, "+", "%2B"), ""); (w.Code == 404) != fine ||
-			waitText.MatchString(text) != fine {
+			waitText().MatchString(text) != fine {
 			t.Errorf("wait=%s: status %d, want it taken %t", text, w.Code, fine)
 		}
 	}

@@ -3,11 +3,11 @@ package judge0
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 )
 
 // A language is a number of Judge0 with what judged has for it. A site keeps the numbers in its own database, so they
@@ -135,11 +135,11 @@ func (c catalogue) has(l language) bool { return l.id == "" || c[l.id].Available
 // show returns a language without whether it is archived.
 func (c catalogue) show(l language) shown {
 	name := l.name
-	if v := versionText.FindString(c[l.id].Version); v != "" && l.number != multiFile {
+	if v := versionText().FindString(c[l.id].Version); v != "" && l.number != multiFile {
 		name = fmt.Sprintf("%s (%s%s)", l.name, l.tool, v)
 	}
 	return shown{ID: l.number, Name: name}
 }
 
 // versionText matches the version in the first line that a compiler prints.
-var versionText = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
+var versionText = text.Pattern(`[0-9]+(\.[0-9]+)+`)

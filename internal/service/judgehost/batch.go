@@ -265,7 +265,7 @@ func (s *segment) addJury(t task) (err error) {
 	return nil
 }
 
-func juryProgram(what string, id text, x executable) jury.Program {
+func juryProgram(what string, id stringOrNumber, x executable) jury.Program {
 	return jury.Program{Name: fmt.Sprintf("%s %s", what, id), Command: []string{"./" + runFile}, Files: x.files}
 }
 

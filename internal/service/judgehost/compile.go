@@ -11,10 +11,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/languages"
 	"judged/internal/sandbox"
@@ -214,12 +214,12 @@ func (h *host) runCompiler(ctx context.Context, folder string, t task, sources [
 	if err != nil && !errors.As(err, &tooMuch) {
 		return fmt.Errorf("run compile script %s: %w", t.CompileScript, err)
 	}
-	if line := internalErrorLine.FindSubmatch(ended.Output); line != nil {
+	if line := internalErrorLine().FindSubmatch(ended.Output); line != nil {
 		return &fault{kind: faultCompile, id: t.CompileScript, log: string(ended.Output),
 			err: fmt.Errorf("the compile script returned an error: %s", line[1])}
 	}
 	c := compilation{Metadata: scriptMetadata(ended.Result)}
-	if m := entryPointLine.FindSubmatch(ended.Output); m != nil {
+	if m := entryPointLine().FindSubmatch(ended.Output); m != nil {
 		c.EntryPoint = string(bytes.TrimSpace(m[1]))
 		c.Metadata += "entry_point: " + c.EntryPoint + "\n"
 	}
@@ -248,7 +248,7 @@ func (h *host) runCompiler(ctx context.Context, folder string, t task, sources [
 			return err
 		}
 	} else {
-		c.Output = entryPointLine.ReplaceAll(ended.Output, nil)
+		c.Output = entryPointLine().ReplaceAll(ended.Output, nil)
 	}
 	if ended.Transient {
 		return &compileOnce{c}
@@ -262,8 +262,8 @@ func (h *host) runCompiler(ctx context.Context, folder string, t task, sources [
 
 // What compile scripts say to the judgehost.
 var (
-	internalErrorLine = regexp.MustCompile(`(?mi)^internal-error: *(.*)$`)
-	entryPointLine    = regexp.MustCompile(`(?m)^.*[Dd]etected entry_point: (.*)\n?`)
+	internalErrorLine = text.Pattern(`(?mi)^internal-error: *(.*)$`)
+	entryPointLine    = text.Pattern(`(?m)^.*[Dd]etected entry_point: (.*)\n?`)
 )
 
 // notUsable is why what a compile script left is no program, or "".

@@ -68,18 +68,18 @@ func TestDebug(t *testing.T) {
 // TestHistoryIsBounded: the oldest jobs are forgotten.
 func TestHistoryIsBounded(t *testing.T) {
 	h := newHistory(t.TempDir(), 30<<10)
-	for _, job := range []text{"1", "2", "1", "3", "4"} {
+	for _, job := range []stringOrNumber{"1", "2", "1", "3", "4"} {
 		if err := h.put(job, "f", make([]byte, 5<<10)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var there []text
-	for _, job := range []text{"1", "2", "3", "4"} {
+	var there []stringOrNumber
+	for _, job := range []stringOrNumber{"1", "2", "3", "4"} {
 		if _, err := h.get(job, "f"); err == nil {
 			there = append(there, job)
 		}
 	}
-	if diff := cmp.Diff([]text{"3", "4"}, there); diff != "" {
+	if diff := cmp.Diff([]stringOrNumber{"3", "4"}, there); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

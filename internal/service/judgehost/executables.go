@@ -11,11 +11,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/languages"
 	"judged/internal/sandbox"
@@ -38,7 +38,7 @@ type executable struct {
 var scripts = map[string]faultKind{"compile": faultCompile, "run": faultRun, "compare": faultCompare}
 
 // executable fetches an executable and builds it, once for each ID and hash.
-func (s *Service) executable(ctx context.Context, kind string, id text, hash string) (executable, error) {
+func (s *Service) executable(ctx context.Context, kind string, id stringOrNumber, hash string) (executable, error) {
 	h, err := s.store.get(ctx, fmt.Sprintf("executable %s %s %s", kind, id, hash),
 		func(ctx context.Context, folder string) error { return s.makeExecutable(ctx, folder, kind, id, hash) })
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Service) executable(ctx context.Context, kind string, id text, hash str
 }
 
 // makeExecutable fills a folder with what an executable needs to run.
-func (s *Service) makeExecutable(ctx context.Context, folder, kind string, id text, hash string) error {
+func (s *Service) makeExecutable(ctx context.Context, folder, kind string, id stringOrNumber, hash string) error {
 	fetched, err := os.MkdirTemp(s.scratch, "executable-")
 	if err != nil {
 		return err
@@ -294,11 +294,11 @@ func markRedirect(folder, fetched string) error {
 // onlyRedirects reports whether a script executes its third argument with its first as stdin and its second as stdout,
 // and does nothing else.
 func onlyRedirects(script []byte) bool {
-	m := redirect.FindStringSubmatch(strings.Join(statements(script), "\n"))
+	m := redirect().FindStringSubmatch(strings.Join(statements(script), "\n"))
 	return m != nil && m[1] == m[3] && m[2] == m[4] && m[1] != m[2]
 }
 
-var redirect = regexp.MustCompile(`^(\w+)="?\$1"? ?; ?shift\n(\w+)="?\$1"? ?; ?shift\n` +
+var redirect = text.Pattern(`^(\w+)="?\$1"? ?; ?shift\n(\w+)="?\$1"? ?; ?shift\n` +
 	`(?:exec )?"\$@" ?< ?"?\$(\w+)"? ?> ?"?\$(\w+)"?$`)
 
 // statements are the lines of a shell script without comments and with single spaces.

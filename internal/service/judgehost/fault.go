@@ -34,8 +34,8 @@ func (k faultKind) member() string {
 // fault is an error for which something is to be disabled.
 type fault struct {
 	kind faultKind
-	id   text   // of what is at fault; "" is this host
-	log  string // more for those who read the internal error
+	id   stringOrNumber // of what is at fault; "" is this host
+	log  string         // more for those who read the internal error
 	err  error
 }
 
@@ -49,7 +49,7 @@ func (e *contentError) Unwrap() error { return e.error }
 
 // blame makes an error a fault of what was fetched, where the server has sent something wrong, or says that it does not
 // have it. That it does not answer is nobody's fault.
-func blame(kind faultKind, id text, err error) error {
+func blame(kind faultKind, id stringOrNumber, err error) error {
 	if isAnswer(err) && !IsRefused(err) {
 		return &fault{kind: kind, id: id, err: err}
 	}

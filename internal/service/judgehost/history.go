@@ -21,18 +21,18 @@ type history struct {
 	folder string
 	most   int64 // bytes
 
-	mu    sync.Mutex // guards the rest
-	jobs  []text     // the one that was written to last is the last
-	bytes map[text]int64
+	mu    sync.Mutex       // guards the rest
+	jobs  []stringOrNumber // the one that was written to last is the last
+	bytes map[stringOrNumber]int64
 	sum   int64
 }
 
 func newHistory(folder string, most int64) *history {
-	return &history{folder: folder, most: most, bytes: map[text]int64{}}
+	return &history{folder: folder, most: most, bytes: map[stringOrNumber]int64{}}
 }
 
 // put writes a file of a job.
-func (h *history) put(job text, name string, content []byte) error {
+func (h *history) put(job stringOrNumber, name string, content []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	path := filepath.Join(h.folder, string(job), name)
@@ -46,7 +46,7 @@ func (h *history) put(job text, name string, content []byte) error {
 	size := int64(len(content)) + each
 	h.sum += size
 	h.bytes[job] += size
-	h.jobs = append(slices.DeleteFunc(h.jobs, func(j text) bool { return j == job }), job)
+	h.jobs = append(slices.DeleteFunc(h.jobs, func(j stringOrNumber) bool { return j == job }), job)
 	for h.sum > h.most && len(h.jobs) > 1 {
 		oldest := h.jobs[0]
 		if err := os.RemoveAll(filepath.Join(h.folder, string(oldest))); err != nil {
@@ -60,14 +60,14 @@ func (h *history) put(job text, name string, content []byte) error {
 }
 
 // get reads a file of a job.
-func (h *history) get(job text, name string) ([]byte, error) {
+func (h *history) get(job stringOrNumber, name string) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return os.ReadFile(filepath.Join(h.folder, string(job), name))
 }
 
 // archive writes all files of a job as a compressed archive.
-func (h *history) archive(to io.Writer, job text) error {
+func (h *history) archive(to io.Writer, job stringOrNumber) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	root, err := os.OpenRoot(filepath.Join(h.folder, string(job)))
@@ -94,7 +94,7 @@ func (h *history) archive(to io.Writer, job text) error {
 }
 
 // testFile is the name of a file about a pass of a test.
-func testFile(testcase text, pass int, name string) string {
+func testFile(testcase stringOrNumber, pass int, name string) string {
 	return fmt.Sprintf("testcase%05s/%d/%s", testcase, pass, name)
 }
 

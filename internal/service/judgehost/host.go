@@ -25,7 +25,7 @@ type host struct {
 
 // lastJob is the job of the last batch. The next one may go on with it.
 type lastJob struct {
-	job, uuid text
+	job, uuid stringOrNumber
 	program   program
 }
 
@@ -192,7 +192,7 @@ func (h *host) failPrefetch(ctx context.Context, t task, err error) {
 	h.log.Warn("cannot prefetch; it is fetched when it is needed", "error", err)
 }
 
-func (h *host) prefetchScript(ctx context.Context, kind string, id text, hash string) error {
+func (h *host) prefetchScript(ctx context.Context, kind string, id stringOrNumber, hash string) error {
 	if id == "" || hash == "" {
 		return nil
 	}

@@ -9,14 +9,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
+
+	"judged/internal/base/text"
 )
 
-// text is a value that the server writes as a string or a number.
-type text string
+// stringOrNumber is a value that the server writes as a string or a number.
+type stringOrNumber string
 
-func (t *text) UnmarshalJSON(b []byte) error {
+func (t *stringOrNumber) UnmarshalJSON(b []byte) error {
 	switch {
 	case bytes.Equal(b, []byte("null")):
 		*t = ""
@@ -25,13 +26,13 @@ func (t *text) UnmarshalJSON(b []byte) error {
 		if err := json.Unmarshal(b, &s); err != nil {
 			return err
 		}
-		*t = text(s)
+		*t = stringOrNumber(s)
 	default:
 		var n json.Number
 		if err := json.Unmarshal(b, &n); err != nil {
 			return err
 		}
-		*t = text(n.String())
+		*t = stringOrNumber(n.String())
 	}
 	return nil
 }
@@ -40,7 +41,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 type number float64
 
 func (n *number) UnmarshalJSON(b []byte) error {
-	var t text
+	var t stringOrNumber
 	if err := t.UnmarshalJSON(b); err != nil || t == "" {
 		return err
 	}
@@ -77,21 +78,21 @@ const (
 
 // task is a judge task: one test of one submission.
 type task struct {
-	ID            text   `json:"judgetaskid"`
-	Type          string `json:"type"`
-	Job           text   `json:"jobid"`
-	UUID          text   `json:"uuid"`
-	Submission    text   `json:"submitid"`
-	Contest       text   `json:"contestid"`
-	CompileScript text   `json:"compile_script_id"`
-	RunScript     text   `json:"run_script_id"`
-	CompareScript text   `json:"compare_script_id"`
-	Testcase      text   `json:"testcase_id"`
-	TestcaseHash  text   `json:"testcase_hash"`
-	Pass          text   `json:"pass"`
-	CompileText   string `json:"compile_config"`
-	RunText       string `json:"run_config"`
-	CompareText   string `json:"compare_config"`
+	ID            stringOrNumber `json:"judgetaskid"`
+	Type          string         `json:"type"`
+	Job           stringOrNumber `json:"jobid"`
+	UUID          stringOrNumber `json:"uuid"`
+	Submission    stringOrNumber `json:"submitid"`
+	Contest       stringOrNumber `json:"contestid"`
+	CompileScript stringOrNumber `json:"compile_script_id"`
+	RunScript     stringOrNumber `json:"run_script_id"`
+	CompareScript stringOrNumber `json:"compare_script_id"`
+	Testcase      stringOrNumber `json:"testcase_id"`
+	TestcaseHash  stringOrNumber `json:"testcase_hash"`
+	Pass          stringOrNumber `json:"pass"`
+	CompileText   string         `json:"compile_config"`
+	RunText       string         `json:"run_config"`
+	CompareText   string         `json:"compare_config"`
 
 	compile compileConfig
 	run     runConfig
@@ -108,28 +109,28 @@ type compileConfig struct {
 }
 
 type runConfig struct {
-	TimeLimit  number `json:"time_limit"` // s
-	Memory     number `json:"memory_limit"`
-	Output     number `json:"output_limit"`
-	Processes  number `json:"process_limit"`
-	EntryPoint text   `json:"entry_point"`
-	Passes     number `json:"pass_limit"`
-	Overshoot  number `json:"overshoot"`
-	Hash       string `json:"hash"`
+	TimeLimit  number         `json:"time_limit"` // s
+	Memory     number         `json:"memory_limit"`
+	Output     number         `json:"output_limit"`
+	Processes  number         `json:"process_limit"`
+	EntryPoint stringOrNumber `json:"entry_point"`
+	Passes     number         `json:"pass_limit"`
+	Overshoot  number         `json:"overshoot"`
+	Hash       string         `json:"hash"`
 }
 
 type compareConfig struct {
-	Args     text   `json:"compare_args"`
-	Combined flag   `json:"combined_run_compare"`
-	Scoring  flag   `json:"is_scoring_problem"`
-	Hash     string `json:"hash"`
+	Args     stringOrNumber `json:"compare_args"`
+	Combined flag           `json:"combined_run_compare"`
+	Scoring  flag           `json:"is_scoring_problem"`
+	Hash     string         `json:"hash"`
 }
 
 // IDs become parts of paths, here and in addresses.
 var (
-	numericID = regexp.MustCompile(`^[0-9]{1,20}$`)
-	wordID    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
-	md5Hex    = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	numericID = text.Pattern(`^[0-9]{1,20}$`)
+	wordID    = text.Pattern(`^[A-Za-z0-9_.-]{1,255}$`)
+	md5Hex    = text.Pattern(`^[0-9a-f]{32}$`)
 )
 
 // decode decodes the texts in a task and checks what it needs.
@@ -146,9 +147,10 @@ func (t *task) decode() error {
 			return fmt.Errorf("read %s of judge task %s: %w", c.name, t.ID, err)
 		}
 	}
-	for name, id := range map[string]text{"judgetaskid": t.ID, "jobid": t.Job, "compile_script_id": t.CompileScript,
-		"run_script_id": t.RunScript, "compare_script_id": t.CompareScript, "testcase_id": t.Testcase, "pass": t.Pass} {
-		if id != "" && !numericID.MatchString(string(id)) {
+	for name, id := range map[string]stringOrNumber{"judgetaskid": t.ID, "jobid": t.Job, "pass": t.Pass,
+		"compile_script_id": t.CompileScript, "run_script_id": t.RunScript, "compare_script_id": t.CompareScript,
+		"testcase_id": t.Testcase} {
+		if id != "" && !numericID().MatchString(string(id)) {
 			return fmt.Errorf("read %s of judge task %q: %q is not a number", name, string(t.ID), string(id))
 		}
 	}
@@ -165,16 +167,16 @@ func (t *task) checkRun() error {
 		ok   bool
 	}{
 		{"jobid", t.Job != ""},
-		{"submitid", wordID.MatchString(string(t.Submission)) && t.Submission != "." && t.Submission != ".."},
-		{"contestid", wordID.MatchString(string(t.Contest)) && t.Contest != "." && t.Contest != ".."},
+		{"submitid", wordID().MatchString(string(t.Submission)) && t.Submission != "." && t.Submission != ".."},
+		{"contestid", wordID().MatchString(string(t.Contest)) && t.Contest != "." && t.Contest != ".."},
 		{"testcase_id", t.Testcase != ""},
 		{"testcase_hash", t.TestcaseHash != ""},
 		{"compile_script_id", t.CompileScript != ""},
 		{"run_script_id", t.RunScript != ""},
 		{"compare_script_id", t.CompareScript != "" || bool(t.compare.Combined)},
-		{"compile_config.hash", md5Hex.MatchString(t.compile.Hash)},
-		{"run_config.hash", md5Hex.MatchString(t.run.Hash)},
-		{"compare_config.hash", md5Hex.MatchString(t.compare.Hash) || bool(t.compare.Combined)},
+		{"compile_config.hash", md5Hex().MatchString(t.compile.Hash)},
+		{"run_config.hash", md5Hex().MatchString(t.run.Hash)},
+		{"compare_config.hash", md5Hex().MatchString(t.compare.Hash) || bool(t.compare.Combined)},
 		{"run_config.time_limit", t.run.TimeLimit > 0},
 		{"run_config.memory_limit", t.run.Memory > 0},
 		{"run_config.output_limit", t.run.Output > 0},
@@ -228,8 +230,8 @@ func (c *Client) languages(ctx context.Context) ([]language, error) {
 
 // unfinished is a job that was given back.
 type unfinished struct {
-	Job        text `json:"jobid"`
-	Submission text `json:"submitid"`
+	Job        stringOrNumber `json:"jobid"`
+	Submission stringOrNumber `json:"submitid"`
 }
 
 // register registers a host, and gives back all that it had not finished.
@@ -267,7 +269,7 @@ type versionCommands struct {
 	Runner   string `json:"runner_version_command"`
 }
 
-func (c *Client) versionCommands(ctx context.Context, t text) (v versionCommands, err error) {
+func (c *Client) versionCommands(ctx context.Context, t stringOrNumber) (v versionCommands, err error) {
 	raw, err := get[json.RawMessage](ctx, c, request{path: "judgehosts/get_version_commands/" + string(t),
 		limit: smallAnswer})
 	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) { // PHP writes an empty object as []
@@ -276,11 +278,11 @@ func (c *Client) versionCommands(ctx context.Context, t text) (v versionCommands
 	return v, err
 }
 
-func (c *Client) checkVersions(ctx context.Context, t text, form url.Values) error {
+func (c *Client) checkVersions(ctx context.Context, t stringOrNumber, form url.Values) error {
 	return c.send(ctx, request{method: http.MethodPut, path: "judgehosts/check_versions/" + string(t), form: form})
 }
 
-func (c *Client) updateJudging(ctx context.Context, host string, t text, form url.Values) error {
+func (c *Client) updateJudging(ctx context.Context, host string, t stringOrNumber, form url.Values) error {
 	return c.send(ctx, request{method: http.MethodPut,
 		path: "judgehosts/update-judging/" + url.PathEscape(host) + "/" + string(t), form: form, tries: reportTries})
 }
@@ -289,21 +291,21 @@ func (c *Client) updateJudging(ctx context.Context, host string, t text, form ur
 const reportTries = 5
 
 // addRun reports a run and returns whether the server wants more of its judging.
-func (c *Client) addRun(ctx context.Context, host string, t text, form url.Values) (more bool, err error) {
+func (c *Client) addRun(ctx context.Context, host string, t stringOrNumber, form url.Values) (more bool, err error) {
 	answer, err := get[flag](ctx, c, request{method: http.MethodPost,
 		path: "judgehosts/add-judging-run/" + url.PathEscape(host) + "/" + string(t), form: form, limit: smallAnswer,
 		tries: reportTries})
 	return bool(answer), err
 }
 
-func (c *Client) addDebugInfo(ctx context.Context, host string, t text, form url.Values) error {
+func (c *Client) addDebugInfo(ctx context.Context, host string, t stringOrNumber, form url.Values) error {
 	return c.send(ctx, request{method: http.MethodPost,
 		path: "judgehosts/add-debug-info/" + url.PathEscape(host) + "/" + string(t), form: form, tries: reportTries})
 }
 
 // internalError reports a fault and returns the number of the error.
 func (c *Client) internalError(ctx context.Context, form url.Values) (string, error) {
-	id, err := get[text](ctx, c, request{method: http.MethodPost, path: "judgehosts/internal-error", form: form,
+	id, err := get[stringOrNumber](ctx, c, request{method: http.MethodPost, path: "judgehosts/internal-error", form: form,
 		limit: smallAnswer, tries: reportTries})
 	return string(id), err
 }

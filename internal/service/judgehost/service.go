@@ -84,7 +84,7 @@ func Await(ctx context.Context, c *Client) (Config, error) {
 // New opens the cache.
 func New(ctx context.Context, o Options) (_ *Service, err error) {
 	s := &Service{client: o.Client, engine: o.Engine, scratch: filepath.Join(o.Folder, "scratch"), work: o.Work, log: o.Log,
-		failures: failures{counts: map[text]int{}}}
+		failures: failures{counts: map[stringOrNumber]int{}}}
 	s.settings.Store(&o.Config)
 	s.history = newHistory(filepath.Join(o.Folder, "history"), historyBytes)
 	if err := errors.Join(os.RemoveAll(s.history.folder), os.RemoveAll(s.scratch),
@@ -131,8 +131,8 @@ func (s *Service) refresh(ctx context.Context) error {
 // failures counts how often a task could not be decided here.
 type failures struct {
 	mu     sync.Mutex // guards the rest
-	counts map[text]int
-	order  []text // of counts, the oldest first
+	counts map[stringOrNumber]int
+	order  []stringOrNumber // of counts, the oldest first
 }
 
 // A task is given back that often; then it is an internal error.
@@ -142,7 +142,7 @@ const maxFailures = 3
 const rememberedFailures = 1000
 
 // add counts a failure and reports whether there were too many.
-func (f *failures) add(id text) (tooMany bool) {
+func (f *failures) add(id stringOrNumber) (tooMany bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.counts[id]++; f.counts[id] == 1 {

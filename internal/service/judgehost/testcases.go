@@ -9,7 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
+
+	"judged/internal/base/text"
 )
 
 // The files of a test case: names of the protocol.
@@ -22,10 +23,10 @@ const (
 const maxTestcase = 16 << 30
 
 // bothHashes is the form of the hash of a test case, in the versions that are known. Others are only keys.
-var bothHashes = regexp.MustCompile(`^([0-9a-f]{32})_([0-9a-f]{32})$`)
+var bothHashes = text.Pattern(`^([0-9a-f]{32})_([0-9a-f]{32})$`)
 
 // testcase fetches a test case. The folder has the files input and output.
-func (s *Service) testcase(ctx context.Context, id, hash text) (held, error) {
+func (s *Service) testcase(ctx context.Context, id, hash stringOrNumber) (held, error) {
 	h, err := s.store.get(ctx, testcaseKey(id, hash), func(ctx context.Context, folder string) error {
 		return s.fetchTestcase(ctx, folder, id, hash)
 	})
@@ -35,16 +36,16 @@ func (s *Service) testcase(ctx context.Context, id, hash text) (held, error) {
 	return h, err
 }
 
-func testcaseKey(id, hash text) string { return fmt.Sprintf("testcase %s %s", id, hash) }
+func testcaseKey(id, hash stringOrNumber) string { return fmt.Sprintf("testcase %s %s", id, hash) }
 
-func (s *Service) fetchTestcase(ctx context.Context, folder string, id, hash text) error {
+func (s *Service) fetchTestcase(ctx context.Context, folder string, id, hash stringOrNumber) error {
 	return s.client.do(ctx, request{method: "GET", path: "judgehosts/get_files/testcase/" + string(id),
 		limit: maxTestcase, take: func(in io.Reader) error {
 			sums, err := writeFiles(in, folder)
 			if err != nil {
 				return err
 			}
-			want := bothHashes.FindStringSubmatch(string(hash))
+			want := bothHashes().FindStringSubmatch(string(hash))
 			for i, name := range []string{inputFile, outputFile} {
 				f, ok := sums[name]
 				switch {
