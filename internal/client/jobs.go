@@ -177,5 +177,5 @@ func (c Client) List(ctx context.Context, f Filter) (Page, error) {
 // Link returns a signed address of the page of a job.
 func (c Client) Link(ctx context.Context, id string, valid time.Duration) (api.Link, error) {
 	return call[api.Link](ctx, c, request{method: http.MethodPost, path: "/v1/jobs/" + url.PathEscape(id) + "/link",
-		query: url.Values{"valid": {valid.String()}}})
+		query: url.Values{"valid_seconds": {strconv.FormatInt(int64(valid/time.Second), 10)}}})
 }

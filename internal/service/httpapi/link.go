@@ -25,16 +25,16 @@ const (
 
 // linkJob signs an address of the page of a job.
 func (s *Server) linkJob(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "valid")
+	values, err := query(r, "valid_seconds")
 	if err != nil {
 		return err
 	}
 	valid := linkTime
-	if values.Has("valid") {
-		valid, err = time.ParseDuration(values.Get("valid"))
-		if err != nil || valid < time.Second || valid > maxLink {
-			return problem("bad-request", "send a duration with its unit, such as valid=168h, at most 8760h",
-				"parameter valid: %.70q", values.Get("valid"))
+	if text := values.Get("valid_seconds"); values.Has("valid_seconds") {
+		seconds, err := strconv.ParseUint(text, 10, 32)
+		if valid = time.Duration(seconds) * time.Second; err != nil || valid < time.Second || valid > maxLink {
+			return problem("bad-request", fmt.Sprintf("send a number from 1 to %d", maxLink/time.Second),
+				"parameter valid_seconds: %.70q", text)
 		}
 	}
 	record, err := s.jobs.GetShort(r.Context(), r.PathValue("id"))
