@@ -31,7 +31,8 @@ func hostileText(t *testing.T, d *instance) {
 		*x.StdoutHead != *x.StderrHead {
 		t.Fatalf("%s %q", x.Verdict, *x.StdoutHead)
 	}
-	for _, path := range []string{"/v1/jobs/hostile", "/v1/jobs", "/v1/jobs/hostile/events", "/metrics", "/"} {
+	for _, path := range []string{"/v1/jobs/hostile", "/v1/jobs", "/v1/jobs/hostile/events", "/metrics", "/",
+		"/jobs", "/jobs/hostile"} {
 		a := d.ask("GET", path, nil)
 		if a.status != 200 || !utf8.Valid(a.body) ||
 			bytes.ContainsFunc(a.body, func(r rune) bool { return r < ' ' && r != '\n' }) {
