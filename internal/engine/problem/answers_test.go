@@ -20,7 +20,7 @@ func TestSubmitAnswer(t *testing.T) {
 		"submissions/accepted/a/secret/g/1.ans": "",
 		"submissions/accepted/b/g-1.out":        "", "submissions/accepted/b/1.ans": "", "submissions/accepted/b/1.out": "",
 		"submissions/accepted/b/1.txt": "", "submissions/accepted/b/2.out": "", "submissions/wrong_answer/1.out": ""}
-	p, err := Open(t.Context(), files.folder(t))
+	p, err := openTest(t, files.folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestSubmitAnswer(t *testing.T) {
 
 // TestGrammars: a validator that judged cannot run is not left out.
 func TestGrammars(t *testing.T) {
-	p, err := Open(t.Context(), legacyPack.with(pack{"input_validators/x.ctd": ""}).folder(t))
+	p, err := openTest(t, legacyPack.with(pack{"input_validators/x.ctd": ""}).folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}

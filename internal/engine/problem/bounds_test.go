@@ -62,7 +62,7 @@ func TestBounds(t *testing.T) {
 		{"elements", polygonWith("</judging>", strings.Repeat("<a/>", 500_001)), "too many elements"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Open(t.Context(), tt.pack.folder(t))
+			_, err := openTest(t, tt.pack.folder(t))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %.300v, want an error with %q", err, tt.want)
 			}
@@ -79,7 +79,7 @@ func TestCrowdedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, ofPackage := Open(t.Context(), dir)
+	_, ofPackage := openTest(t, dir)
 	_, ofTests := OpenTests(t.Context(), tests, false)
 	for _, tt := range []struct {
 		err  error
@@ -100,7 +100,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	types := legacyPack.with(pack{"problem.yaml": "type: " + lines(50_000, "t%d ")}).folder(t)
 	for name, path := range map[string]string{"testsets": testsets, "types": types} {
 		t.Run(name, func(t *testing.T) {
-			p, err := Open(t.Context(), path)
+			p, err := openTest(t, path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestFindingsAreBounded(t *testing.T) {
 			}
 		})
 	}
-	same, err := Open(t.Context(), legacyPack.with(pack{"problem.yaml": "type: " + strings.Repeat("x ", 1000)}).folder(t))
+	same, err := openTest(t, legacyPack.with(pack{"problem.yaml": "type: " + strings.Repeat("x ", 1000)}).folder(t))
 	if err != nil || strings.Count(strings.Join(same.Findings, "\n"), "type x") != 1 {
 		t.Errorf("findings %q, %v", same.Findings, err)
 	}

@@ -22,7 +22,7 @@ var cmsPack = pack{"task.yaml": "name: sum\ntitle: A sum\ntime_limit: 0.5\nmemor
 	"sol/template.cpp": ""}
 
 func TestCMS(t *testing.T) {
-	p, err := Open(t.Context(), cmsPack.folder(t))
+	p, err := openTest(t, cmsPack.folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestCMS(t *testing.T) {
 
 // TestCMSAnswer: the official solution makes an output for an input that is there, without a generator.
 func TestCMSAnswer(t *testing.T) {
-	p, err := Open(t.Context(), pack{"task.yaml": "n_input: 1", "input/input0.txt": "", "sol/solution.py": ""}.folder(t))
+	p, err := openTest(t, pack{"task.yaml": "n_input: 1", "input/input0.txt": "", "sol/solution.py": ""}.folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestCMSRefused(t *testing.T) {
 			"num_processes 99 is out of range"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Open(t.Context(), tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := openTest(t, tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 		})

@@ -27,7 +27,7 @@ func TestConstants(t *testing.T) {
 	}
 	versions := map[string]bool{}
 	for name, path := range map[string]string{"folder": files.folder(t), "archive": files.zip(t, "")} {
-		p, err := Open(t.Context(), path)
+		p, err := openTest(t, path)
 		if err != nil {
 			t.Fatal(err)
 		}

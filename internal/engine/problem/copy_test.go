@@ -24,7 +24,7 @@ func TestWhatWasChecked(t *testing.T) {
 	}
 	t.Run("package", func(t *testing.T) {
 		dir := legacyPack.folder(t)
-		p, err := Open(t.Context(), dir)
+		p, err := openTest(t, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestFoldersAreBounded(t *testing.T) {
 			if name == "link out" {
 				return // see TestLinks
 			}
-			if p, err := Open(t.Context(), pack); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if p, err := openTest(t, pack); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("package: %v, %v, want %q", p, err, tt.want)
 			}
 			if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {

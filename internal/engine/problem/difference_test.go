@@ -69,7 +69,7 @@ func TestAcceptedBelowFull(t *testing.T) {
 		"submissions/partially_accepted/p.py": "", "submissions/mixed/tagged.py": "# @EXPECTED_RESULTS@: CORRECT\n"}
 	const below = "score 30 of 100; an accepted submission gets all points: see the points of the groups, or move it to " +
 		"partially_accepted"
-	p, err := Open(t.Context(), files.folder(t))
+	p, err := openTest(t, files.folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}

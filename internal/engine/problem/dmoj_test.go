@@ -76,7 +76,7 @@ author: x
 					`"case2" min by_score 2 [] continue=false`}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Open(t.Context(), tt.pack.folder(t))
+			p, err := openTest(t, tt.pack.folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestDMOJCheckers(t *testing.T) {
 		"{name: bridged, args: {files: c.cpp}}": "testlib c.cpp cpp 1",
 		"{name: bridged, args: {files: c.cpp, type: testlib}}": "testlib c.cpp cpp 1",
 	} {
-		p, err := Open(t.Context(), pack{"init.yml": "checker: " + settings + "\ntest_cases: [{in: a, out: a}]\n",
+		p, err := openTest(t, pack{"init.yml": "checker: " + settings + "\ntest_cases: [{in: a, out: a}]\n",
 			"a": "", "c.cpp": ""}.folder(t))
 		if err != nil {
 			t.Errorf("%s: %v", settings, err)
@@ -176,7 +176,7 @@ func TestDMOJRefused(t *testing.T) {
 		{"no points", pack{"init.yml": "test_cases: [{in: a, out: a, points: 0}]\n", "a": ""}, "no test gives points"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Open(t.Context(), tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := openTest(t, tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 		})

@@ -24,7 +24,7 @@ func TestFactors(t *testing.T) {
 			"factors.LANGUAGE.time_ratio and memory_ratio"},
 		{"[factors", api.Factors{}, "judged-problem.toml: toml: "},
 	} {
-		p, err := Open(t.Context(), pack{"problem.yaml": "name: x\n", ".timelimit": "1", "data/secret/1.in": "",
+		p, err := openTest(t, pack{"problem.yaml": "name: x\n", ".timelimit": "1", "data/secret/1.in": "",
 			"data/secret/1.ans": "", "judged-problem.toml": tt.text}.folder(t))
 		if err != nil || tt.err != "" {
 			if tt.err == "" || err == nil || !strings.Contains(err.Error(), tt.err) {

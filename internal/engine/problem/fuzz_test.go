@@ -97,7 +97,7 @@ func FuzzPackage(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := Open(t.Context(), path)
+		p, err := openTest(t, path)
 		if err == nil {
 			for _, x := range p.Tests {
 				for _, file := range []string{x.Input, x.Answer} {

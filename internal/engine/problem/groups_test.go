@@ -90,7 +90,7 @@ func TestGroupsOfAnyVersion(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := tests.with(tt.more).with(pack{"problem.yaml": tt.version + "name: x\ntype: scoring\n"})
-			p, err := Open(t.Context(), files.folder(t))
+			p, err := openTest(t, files.folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,7 @@ func TestJudgingNames(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rest := pack{".timelimit": "1", "data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": ""}
-			p, err := Open(t.Context(), tt.files.with(rest).folder(t))
+			p, err := openTest(t, tt.files.with(rest).folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,7 +93,7 @@ func (u keyUse) usedIn(t *testing.T, version string) string {
 		line = ""
 	}
 	p["problem.yaml"], p["data/secret/a/"+group], p["data/secret/b/"+group] = settings, line, points[version]
-	pkg, err := Open(t.Context(), p.folder(t))
+	pkg, err := openTest(t, p.folder(t))
 	if err != nil {
 		t.Fatalf("%s, %s: %v", u.key, version, err)
 	}

@@ -27,7 +27,7 @@ func TestLinks(t *testing.T) {
 		"loop":                      "->.",
 		"include/loop":              "->../include",
 	}).folder(t)
-	p, err := Open(t.Context(), dir)
+	p, err := openTest(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

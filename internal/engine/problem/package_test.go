@@ -299,7 +299,7 @@ func TestOpen(t *testing.T) {
 					"lower=false upper=true"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Open(t.Context(), tt.path)
+			p, err := openTest(t, tt.path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -328,7 +328,7 @@ func TestVersion(t *testing.T) {
 		legacyPack.tar(t, false),
 		legacyPack.tar(t, true), legacyPack.with(pack{".git/config": "x", "__MACOSX/._a": "x"}).folder(t)} {
 		t.Setenv("TMPDIR", t.TempDir())
-		p, err := Open(t.Context(), path)
+		p, err := openTest(t, path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +343,7 @@ func TestVersion(t *testing.T) {
 	if len(versions) != 1 {
 		t.Errorf("versions %v, want one", versions)
 	}
-	p, err := Open(t.Context(), legacyPack.with(pack{"data/secret/2.ans": "x"}).folder(t))
+	p, err := openTest(t, legacyPack.with(pack{"data/secret/2.ans": "x"}).folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func TestUnsupported(t *testing.T) {
 			domjudgeFile},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Open(t.Context(), legacyPack.with(tt.more).folder(t))
+			p, err := openTest(t, legacyPack.with(tt.more).folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -537,7 +537,7 @@ func TestRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
-			_, err := Open(t.Context(), tt.path)
+			_, err := openTest(t, tt.path)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
@@ -581,7 +581,7 @@ func TestSettingsThatDoNotAct(t *testing.T) {
 		"  validation_output: 1\n",
 		"data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": "", "include/c/sub/x.h": "",
 		"submissions/submissions.yaml": "accepted/a.py: {secret: {use_for_time_limit: lower}}\n"}
-	p, err := Open(t.Context(), files.folder(t))
+	p, err := openTest(t, files.folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -605,7 +605,7 @@ func TestLegacyGroups(t *testing.T) {
 		"data/testdata.yaml":        "on_reject: continue\nrange: 0 +inf\ngrader_flags: max ignore_sample\n",
 		"data/secret/testdata.yaml": "range: 0 50\n", "data/secret/a/1.in": "", "data/secret/a/1.ans": "",
 		"data/secret/a/testdata.yaml": "on_reject: break\noutput_validator_flags: case_sensitive\n"}
-	p, err := Open(t.Context(), files.folder(t))
+	p, err := openTest(t, files.folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -621,4 +621,17 @@ func TestLegacyGroups(t *testing.T) {
 	if len(p.Findings) > 0 {
 		t.Errorf("findings %q, want none", p.Findings)
 	}
+}
+
+// openTest opens a package until the end of a test.
+func openTest(t testing.TB, name string) (*Package, error) {
+	p, err := Open(t.Context(), name)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return p, err
 }

@@ -15,7 +15,7 @@ func TestLineEndings(t *testing.T) {
 	long := strings.Repeat("x", 4095) // the CR is the last byte of a buffer of package bufio
 	dir := polygonPack.with(pack{"tests/01": "1\r\n\r\n2", "tests/01.a": long + "\r\n" + long + "\rx\r\n",
 		"tests/02": "1\n", "tests/02.a": "1\r2\r", "tests/03": "1\r\r\n2\n"}).folder(t)
-	p, err := Open(t.Context(), dir)
+	p, err := openTest(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestRecipes(t *testing.T) {
 		`<tests><test group="0" points="0"/><test group="1" points="40"/><test group="1" points="60"/></tests>`,
 		`<tests><test/><test cmd='gen.exe  -a "b  c"' from-file="x"/><test cmd='gen.exe  -a "b  c"' from-file="y"/></tests>`,
 	).Replace(polygonPack["problem.xml"])}).without("tests/01.a", "tests/02", "tests/02.a", "tests/03", "tests/03.a")
-	p, err := Open(t.Context(), standard.folder(t))
+	p, err := openTest(t, standard.folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestRecipes(t *testing.T) {
 		{"no command", standard.without("tests/01"), `input "01" is missing, and problem.xml has no command`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Open(t.Context(), tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := openTest(t, tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 		})

@@ -101,7 +101,7 @@ func TestPrograms(t *testing.T) {
 				"knows, or in several; put each program into its own folder"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Open(t.Context(), base.with(tt.more).folder(t))
+			p, err := openTest(t, base.with(tt.more).folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,7 @@ func TestPolygonPythons(t *testing.T) {
 	for kind, want := range map[string]string{"python.3": "python", "python.pypy3": "python", "python.2": "python2",
 		"python.pypy2": "python2"} {
 		xml := strings.Replace(polygonPack["problem.xml"], `"python.3"`, `"`+kind+`"`, 1)
-		p, err := Open(t.Context(), polygonPack.with(pack{"problem.xml": xml}).folder(t))
+		p, err := openTest(t, polygonPack.with(pack{"problem.xml": xml}).folder(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func TestRequirePassLeadsToAnEarlierGroup(t *testing.T) {
 		{"polygon: a group that does not exist", polygon(`<dependency group="7"/>`), "0", "7", missing},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Open(t.Context(), tt.pack.folder(t))
+			p, err := openTest(t, tt.pack.folder(t))
 			if tt.want == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -71,7 +71,7 @@ func TestRequirePassLeadsToAnEarlierGroup(t *testing.T) {
 // TestGroupsWithoutTests: samples that have interactions only are no group, and a problem whose samples alone decide has
 // a finding.
 func TestGroupsWithoutTests(t *testing.T) {
-	p, err := Open(t.Context(), legacyPack.without("data/sample/1.in", "data/sample/1.ans").with(
+	p, err := openTest(t, legacyPack.without("data/sample/1.in", "data/sample/1.ans").with(
 		pack{"data/sample/1.interaction": "<1"}).folder(t))
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestGroupsWithoutTests(t *testing.T) {
 	if n := len(p.Scheme.Root.Members); n != 1 || len(p.Findings) > 0 {
 		t.Errorf("%d groups, want secret alone; findings %q", n, p.Findings)
 	}
-	p, err = Open(t.Context(), legacyPack.without("data/secret/10.in", "data/secret/2.in").folder(t))
+	p, err = openTest(t, legacyPack.without("data/secret/10.in", "data/secret/2.in").folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestPointsAreBounded(t *testing.T) {
 		"polygon group": polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"],
 			`points-policy="complete-group"`, `points-policy="complete-group" points="1e300"`, 1)}),
 	} {
-		if _, err := Open(t.Context(), p.folder(t)); err == nil || !strings.Contains(err.Error(), "e+300") &&
+		if _, err := openTest(t, p.folder(t)); err == nil || !strings.Contains(err.Error(), "e+300") &&
 			!strings.Contains(err.Error(), "out of range") && !strings.Contains(err.Error(), "+Inf") {
 			t.Errorf("%s: error %v, want one about the points", name, err)
 		}

@@ -26,7 +26,7 @@ func TestTags(t *testing.T) {
 		{"# @EXPECTED_SCORE@: 0\n", []Expectation{{Final: []string{"WA"}}, {Score: &[2]float64{}}}},
 		{"# @EXPECTED_SCORE@: -inf\n", folder},
 	} {
-		p, err := Open(t.Context(), legacyPack.with(pack{"submissions/wrong_answer/w.py": tt.source}).folder(t))
+		p, err := openTest(t, legacyPack.with(pack{"submissions/wrong_answer/w.py": tt.source}).folder(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestSubmissionsYAML(t *testing.T) {
 				{"python", "", []Expectation{{Required: []string{"AC"}}}, false, false}}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Open(t.Context(), base.with(pack{"submissions/submissions.yaml": tt.text}).folder(t))
+			p, err := openTest(t, base.with(pack{"submissions/submissions.yaml": tt.text}).folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +171,7 @@ func TestSubmissionsYAML(t *testing.T) {
 		"mixed: {secret/1: {permitted: {AC: true}}}":      "permitted",
 		"mixed/*: {secret/1: {use_for_time_limit: both}}": `use_for_time_limit: "both" is unknown`,
 	} {
-		_, err := Open(t.Context(), base.with(pack{"submissions/submissions.yaml": text}).folder(t))
+		_, err := openTest(t, base.with(pack{"submissions/submissions.yaml": text}).folder(t))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", text, err, want)
 		}

@@ -59,7 +59,7 @@ func TestSettingsOfTests(t *testing.T) {
 		}, []string{`data/testdata.yaml: output_validator_flags: there is no validator "w"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Open(t.Context(), tt.pack.folder(t))
+			p, err := openTest(t, tt.pack.folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestGroupsNeedSettings(t *testing.T) {
 			[]string{`"" sum by_score unbounded [] continue=true`, `"secret" sum by_score 100 [] continue=true`,
 				`"secret/a" pass-fail by_score 40 [] continue=false`, `"secret/b" pass-fail by_score 60 [] continue=false`}},
 	} {
-		p, err := Open(t.Context(), pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\ntype: scoring\n",
+		p, err := openTest(t, pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\ntype: scoring\n",
 			"data/secret/a/1.in": "", "data/secret/a/1.ans": "", "data/secret/b/1.in": "", "data/secret/b/1.ans": "",
 			"submissions/accepted/a.py": ""}.with(tt.more).folder(t))
 		if err != nil {

@@ -48,11 +48,11 @@ func TestUnusedFiles(t *testing.T) {
 			"data/valid_output/o.out": ""}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			before, err := Open(t.Context(), tt.base.folder(t))
+			before, err := openTest(t, tt.base.folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			after, err := Open(t.Context(), tt.base.with(tt.more).folder(t))
+			after, err := openTest(t, tt.base.with(tt.more).folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestUnusedFiles(t *testing.T) {
 	for i := range 3 * maxUnused {
 		many[fmt.Sprintf("data/secret/%d.txt", i)] = ""
 	}
-	p, err := Open(t.Context(), many.folder(t))
+	p, err := openTest(t, many.folder(t))
 	if err != nil || len(p.Findings) != maxUnused+1 {
 		t.Errorf("%d findings, want %d; %v", len(p.Findings), maxUnused+1, err)
 	}
@@ -99,7 +99,7 @@ func TestNothingIsUnused(t *testing.T) {
 			if err := errors.Join(os.CopyFS(dir, os.DirFS(source)), change(dir)); err != nil {
 				t.Fatal(err)
 			}
-			p, err := Open(t.Context(), dir)
+			p, err := openTest(t, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
