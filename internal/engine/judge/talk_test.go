@@ -146,7 +146,7 @@ func TestConversations(t *testing.T) {
 	})
 }
 
-// TestJuryLimits: an interactor that exceeds a limit of its own. In a guest it would exceed its CPU time where it should
+// TestJuryLimits: an interactor that exceeds one of its limits. In a guest it would exceed its CPU time where it should
 // reach its wall time: a guest that stands still charges that time to the process that has its CPU.
 func TestJuryLimits(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)

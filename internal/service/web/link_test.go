@@ -12,7 +12,8 @@ import (
 // link asks the interface for a link with a token.
 func (f *fixture) link(name, job string) (api.Link, int) {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.server.URL+"/v1/jobs/"+job+"/link?valid_seconds=3600", nil)
+	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost,
+		f.server.URL+"/v1/jobs/"+job+"/link?valid_seconds=3600", nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}
