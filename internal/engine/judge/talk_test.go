@@ -126,8 +126,6 @@ func TestConversations(t *testing.T) {
 			interactor: "end|flood", verdict: api.TimeLimit, message: unread, first: program},
 		{name: "the program sleeps, and the interactor writes for ever", program: "sleep", interactor: "flood",
 			verdict: api.IdlenessLimit, message: unread, first: program},
-		{name: "the program computes, and then the interactor does", program: "say=1|spin", interactor: "end|spin",
-			verdict: api.TimeLimit, message: anyMessage},
 		{name: "both open their streams by name", program: "reopen=0|reopen=1|reopen=2|hear|say=7|end",
 			interactor: "reopen=0|reopen=1|reopen=2|say=1|hear|exit=42", verdict: api.Accepted},
 		{name: "testlib", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|exit=0",
@@ -151,6 +149,8 @@ func TestConversations(t *testing.T) {
 func TestJuryLimits(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	checkConversations(t, []conversation{
+		{name: "the program computes, and then the interactor does", program: "say=1|spin", interactor: "end|spin",
+			verdict: api.TimeLimit, message: anyMessage},
 		{name: "the interactor sleeps after the end", program: "exit=0", interactor: "sleep|exit=43",
 			verdict: api.InternalError,
 			message: "icpc interactor: did not end within 1s after the program, the value of limits.jury.wall_time"},
