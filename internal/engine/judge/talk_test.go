@@ -122,8 +122,6 @@ func TestConversations(t *testing.T) {
 			interactor: "end|much=3000000|spin", verdict: api.WrongAnswer, message: unread, first: program},
 		{name: "the interactor writes for ever after a crash", program: "kill=11", interactor: "end|flood",
 			verdict: api.RuntimeError, message: unread, first: program},
-		{name: "the program computes, and then the interactor writes for ever", program: "say=1|spin",
-			interactor: "end|flood", verdict: api.TimeLimit, message: unread, first: program},
 		{name: "the program sleeps, and the interactor writes for ever", program: "sleep", interactor: "flood",
 			verdict: api.IdlenessLimit, message: unread, first: program},
 		{name: "both open their streams by name", program: "reopen=0|reopen=1|reopen=2|hear|say=7|end",
@@ -144,13 +142,16 @@ func TestConversations(t *testing.T) {
 	})
 }
 
-// TestJuryLimits: an interactor that exceeds one of its limits. In a guest it would exceed its CPU time where it should
-// reach its wall time: a guest that stands still charges that time to the process that has its CPU.
+// TestJuryLimits: an interactor that exceeds one of its limits, or starts while the program computes. In a guest, whose
+// CPUs take turns on one thread of the emulator, the time of the program's CPU is also charged to the interactor, which then
+// exceeds its CPU time.
 func TestJuryLimits(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	checkConversations(t, []conversation{
 		{name: "the program computes, and then the interactor does", program: "say=1|spin", interactor: "end|spin",
 			verdict: api.TimeLimit, message: anyMessage},
+		{name: "the program computes, and then the interactor writes for ever", program: "say=1|spin",
+			interactor: "end|flood", verdict: api.TimeLimit, message: unread, first: api.ExitProgram},
 		{name: "the interactor sleeps after the end", program: "exit=0", interactor: "sleep|exit=43",
 			verdict: api.InternalError,
 			message: "icpc interactor: did not end within 1s after the program, the value of limits.jury.wall_time"},
