@@ -34,6 +34,7 @@ var (
 		return starts("install Go in /usr/local/go", "/usr/bin/env", "PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin",
 			"GOTOOLCHAIN=local", "go", "version")
 	})
+	cgroupWritable = sync.OnceValue(tryCgroup)
 )
 
 // GuestKernelPath returns the kernel image that .ci/setup has fetched for guests of an architecture, amd64 or
@@ -185,10 +186,8 @@ const (
 	onlyV2
 )
 
-// cgroupUsable creates and removes a cgroup, because a mounted hierarchy may be read-only, as in most
-// containers.
 func cgroupUsable(version cgroupVersion) error {
-	parent, isV2, err := memoryHierarchy()
+	_, isV2, err := memoryHierarchy()
 	switch {
 	case err != nil:
 		return err
@@ -196,6 +195,15 @@ func cgroupUsable(version cgroupVersion) error {
 		return fmt.Errorf("memory is a controller of cgroup v2 here; use a host with v1 or hybrid cgroups")
 	case version == onlyV2 && !isV2:
 		return fmt.Errorf("memory is a v1 hierarchy here; use a host with unified cgroups or a guest")
+	}
+	return cgroupWritable()
+}
+
+// tryCgroup creates and removes a cgroup, because a mounted hierarchy may be read-only, as in most containers.
+func tryCgroup() error {
+	parent, _, err := memoryHierarchy()
+	if err != nil {
+		return err
 	}
 	group := filepath.Join(parent, fmt.Sprintf("judged-%d-need", os.Getpid()))
 	if err := os.Mkdir(group, 0o755); err != nil {
