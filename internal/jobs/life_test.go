@@ -51,6 +51,17 @@ func testLife(t *testing.T, b backend) {
 	}
 }
 
+// testStartedBeforePut takes a job with a time that was read before the job was put, as a Take does that waits for the
+// transaction of a Put.
+func testStartedBeforePut(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	put := s.put("a", nil).Report
+	s.setClock(s.now().Add(-time.Minute), s.opts.elapsed())
+	if w := s.take(); !w.Report.StartedAt.Equal(put.CreatedAt) {
+		t.Errorf("a job created at %v was started at %v", put.CreatedAt, w.Report.StartedAt)
+	}
+}
+
 func testIdempotent(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.MaxWaiting = 1 })
 	first := s.put("a", nil)

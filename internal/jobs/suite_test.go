@@ -196,6 +196,7 @@ var suite = map[string]func(*testing.T, backend){
 	"lead":              testLead,
 	"life":              testLife,
 	"idempotent":        testIdempotent,
+	"started":           testStartedBeforePut,
 	"refused":           testRefused,
 	"put all":           testPutAll,
 	"put all refused":   testPutAllRefused,

@@ -82,8 +82,9 @@ func takeText(priorities int) string {
 	AND (avoid_until <= ?2 OR {position}(avoid, '/' || ?7 || '/') = 0)%[4]s
 	ORDER BY priority, turn, seq LIMIT 1 {lock}) AS line%[1]d`, p, firstLow+2*p, firstLow+2*p+1, audits))
 	}
-	return `UPDATE jobs SET state = 1, parked = ?1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4,
-	take_key = ?8
+	// A job may have been created while this call waited for the database.
+	return `UPDATE jobs SET state = 1, parked = ?1, attempt = attempt + 1, due = ?1,
+	started = CASE WHEN created > ?2 THEN created ELSE ?2 END, host = ?3, cpus = ?4, take_key = ?8
 WHERE seq = (` + strings.Join(lines, ` UNION ALL `) + ` LIMIT 1)
 RETURNING ` + rowColumns + `, job, turn`
 }
