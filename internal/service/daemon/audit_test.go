@@ -49,7 +49,7 @@ func TestAudit(t *testing.T) {
 	}()
 	testkit.WaitFor(t, patience, "the judges", func() bool { return len(front.nodes()) == len(names) })
 	n := 0
-	testkit.WaitFor(t, patience, "the slow judge to be drained", func() bool {
+	testkit.WaitFor(t, 3*patience, "the slow judge to be drained", func() bool {
 		for range min(5, jobsOfAudit-n) {
 			n++
 			front.submit(fmt.Sprint("job-", n), front.sum(1, false))

@@ -22,7 +22,7 @@ import (
 
 // patience is the timeout for everything that is expected to happen. It is not a promise: it distinguishes a slow
 // machine from a daemon that hangs.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // settings returns settings for a daemon with a new data folder, a free port, and user IDs that no other test binary on
 // this host uses.
