@@ -101,10 +101,10 @@ func TestCompiledInteractor(t *testing.T) {
 	}
 }
 
-// loadCPUs runs six busy loops on the CPUs until the test ends.
+// loadCPUs runs four busy loops on the CPUs until the test ends.
 func loadCPUs(t *testing.T, cpus cpuset.Set) {
 	t.Helper()
-	for range 6 {
+	for range 4 {
 		busy := exec.Command("taskset", "-c", cpus.String(), "sh", "-c", "while :; do :; done")
 		if err := busy.Start(); err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestInstancesWithBusyCPU(t *testing.T) {
 	loadCPUs(t, cpuset.New(cpu))
 	for _, n := range []int{1, 2} {
 		j := managedJob(t, n, "spin", "all|end=0|score=1")
-		j.Limits.WallTimeMS = 600 // of which an instance gets less than a seventh
+		j.Limits.WallTimeMS = 600 // of which an instance gets a fifth
 		r := judgeTalk(t, eng, j)
 		if r.Verdict != api.TimeLimit {
 			t.Errorf("verdict %s of %d instances, want TLE: %s", r.Verdict, n, tell(r))
