@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/cpuset"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -58,6 +59,8 @@ func TestWhatEndsAnExamination(t *testing.T) {
 		{"a job without another slot", "1@0 2@1", "", "2", leaseOne, true},
 		{"a job with another slot", "1@0 2@1", "", "", leaseOne, false},
 		{"a job that the slot is not for", "1@0 2@1", api.HoldQuarantine, "2", leaseOne, false},
+		{"a job for the slot", "1@0 2@1", "", "", leaseOf("1"), true},
+		{"a job for another slot", "1@0 2@1", "", "2", leaseOf("2"), false},
 		{"a look", "1@0 2@1", "", "2", func(ctx context.Context, p *Pool, _ *Lease) error {
 			_,
 				err := p.Await(ctx)
@@ -116,6 +119,16 @@ func TestWhatEndsAnExamination(t *testing.T) {
 func leaseOne(ctx context.Context, p *Pool, _ *Lease) error {
 	_, err := p.Lease(ctx)
 	return err
+}
+
+func leaseOf(cpus string) func(context.Context, *Pool, *Lease) error {
+	return func(ctx context.Context, p *Pool, _ *Lease) error {
+		id, err := cpuset.Parse(cpus)
+		if err == nil {
+			_, err = p.LeaseOf(ctx, id)
+		}
+		return err
+	}
 }
 
 func borrowWish(w Wish) func(context.Context, *Pool, *Lease) error {

@@ -60,6 +60,15 @@ func (p *Pool) Lease(ctx context.Context) (*Lease, error) {
 	return p.await(ctx, p.enqueue(&waiter{wishes: []Wish{{}}}))
 }
 
+// LeaseOf is Lease for one slot.
+func (p *Pool) LeaseOf(ctx context.Context, cpus cpuset.Set) (*Lease, error) {
+	s := p.find(cpus)
+	if s == nil {
+		return nil, fmt.Errorf("lease slot %q: %w", cpus, ErrUnknownSlot)
+	}
+	return p.await(ctx, p.enqueue(&waiter{only: s, wishes: []Wish{{}}}))
+}
+
 // Await waits until Lease would get a slot and returns that slot: the one that was idle longest, or else one
 // that is being examined. It does not reserve the slot, so a later Lease may get another one. It fails only
 // with the cause of ctx.

@@ -95,7 +95,7 @@ func TestStates(t *testing.T) {
 				case "lease":
 					held, err = pool.Lease(t.Context())
 				case "examine":
-					held = lease(t, pool, "2-3")
+					held = examine(t, pool, "2-3")
 				case "release":
 					held.Release()
 				case "lift":
@@ -245,6 +245,39 @@ func TestWaitsWhileDrained(t *testing.T) {
 		synctest.Wait()
 		if !leased.Load() {
 			t.Error("the slot was not leased after the undrain")
+		}
+	})
+}
+
+// TestLeaseOf: a caller that needs one slot waits for it, and not for others.
+func TestLeaseOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(parseSlots(t, "1@0 2@0"), time.Now)
+		busy := lease(t, pool, "2")
+		if err := pool.Hold(set(t, "2"), Hold{api.HoldOperator, "maintenance"}); err != nil {
+			t.Fatal(err)
+		}
+		var got atomic.Pointer[Lease]
+		go func() {
+			l, err := pool.LeaseOf(t.Context(), set(t, "2"))
+			if err != nil {
+				t.Error(err)
+			}
+			got.Store(l)
+		}()
+		for _, then := range []func(){busy.Release, lease(t, pool, "1").Release} {
+			synctest.Wait()
+			if l := got.Load(); l != nil {
+				t.Fatalf("slot %s was leased", l.Slot().CPUs)
+			}
+			then()
+		}
+		if err := pool.Lift(set(t, "2")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if l := got.Load(); l == nil || l.Slot().CPUs.String() != "2" {
+			t.Errorf("leased %+v, want slot 2", l)
 		}
 	})
 }

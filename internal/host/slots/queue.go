@@ -15,7 +15,7 @@ type Wish struct {
 // waiter is a caller in a queue.
 type waiter struct {
 	look   bool                    // waits without leasing
-	only   *place                  // for an examination: its slot
+	only   *place                  // the slot that it waits for; nil: any
 	end    context.CancelCauseFunc // for an examination: cancels its work
 	from   *Lease                  // for a borrower: its own lease
 	wishes []Wish                  // acceptable slots, best first
@@ -82,7 +82,7 @@ func (p *Pool) enqueue(t *waiter) *waiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.served = make(chan *Lease, 1)
-	if t.only != nil {
+	if t.end != nil {
 		p.examiners = append(p.examiners, t)
 	} else {
 		p.waiting = append(p.waiting, t)
@@ -153,7 +153,7 @@ func (p *Pool) interrupt() {
 // wants reports whether t would be served if the examination of s ended.
 func (p *Pool) wants(t *waiter, s *place) bool {
 	if t.from == nil {
-		return s.inUse()
+		return s.inUse() && (t.only == nil || t.only == s)
 	}
 	w := t.wishes[0]
 	return w.OtherCore && s.inUse() || w.Quiet && slices.Contains(p.neighbours(t.from.place), s)
@@ -193,9 +193,9 @@ func (p *Pool) fits(t *waiter, w Wish, s *place, kept []*place) bool {
 		return false
 	case t.look && s.inUse() && s.end != nil:
 		return true
-	case t.only != nil && (s != t.only || s.leased):
+	case t.only != nil && s != t.only, t.end != nil && s.leased:
 		return false
-	case t.only == nil && !own && !s.idle():
+	case t.end == nil && !own && !s.idle():
 		return false
 	}
 	return !w.Quiet || !slices.ContainsFunc(p.neighbours(s), (*place).works)

@@ -38,7 +38,18 @@ func borrow(ctx context.Context, l *Lease, w Wish) <-chan loan {
 // lease leases the given slot, which must be idle.
 func lease(t *testing.T, pool *Pool, cpus string) *Lease {
 	t.Helper()
-	l, err := pool.await(t.Context(), pool.enqueue(&waiter{only: pool.find(set(t, cpus)), wishes: []Wish{{}}}))
+	l, err := pool.LeaseOf(t.Context(), set(t, cpus))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// examine leases the given slot as an examination does that does not end when it is interrupted.
+func examine(t *testing.T, pool *Pool, cpus string) *Lease {
+	t.Helper()
+	l, err := pool.await(t.Context(), pool.enqueue(&waiter{only: pool.find(set(t, cpus)), end: func(error) {},
+		wishes: []Wish{{}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +271,7 @@ func TestExaminerComesLast(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0"), time.Now)
 		holder := mustLease(t, pool)
 		served := make(chan string, 2)
-		go func() { l := lease(t, pool, "1"); served <- "examiner"; l.Release() }()
+		go func() { l := examine(t, pool, "1"); served <- "examiner"; l.Release() }()
 		synctest.Wait()
 		go func() { l := mustLease(t, pool); served <- "job"; l.Release() }()
 		synctest.Wait()
