@@ -1,21 +1,18 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/base/config"
 	"judged/internal/base/linux"
-	"judged/internal/base/text"
 	"judged/internal/engine"
+	"judged/internal/host/slots"
 	"judged/internal/sandbox"
 	"judged/internal/service/judgehost"
 )
@@ -62,9 +59,6 @@ files, 3 judged itself could not do its work.`,
 	return cmd
 }
 
-// judgehostCacheBytes is how much is cached: the test data of a contest.
-const judgehostCacheBytes = 16 << 30
-
 // judgehost judges until the context of the command ends.
 func (a *app) judgehost(cmd *cobra.Command, abort context.Context, o judgehostOptions) (err error) {
 	c, err := a.loadConfig()
@@ -78,12 +72,15 @@ func (a *app) judgehost(cmd *cobra.Command, abort context.Context, o judgehostOp
 	if err != nil {
 		return err
 	}
-	server, err := readCredentials(o)
-	if err != nil {
-		return err
+	if o.credentials == "" {
+		return usagef("no --credentials; name a file with the line ID URL USER PASSWORD")
 	}
-	if o.name, err = judgehostName(o.name); err != nil {
-		return err
+	server, err := judgehost.ReadServer(o.url, o.credentials)
+	if err != nil {
+		return usagef("read --credentials: %w", err)
+	}
+	if o.name, err = judgehost.HostsName(o.name); err != nil {
+		return usagef("read --name: %w", err)
 	}
 	server.Log = options.Log
 	client, err := judgehost.NewClient(server)
@@ -114,76 +111,14 @@ func (a *app) judgehost(cmd *cobra.Command, abort context.Context, o judgehostOp
 	if err := eng.Fit(eng.CPUs()); err != nil {
 		return err
 	}
-	service, err := judgehost.New(cmd.Context(), judgehost.Options{Client: client, Config: settings, Engine: eng,
-		Name: o.name, Folder: folder, Cache: judgehostCacheBytes, Work: workOf(c), Log: options.Log})
+	service, err := judgehost.New(cmd.Context(), judgehost.Options{Client: client, Config: settings,
+		Engine: judgehost.OwnSlots{Engine: eng}, Pool: slots.NewPool(eng.Slots(), time.Now), Name: o.name, Folder: folder,
+		Work: judgehost.WorkOf(c.Sandbox), Log: options.Log})
 	if err != nil {
 		return err
 	}
 	service.Run(cmd.Context(), abort)
 	return nil
-}
-
-// workOf is what fits into a working directory, next to the folders that every one has.
-func workOf(c config.Config) judgehost.Work {
-	const own = 16
-	return judgehost.Work{Bytes: c.Sandbox.WorkSize, Files: c.Sandbox.WorkInodes - own}
-}
-
-// readCredentials reads a file like DOMjudge's restapi.secret. Errors do not quote it.
-func readCredentials(o judgehostOptions) (s judgehost.Server, err error) {
-	if o.credentials == "" {
-		return s, usagef("no --credentials; name a file with the line ID URL USER PASSWORD")
-	}
-	f, err := os.Open(o.credentials)
-	if err != nil {
-		return s, usagef("read --credentials: %w; name a file that exists", err)
-	}
-	defer f.Close()
-	var found [][]string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if line := strings.TrimSpace(lines.Text()); line != "" && !strings.HasPrefix(line, "#") {
-			found = append(found, strings.Fields(line))
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return s, usagef("read --credentials: %w", err)
-	}
-	switch {
-	case len(found) != 1:
-		return s, usagef("read --credentials %q: %d lines; want one, ID URL USER PASSWORD", o.credentials, len(found))
-	case len(found[0]) == 4 && o.url == "":
-		s.URL = found[0][1]
-	case len(found[0]) == 4 && strings.TrimRight(o.url, "/") != strings.TrimRight(found[0][1], "/"):
-		return s, usagef("read --credentials %q: its URL is not that of --url; leave one of them out", o.credentials)
-	case len(found[0]) == 2 && o.url == "":
-		return s, usagef("no --url; give the address of the server, which ends with /api/v4")
-	case len(found[0]) != 4 && len(found[0]) != 2:
-		return s, usagef("read --credentials %q: the line has %d words; want ID URL USER PASSWORD, or USER PASSWORD",
-			o.credentials, len(found[0]))
-	default:
-		s.URL = o.url
-	}
-	last := found[0][len(found[0])-2:]
-	s.User, s.Password = last[0], last[1]
-	return s, nil
-}
-
-var hostName = text.Pattern(`^[A-Za-z0-9_.-]{1,50}$`)
-
-// judgehostName is the name of the judgehosts: the first part of the host name unless there is one.
-func judgehostName(name string) (string, error) {
-	if name == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return "", fmt.Errorf("read host name: %w; give --name", err)
-		}
-		name, _, _ = strings.Cut(host, ".")
-	}
-	if !hostName().MatchString(name) {
-		return "", usagef("read --name %q: want up to 50 letters, digits, dots, hyphens and underscores", name)
-	}
-	return name, nil
 }
 
 // openCacheDir locks the folder of the cache until the file is closed.

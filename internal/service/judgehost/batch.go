@@ -294,7 +294,7 @@ func (s *segment) judge() (correct int, last *run, err error) {
 			last = &r
 		}
 	}
-	_, err = s.engine.Judge(ctx, s.slot, s.job, decided)
+	_, err = s.engine.Judge(ctx, s.lease, s.job, decided)
 	cause := context.Cause(ctx)
 	switch {
 	case last != nil && err == nil:

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/problem"
 	"judged/internal/host/slots"
@@ -19,7 +18,7 @@ import (
 
 // recordingEngine records what is judged, and when.
 type recordingEngine struct {
-	*engine.Engine
+	OwnSlots
 
 	mu           sync.Mutex // guards the rest
 	job          judge.Task
@@ -27,8 +26,8 @@ type recordingEngine struct {
 	begun, ended time.Time
 }
 
-func (e *recordingEngine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
-	error) {
+func (e *recordingEngine) Judge(ctx context.Context, l *slots.Lease, t judge.Task, decided func(api.TestReport)) (
+	api.Report, error) {
 	e.mu.Lock()
 	if e.begun.IsZero() {
 		e.begun = time.Now()
@@ -36,7 +35,7 @@ func (e *recordingEngine) Judge(ctx context.Context, s slots.Slot, t judge.Task,
 	e.job = t
 	e.tests = append(e.tests, t.Tests...)
 	e.mu.Unlock()
-	r, err := e.Engine.Judge(ctx, s, t, decided)
+	r, err := e.OwnSlots.Judge(ctx, l, t, decided)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = time.Now()
@@ -54,7 +53,7 @@ func TestOverhead(t *testing.T) {
 	for i := range tests {
 		p.Tests = append(p.Tests, w.AddTestcase(fmt.Sprintln(i), fmt.Sprintln(2*i)))
 	}
-	e := &recordingEngine{Engine: openEngine(t, w.world, 1)}
+	e := &recordingEngine{OwnSlots: openEngine(t, w.world, 1)}
 	w.start(e)
 	var served, alone []time.Duration
 	for round := range rounds { // the first one fetches the test cases

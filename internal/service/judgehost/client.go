@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"judged/internal/base/poll"
@@ -19,9 +20,9 @@ import (
 
 // Server says where a DOMjudge server is, and who this is there.
 type Server struct {
-	URL            string // ends with /api/v4
-	User, Password string
-	Log            *slog.Logger
+	URL string // ends with /api/v4
+	Account
+	Log *slog.Logger
 	// Pause, if not nil, is called for pauses between tries; tests make them shorter.
 	Pause func(context.Context, time.Duration)
 	// Idle is how long a request may wait for the next bytes; 0 means a minute.
@@ -30,9 +31,14 @@ type Server struct {
 
 // Client talks with a server. It is safe for concurrent use.
 type Client struct {
-	server Server
-	http   *http.Client
+	server  Server
+	account atomic.Pointer[Account]
+	lost    atomic.Pointer[error] // see Lost
+	http    *http.Client
 }
+
+// errNoAnswer is why a server does not answer that has not been asked yet.
+var errNoAnswer = errors.New("it has not answered yet")
 
 // NewClient checks the address and returns a client.
 func NewClient(s Server) (*Client, error) {
@@ -41,7 +47,7 @@ func NewClient(s Server) (*Client, error) {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("not an http or https URL; write such as https://domjudge.example/api/v4")
 	case u.User != nil:
-		return nil, errors.New("the URL has a user or a password; write them into the file of --credentials")
+		return nil, errors.New("the URL has a user or a password; write them into the file with the account")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("the URL has a query or a fragment; leave them out")
 	}
@@ -52,7 +58,24 @@ func NewClient(s Server) (*Client, error) {
 	if s.Idle == 0 {
 		s.Idle = time.Minute
 	}
-	return &Client{server: s, http: &http.Client{CheckRedirect: noRedirect, Transport: transport()}}, nil
+	c := &Client{server: s, http: &http.Client{CheckRedirect: noRedirect, Transport: transport()}}
+	c.Use(s.Account)
+	c.lost.Store(&errNoAnswer)
+	return c, nil
+}
+
+// Use sends later requests with another account.
+func (c *Client) Use(a Account) { c.account.Store(&a) }
+
+// Lost returns why the server does not answer, by the last request, or nil.
+func (c *Client) Lost() error { return *c.lost.Load() }
+
+// note records the outcome of a request for Lost. An answer about what was asked for is one, except that the first has
+// to be good: before, the address may be wrong.
+func (c *Client) note(err error) {
+	if err == nil || IsRefused(err) || !isAnswer(err) || c.Lost() != nil {
+		c.lost.Store(&err)
+	}
 }
 
 // transport keeps a connection for each slot.
@@ -74,9 +97,9 @@ type StatusError struct {
 func (e *StatusError) Error() string {
 	switch {
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
-		return fmt.Sprintf("the server refuses the credentials (status %d); correct the file of --credentials", e.Status)
+		return fmt.Sprintf("the server refuses the credentials (status %d); correct the file with the account", e.Status)
 	case e.Status >= 300 && e.Status < 400:
-		return fmt.Sprintf("the server redirects to %q; give the final address as --url", e.Message)
+		return fmt.Sprintf("the server redirects to %q; configure the final address", e.Message)
 	}
 	return fmt.Sprintf("the server answers %d: %s", e.Status, e.Message)
 }
@@ -133,10 +156,12 @@ func (c *Client) do(ctx context.Context, r request) error {
 		err := c.once(ctx, r)
 		switch {
 		case err == nil:
+			c.note(nil)
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
+		c.note(err)
 		err = fmt.Errorf("%s %s: %w", r.method, r.path, err)
 		switch {
 		case isFinal(err) && !IsRefused(err), n == tries && isAnswer(err):
@@ -168,7 +193,8 @@ func (c *Client) once(ctx context.Context, r request) error {
 	if err != nil {
 		return err
 	}
-	q.SetBasicAuth(c.server.User, c.server.Password)
+	account := c.account.Load()
+	q.SetBasicAuth(account.User, account.Password)
 	q.Header.Set("User-Agent", "judged")
 	q.Header.Set("Accept", "application/json")
 	if r.form != nil {

@@ -107,7 +107,7 @@ func (e *fakeEngine) RunScript(_ context.Context, s languages.Script, take func(
 	return ended, take(root)
 }
 
-func (e *fakeEngine) Judge(ctx context.Context, _ slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
+func (e *fakeEngine) Judge(ctx context.Context, _ *slots.Lease, t judge.Task, decided func(api.TestReport)) (api.Report,
 	error) {
 	e.mu.Lock()
 	e.jobs = append(e.jobs, t)
@@ -240,21 +240,32 @@ func (w *world) submit(p domserver.Problem, text string) int {
 		Files: []domserver.File{{Name: "main.txt", Content: text}}})
 }
 
+// slotEngine is an Engine that knows its slots.
+type slotEngine interface {
+	Engine
+	Slots() []slots.Slot
+}
+
 // start runs a service until the test, or stop, ends it.
-func (w *world) start(e Engine) (stop func()) {
+func (w *world) start(e slotEngine) (stop func()) {
 	w.t.Helper()
 	return w.startIn(w.t.TempDir(), e)
 }
 
-func (w *world) startIn(folder string, e Engine) (stop func()) {
+func (w *world) startIn(folder string, e slotEngine) (stop func()) {
+	w.t.Helper()
+	return w.startOn(slots.NewPool(e.Slots(), time.Now), folder, e)
+}
+
+func (w *world) startOn(pool *slots.Pool, folder string, e Engine) (stop func()) {
 	w.t.Helper()
 	c := w.client(domserver.Password)
 	config, err := Await(w.t.Context(), c)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s, err := New(w.t.Context(), Options{Client: c, Config: config, Engine: e, Name: "host", Folder: folder,
-		Cache: 1 << 30, Work: Work{Bytes: 1 << 20, Files: 100}, Log: w.log()})
+	s, err := New(w.t.Context(), Options{Client: c, Config: config, Engine: e, Pool: pool, Name: "host",
+		Folder: folder, Work: Work{Bytes: 1 << 20, Files: 100}, Log: w.log()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -277,7 +288,7 @@ func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(w.t.Out
 
 // client has short pauses.
 func (w *world) client(password string) *Client {
-	c, err := NewClient(Server{URL: w.Base(), User: domserver.User, Password: password, Log: w.log(),
+	c, err := NewClient(Server{URL: w.Base(), Account: Account{domserver.User, password}, Log: w.log(),
 		Idle: 100 * time.Millisecond, Pause: func(ctx context.Context, d time.Duration) {
 			select {
 			case <-time.After(min(d/50, 20*time.Millisecond)):

@@ -3,6 +3,7 @@ package judgehost
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
+	"judged/internal/host/slots"
 	"judged/internal/testkit"
 	"judged/internal/testkit/domserver"
 )
@@ -175,8 +178,9 @@ func TestCredentialsAreNotLogged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := New(t.Context(), Options{Client: c, Config: config, Engine: newFakeEngine(1), Name: "host",
-			Folder: t.TempDir(), Cache: 1 << 20, Work: Work{Bytes: 1 << 20, Files: 10}, Log: c.server.Log})
+		s, err := New(t.Context(), Options{Client: c, Config: config, Engine: newFakeEngine(1),
+			Pool: slots.NewPool(newFakeEngine(1).slots, time.Now), Name: "host", Folder: t.TempDir(),
+			Work: Work{Bytes: 1 << 20, Files: 10}, Log: c.server.Log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,6 +241,80 @@ func TestDisabledHost(t *testing.T) {
 		t.Errorf("judged by %s", got)
 	}
 	w.clean()
+}
+
+// TestDrainedSlot: a slot out of use gets nothing, and works once it is in use again.
+func TestDrainedSlot(t *testing.T) {
+	w := newWorld(t)
+	begun, release := make(chan struct{}), make(chan struct{})
+	e := newFakeEngine(2)
+	e.before = func(_ context.Context, input string) {
+		if input == "1" {
+			close(begun)
+			<-release
+		}
+	}
+	pool := slots.NewPool(e.slots, time.Now)
+	if err := pool.Hold(e.slots[0].CPUs, slots.Hold{Cause: api.HoldOperator}); err != nil {
+		t.Fatal(err)
+	}
+	first := w.submit(w.problem("1", "2"), "")
+	w.startOn(pool, t.TempDir(), e)
+	<-begun
+	if got := pool.Snapshot()[1].State; got != slots.Busy {
+		t.Errorf("the slot that judges is %s", got)
+	}
+	second := w.submit(w.problem("3"), "")
+	if err := errors.Join(pool.Hold(e.slots[1].CPUs, slots.Hold{Cause: api.HoldOperator}),
+		pool.Lift(e.slots[0].CPUs)); err != nil {
+		t.Fatal(err)
+	}
+	got := []string{w.await(second).Tasks[0].Results[0].Host}
+	close(release)
+	for _, x := range w.await(first).Tasks { // a drain ends no batch
+		got = append(got, x.Results[0].Host)
+	}
+	if diff := cmp.Diff([]string{"host-0", "host-1", "host-1"}, got); diff != "" {
+		t.Errorf("judged by (-want +got)\n%s", diff)
+	}
+	testkit.WaitFor(t, 10*time.Second, "the end of the drain", func() bool {
+		return pool.Snapshot()[1].State == slots.Drained
+	})
+	w.clean()
+}
+
+// TestLost: the client knows whether the server answers, by what the last request met.
+func TestLost(t *testing.T) {
+	w := newWorld(t)
+	fault := &domserver.Fault{Status: 404, Body: `{"message":"no such page"}`}
+	w.Fault = func(string, string) *domserver.Fault { return fault }
+	c := w.client("wrong")
+	for _, step := range []struct {
+		what  string
+		fault *domserver.Fault
+		use   string // password
+		want  string // part of the error; "" for none
+	}{
+		{"wrong address", fault, "wrong", "no such page"},
+		{"wrong account", nil, "wrong", "refuses the credentials"},
+		{"correct account", nil, domserver.Password, ""},
+		{"something that is not there", fault, domserver.Password, ""},
+		{"away", &domserver.Fault{CutBefore: true}, domserver.Password, "EOF"},
+		{"away when something is not there", fault, domserver.Password, "no such page"},
+		{"back", nil, domserver.Password, ""},
+	} {
+		fault = step.fault
+		c.Use(Account{domserver.User, step.use})
+		_, err := c.Config(t.Context())
+		got := fmt.Sprint(c.Lost())
+		if (got == "<nil>") != (step.want == "") || !strings.Contains(got, step.want) {
+			t.Errorf("%s: lost %s after %v, want %q", step.what, got, err, step.want)
+		}
+	}
+	unasked := w.client(domserver.Password)
+	if unasked.Lost() == nil {
+		t.Error("a server that has not been asked answers")
+	}
 }
 
 // TestUnlistedHost: a host that the server does not list is not one that the server has disabled.

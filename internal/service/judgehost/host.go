@@ -17,6 +17,7 @@ type host struct {
 	*Service
 	name  string
 	slot  slots.Slot
+	lease *slots.Lease // of slot, while it works
 	log   *slog.Logger
 	stale bool // the server may think that this host has work; register before asking for more
 
@@ -46,23 +47,39 @@ func (h *host) run(drain, abort context.Context) {
 		if wait == 0 && !h.hasSpace(drain) {
 			wait = longestWait
 		}
-		tasks, err := h.client.fetchWork(drain, h.name)
+		tasks, err := h.work(drain, abort)
 		switch {
 		case drain.Err() != nil:
-			h.stale = true // the server may have assigned work meanwhile
 		case err != nil:
 			h.log.Warn("cannot fetch work; registering again, which gives back what may have been assigned", "error", err)
-			h.stale = true
-		case len(tasks) == 0:
+		case tasks == 0:
 			wait = h.waitForWork(drain, wait)
 		default:
 			wait = 0
-			h.stale = h.handle(drain, abort, tasks)
 		}
 	}
 	if h.stale {
 		h.leave()
 	}
+}
+
+// work leases the slot, asks for tasks and does them. It returns how many there were. While the slot is out of use, it
+// waits.
+func (h *host) work(drain, abort context.Context) (tasks int, err error) {
+	lease, err := h.pool.LeaseOf(drain, h.slot.CPUs)
+	if err != nil {
+		return 0, err
+	}
+	defer lease.Release()
+	list, err := h.client.fetchWork(drain, h.name)
+	switch {
+	case err != nil || drain.Err() != nil:
+		h.stale = true // the server may have assigned work meanwhile
+	case len(list) > 0:
+		h.lease = lease
+		h.stale = h.handle(drain, abort, list)
+	}
+	return len(list), err
 }
 
 // waitForWork waits before the next request for work, and returns the next, longer wait.

@@ -81,7 +81,7 @@ int main(int n, char **a) {
 )
 
 // openEngine opens an engine as the command does.
-func openEngine(t *testing.T, w *world, count int) *engine.Engine {
+func openEngine(t *testing.T, w *world, count int) OwnSlots {
 	t.Helper()
 	config, err := Await(t.Context(), w.client(domserver.Password))
 	if err != nil {
@@ -98,7 +98,7 @@ func openEngine(t *testing.T, w *world, count int) *engine.Engine {
 			t.Error(err)
 		}
 	})
-	return e
+	return OwnSlots{e}
 }
 
 // nativeWorld has languages and a checker that work.

@@ -15,9 +15,9 @@ type quietLater struct {
 	after int // jobs from which nothing is noise
 }
 
-func (q *quietLater) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
+func (q *quietLater) Judge(ctx context.Context, l *slots.Lease, t judge.Task, decided func(api.TestReport)) (api.Report,
 	error) {
-	r, err := q.fakeEngine.Judge(ctx, s, t, decided)
+	r, err := q.fakeEngine.Judge(ctx, l, t, decided)
 	if err != nil && strings.Contains(err.Error(), "noise") && len(q.jobs) > q.after {
 		quiet, _ := fakeReport(t.Tests[0].Name, "AC")
 		decided(quiet)

@@ -12,18 +12,19 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/config"
 	"judged/internal/base/units"
+	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/languages"
 	"judged/internal/host/slots"
 )
 
-// Engine judges on the slots of this host; *engine.Engine implements it.
+// Engine judges on the slots of this host.
 type Engine interface {
-	Slots() []slots.Slot
-	// Judge judges a task on a slot, and calls decided after each test.
-	Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report, error)
+	// Judge judges a task on a leased slot, and calls decided after each test.
+	Judge(ctx context.Context, l *slots.Lease, t judge.Task, decided func(api.TestReport)) (api.Report, error)
 	// Jury returns the runner of the jury's programs for a slot.
 	Jury(s slots.Slot) (*jury.Runner, error)
 	// RunScript runs a compile or a build script.
@@ -32,10 +33,25 @@ type Engine interface {
 	Tidy(s slots.Slot)
 }
 
+// OwnSlots is an Engine on whose slots nothing else runs.
+type OwnSlots struct{ *engine.Engine }
+
+// Judge implements Engine.
+func (o OwnSlots) Judge(ctx context.Context, l *slots.Lease, t judge.Task, decided func(api.TestReport)) (api.Report,
+	error) {
+	return o.Engine.Judge(ctx, l.Slot(), t, decided)
+}
+
 // Work bounds what a program may have in its working directory.
 type Work struct {
 	Bytes units.Bytes
 	Files int
+}
+
+// WorkOf returns what fits next to the folders that every working directory has.
+func WorkOf(s config.Sandbox) Work {
+	const own = 16
+	return Work{Bytes: s.WorkSize, Files: s.WorkInodes - own}
 }
 
 // Options configure a Service. All are required.
@@ -43,9 +59,9 @@ type Options struct {
 	Client *Client
 	Config Config // of the server; see Await
 	Engine Engine
-	Name   string // of the hosts, before -0
-	Folder string // of the cache; only one process uses it
-	Cache  units.Bytes
+	Pool   *slots.Pool // of its slots; a slot out of use gets no work
+	Name   string      // of the hosts, before -0
+	Folder string      // of the cache; only one process uses it
 	Work   Work
 	Log    *slog.Logger
 }
@@ -54,6 +70,7 @@ type Options struct {
 type Service struct {
 	client     *Client
 	engine     Engine
+	pool       *slots.Pool
 	store      *store
 	scratch    string // for what is used once
 	work       Work
@@ -64,6 +81,9 @@ type Service struct {
 	failures   failures
 	history    *history
 }
+
+// cacheBytes is how much is cached: the test data of a contest.
+const cacheBytes = 16 << 30
 
 // historyBytes is how much is kept for requests about what was judged.
 const historyBytes = 2 << 30
@@ -83,15 +103,15 @@ func Await(ctx context.Context, c *Client) (Config, error) {
 
 // New opens the cache.
 func New(ctx context.Context, o Options) (_ *Service, err error) {
-	s := &Service{client: o.Client, engine: o.Engine, scratch: filepath.Join(o.Folder, "scratch"), work: o.Work, log: o.Log,
-		failures: failures{counts: map[stringOrNumber]int{}}}
+	s := &Service{client: o.Client, engine: o.Engine, pool: o.Pool, scratch: filepath.Join(o.Folder, "scratch"),
+		work: o.Work, log: o.Log, failures: failures{counts: map[stringOrNumber]int{}}}
 	s.settings.Store(&o.Config)
 	s.history = newHistory(filepath.Join(o.Folder, "history"), historyBytes)
 	if err := errors.Join(os.RemoveAll(s.history.folder), os.RemoveAll(s.scratch),
 		os.MkdirAll(s.scratch, 0o700)); err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
-	if s.store, err = openStore(filepath.Join(o.Folder, "store"), int64(o.Cache)); err != nil {
+	if s.store, err = openStore(filepath.Join(o.Folder, "store"), cacheBytes); err != nil {
 		return nil, err
 	}
 	known, err := s.client.languages(ctx)
@@ -99,8 +119,8 @@ func New(ctx context.Context, o Options) (_ *Service, err error) {
 		return nil, err
 	}
 	s.extensions = extensionsOf(known)
-	for i, slot := range s.engine.Slots() {
-		name := fmt.Sprintf("%s-%d", o.Name, i)
+	for i, slot := range s.pool.Slots() {
+		name := HostName(o.Name, i)
 		s.hosts = append(s.hosts, &host{Service: s, name: name, slot: slot, stale: true,
 			log: o.Log.With("judgehost", name, "cpus", slot.CPUs.String())})
 	}
