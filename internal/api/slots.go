@@ -10,6 +10,8 @@ type SlotStatus struct {
 	Cause  HoldCause `json:"cause,omitempty"`  // reason why it is draining, drained or quarantined
 	Reason string    `json:"reason,omitempty"` // the same as text for people
 	Since  time.Time `json:"since"`            // when it entered this state
+	// Judgehost is the name of the slot at the DOMjudge server that it judges for.
+	Judgehost string `json:"judgehost,omitempty"`
 }
 
 // HoldCause is the kind of a hold: who took the slot out of use, and who can return it.

@@ -82,7 +82,7 @@ type Engine struct {
 	starts  starts
 	judging atomic.Int64 // number of tasks on slots
 
-	juryMu sync.Mutex              // guards jury
+	juryMu sync.Mutex              // guards jury and options.Jury
 	jury   map[string]*jury.Runner // by the slot's CPUs, from the first use on
 
 	compilerMu       sync.Mutex // guards the rest of this block, which is made at the first use

@@ -17,6 +17,13 @@ func JuryLimits(l config.JuryLimits) sandbox.Limits {
 		Processes: l.Processes}
 }
 
+// SetJuryLimits sets the limits of programs of the jury, before any of them runs.
+func (e *Engine) SetJuryLimits(l sandbox.Limits) {
+	e.juryMu.Lock()
+	defer e.juryMu.Unlock()
+	e.options.Jury = l
+}
+
 // Jury is where the programs of the jury run for jobs on a slot. It is made when it is first asked for.
 func (e *Engine) Jury(s slots.Slot) (*jury.Runner, error) {
 	e.juryMu.Lock()

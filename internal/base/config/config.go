@@ -37,6 +37,7 @@ type Config struct {
 	Tenants   []Tenant  `toml:"tenants"`
 	Tune      Tune      `toml:"tune"`
 	Judge0    Judge0    `toml:"judge0"`
+	Judgehost Judgehost `toml:"judgehost"`
 	Log       Log       `toml:"log"`
 }
 
@@ -55,6 +56,13 @@ type HTTP struct {
 type Judge0 struct {
 	Enabled bool   `toml:"enabled"`
 	Listen  string `toml:"listen"` // its own address, in addition to /judge0/ at that of HTTP; "" for none
+}
+
+// Judgehost is the DOMjudge server for which a judge works instead of a front.
+type Judgehost struct {
+	URL             string `toml:"url"`              // of its interface; "" for none
+	CredentialsFile string `toml:"credentials_file"` // path
+	Name            string `toml:"name"`             // of the judgehosts, before -0; "" is the host name
 }
 
 // Database says where jobs and reports are stored. If URL is empty, they are stored in a SQLite database in the

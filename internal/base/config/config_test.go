@@ -163,8 +163,24 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"judge0.enabled": func(c *Config) {
 			c.Judge0.Enabled, c.Fleet.Role, c.Fleet.Front = true, RoleJudge, "http://127.0.0.1"
 		},
-		"judge0.listen":           func(c *Config) { c.Judge0 = Judge0{Enabled: true, Listen: "2358"} },
-		"judge0.listen:":          func(c *Config) { c.Judge0.Listen = "127.0.0.1:2358" },
+		"judge0.listen":  func(c *Config) { c.Judge0 = Judge0{Enabled: true, Listen: "2358"} },
+		"judge0.listen:": func(c *Config) { c.Judge0.Listen = "127.0.0.1:2358" },
+		"judgehost.url": func(c *Config) {
+			c.Fleet.Role, c.Judgehost = RoleJudge, Judgehost{URL: "ftp://domjudge.example", CredentialsFile: "x"}
+		},
+		"judgehost.url:": func(c *Config) {
+			c.Fleet.Role, c.Judgehost = RoleJudge, Judgehost{URL: "http://u:p@domjudge.example", CredentialsFile: "x"}
+		},
+		"judgehost.url: only": func(c *Config) {
+			c.Judgehost = Judgehost{URL: "http://domjudge.example", CredentialsFile: "x"}
+		},
+		"judgehost.url: a judge": func(c *Config) {
+			c.Fleet.Role, c.Fleet.Front = RoleJudge, "http://127.0.0.1"
+			c.Judgehost = Judgehost{URL: "http://domjudge.example", CredentialsFile: "x"}
+		},
+		"judgehost.credentials_file": func(c *Config) {
+			c.Fleet.Role, c.Judgehost = RoleJudge, Judgehost{URL: "http://domjudge.example"}
+		},
 		"database.url":            func(c *Config) { c.Database.URL = "http://x" },
 		"blobs.url":               func(c *Config) { c.Blobs.URL = "s3://key:secret@b" },
 		"blobs.url:":              func(c *Config) { c.Blobs.URL = "/mnt" },

@@ -47,6 +47,7 @@ func (c Config) Validate() error {
 	v.database(c.Database)
 	v.blobs(c.Blobs)
 	v.fleet(c)
+	v.judgehost(c)
 	v.slots(c.Slots)
 	v.sandbox(c.Sandbox)
 	between(v, "languages.cache_size", c.Languages.CacheSize, 1<<20, 1<<46)
@@ -137,13 +138,36 @@ func (v *validator) fleet(c Config) {
 		v.check(f.Front == "", "fleet.front", "only a judge has a front; set fleet.role = \"judge\", or leave it empty")
 		return
 	}
-	front, err := url.Parse(f.Front)
-	v.check(err == nil && front.Host != "" && (front.Scheme == "http" || front.Scheme == "https"), "fleet.front",
-		"%q is not the URL of a front; write such as \"https://judge.example.org\"", f.Front)
+	if c.Judgehost.URL == "" {
+		v.check(isHTTP(f.Front), "fleet.front",
+			"%q is not the URL of a front; write such as \"https://judge.example.org\"", f.Front)
+	}
 	v.check(c.Database.URL == "", "database.url", "a judge has no database; remove it, the front has one")
 	v.check(c.Blobs.URL == "", "blobs.url", "a judge has copies only; remove it, the front has the blobs")
 	v.check(f.Node == "" || nodeName().MatchString(f.Node), "fleet.node",
 		"%q is not a name; use 1 to 64 letters, digits, dots, - and _, beginning with a letter or digit", f.Node)
+}
+
+func isHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+func (v *validator) judgehost(c Config) {
+	j := c.Judgehost
+	if j == (Judgehost{}) {
+		return
+	}
+	u, err := url.Parse(j.URL)
+	// The URL may contain a password by mistake, so the error omits it.
+	v.check(isHTTP(j.URL) && err == nil && u.User == nil && u.RawQuery == "", "judgehost.url", "not the address of a "+
+		"DOMjudge server; write such as \"https://domjudge.example/api/v4\", without user and password")
+	v.check(j.CredentialsFile != "", "judgehost.credentials_file",
+		"empty; name the file with the account of the judgehosts")
+	v.check(c.Fleet.Role == RoleJudge, "judgehost.url",
+		"only a judge works for a DOMjudge server; set fleet.role = \"judge\"")
+	v.check(c.Fleet.Front == "", "judgehost.url", "a judge works for a front or for a DOMjudge server; leave "+
+		"fleet.front or judgehost.url empty")
 }
 
 func (v *validator) slots(s Slots) {

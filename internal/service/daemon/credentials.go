@@ -15,6 +15,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/service/callback"
 	"judged/internal/service/httpapi"
+	"judged/internal/service/judgehost"
 )
 
 // SettingError reports a setting whose value is valid but cannot be used on this host.
@@ -37,15 +38,19 @@ type credentials struct {
 	nodeToken   string           // of a judge, "" if it has none
 	roots       *x509.CertPool   // CAs that a judge trusts, nil for those of the system
 	callbacks   callback.Settings
+	judgehost   judgehost.Server // with judgehost.url
 }
 
 // readCredentials reads and checks all files. It returns a SettingError for each unusable one.
 func readCredentials(c config.Config) (credentials, error) {
 	var read credentials
-	var errs [5]error
+	var errs [6]error
 	read.tokens, errs[0] = readTokens(c)
 	read.certificate, errs[1] = readCertificate(c.HTTP)
 	read.callbacks, errs[4] = readCallbacks(c.Callbacks)
+	if j := c.Judgehost; j.URL != "" {
+		read.judgehost, errs[5] = readJudgehost(j)
+	}
 	if c.Fleet.Role == config.RoleJudge {
 		read.nodeToken, errs[2] = readNodeToken(c.Fleet)
 		read.roots, errs[3] = readRoots(c.Fleet)
@@ -83,6 +88,14 @@ func readCallbacks(c config.Callbacks) (s callback.Settings, err error) {
 		return s, &SettingError{"callbacks.secret_file", err}
 	}
 	return s, nil
+}
+
+func readJudgehost(j config.Judgehost) (judgehost.Server, error) {
+	s, err := judgehost.ReadServer(j.URL, j.CredentialsFile)
+	if err != nil {
+		err = &SettingError{"judgehost.credentials_file", err}
+	}
+	return s, err
 }
 
 func readCertificate(h config.HTTP) (*tls.Certificate, error) {

@@ -72,7 +72,8 @@ type daemon struct {
 	registry   *front.Registry // nil on a judge node
 	prefetcher *judge.Prefetcher
 	callbacks  *callback.Deliverer // nil on a judge node
-	front      *frontLink          // on a judge node
+	front      *frontLink          // on a judge node of a fleet
+	domjudge   *domjudge           // on a judge node that works for a DOMjudge server
 	known      known
 	tuned      *tuned
 	eng        *engine.Engine
@@ -308,6 +309,9 @@ func (d *daemon) openJudging(ctx context.Context) error {
 	if err := d.monitor.Restore(ctx); err != nil {
 		return err
 	}
+	if d.domjudge != nil {
+		return nil
+	}
 	d.dispatcher = dispatch.New(dispatch.Options{
 		Engine: d.eng, Health: d.monitor, Pool: d.pool, Queue: d.queue(), BlobPath: d.blobPath(),
 		Keep:   d.storeOutput,
@@ -331,6 +335,9 @@ func (d *daemon) openAPI(ctx context.Context) error {
 	}
 	if d.judges() {
 		o.Slots, o.Languages, o.Doctor = d.monitor, d.eng, d.health.doctor
+	}
+	if d.domjudge != nil {
+		o.Slots = namedSlots{d.monitor, d.domjudge.hosts}
 	}
 	if d.hasJobs() {
 		d.callbacks = callback.New(callback.Options{Store: d.store, Settings: d.files.callbacks,

@@ -61,6 +61,9 @@ func (d *daemon) openFleet(context.Context) (err error) {
 				Decided: func(pool, decision string) { d.metrics.Load().CrossChecked(pool, decision) }}).Finish
 		}
 	case config.RoleJudge:
+		if d.o.Config.Judgehost.URL != "" {
+			return d.openDOMjudge()
+		}
 		d.access.use(d.files)
 		c := client.Client{Base: d.o.Config.Fleet.Front, HTTP: &http.Client{Transport: &d.access}}
 		source, err := judge.NewSource(judge.Options{Front: c, Node: d.node, Unnamed: d.o.Config.Fleet.Node == "",
@@ -200,6 +203,10 @@ func (d *daemon) judge(drain, abort context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { d.monitor.Run(drain) })
 	defer tasks.Wait()
+	if d.domjudge != nil {
+		d.judgeForServer(drain, abort)
+		return
+	}
 	if d.front != nil {
 		d.join(drain)
 		// During a drain, leases of running jobs are still extended and reports sent.

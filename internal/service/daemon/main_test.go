@@ -79,7 +79,10 @@ func serveConfig(text string) error {
 		return err
 	}
 	defer claims.Close()
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
 	return Run(drain, abort, Options{
+		Level: new(slog.LevelVar), Hangup: hangup, Reload: func() (config.Config, error) { return c, nil },
 		Config: c, Protocols: testProtocols(), Version: "test", Revision: "none", Out: os.Stdout, Log: log,
 		Engine: engine.Options{
 			ClaimFolder: fmt.Sprintf("/proc/self/fd/%d", claims.Fd()),

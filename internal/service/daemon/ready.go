@@ -42,6 +42,9 @@ func (d *daemon) accepts() error {
 
 // ready returns the reason why a job submitted now would not be accepted or not be judged, or nil.
 func (d *daemon) ready() error {
+	if d.domjudge != nil {
+		return reasons(d.accepts(), d.health.inUse(), d.domjudge.ready())
+	}
 	if d.front != nil {
 		return reasons(d.accepts(), d.health.inUse(), *d.front.lost.Load())
 	}

@@ -52,6 +52,9 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	d.api.Store(d.api.Load().With(then, read.tokens))
 	d.certificate.Store(read.certificate)
 	d.access.use(read)
+	if d.domjudge != nil {
+		d.domjudge.client.Use(read.judgehost.Account)
+	}
 	if d.callbacks != nil {
 		d.callbacks.Use(read.callbacks)
 	}

@@ -146,7 +146,7 @@ func (a *attempt) judge() (api.Report, error) {
 		return api.Report{}, startError{err}
 	}
 	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
-		return a.place(ctx, a.slot, p)
+		return Place(ctx, a.o.Engine, a.o.Health, a.slot, p)
 	}
 	n := 0
 	return a.o.Engine.Judge(a.ctx, a.slot.Slot(), task, func(t api.TestReport) {

@@ -608,7 +608,7 @@ func TestPlace(t *testing.T) {
 	bubble(t, []slots.Slot{first, second}, func(w *world) {
 		lease, err := w.pool.Lease(w.Context())
 		w.must(err)
-		place, err := w.d.place(w.Context(), lease, stats.Placement{OtherCore: true})
+		place, err := Place(w.Context(), w.d.o.Engine, w.d.o.Health, lease, stats.Placement{OtherCore: true})
 		w.must(err)
 		if got := w.pool.Snapshot()[1].State; got != slots.Busy {
 			t.Errorf("the other slot is %s, want busy", got)
@@ -633,7 +633,7 @@ func TestPlace(t *testing.T) {
 		neighbour.Release()
 		ended, end := context.WithCancelCause(w.Context())
 		end(api.ErrStale)
-		if _, err := w.d.place(ended, lease, stats.Placement{}); !errors.Is(err, api.ErrStale) {
+		if _, err := Place(ended, w.d.o.Engine, w.d.o.Health, lease, stats.Placement{}); !errors.Is(err, api.ErrStale) {
 			t.Errorf("placed after the end: %v", err)
 		}
 	})

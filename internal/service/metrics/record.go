@@ -32,8 +32,13 @@ func (m *Metrics) JobDone(rep *api.Report, queueWait time.Duration) {
 	if queueWait >= 0 {
 		m.queueWait.Observe(queueWait.Seconds())
 	}
-	for i := range rep.Tests {
-		m.test(&rep.Tests[i])
+	m.TestsDone(rep.Tests)
+}
+
+// TestsDone counts the runs of tests that belong to no job.
+func (m *Metrics) TestsDone(tests []api.TestReport) {
+	for i := range tests {
+		m.test(&tests[i])
 	}
 }
 
