@@ -3,7 +3,6 @@ package judgehost
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -243,43 +242,57 @@ func TestDisabledHost(t *testing.T) {
 	w.clean()
 }
 
-// TestDrainedSlot: a slot out of use gets nothing, and works once it is in use again.
+// TestDrainedSlot: a slot out of use gets nothing, works once it is in use again, and ends the batch that it has.
 func TestDrainedSlot(t *testing.T) {
 	w := newWorld(t)
-	begun, release := make(chan struct{}), make(chan struct{})
 	e := newFakeEngine(2)
+	pool := slots.NewPool(e.slots, time.Now)
+	hold := func(i int) {
+		t.Helper()
+		if err := pool.Hold(e.slots[i].CPUs, slots.Hold{Cause: api.HoldOperator}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun, release := make(chan struct{}), make(chan struct{})
 	e.before = func(_ context.Context, input string) {
-		if input == "1" {
+		if input == "last" {
 			close(begun)
 			<-release
 		}
 	}
-	pool := slots.NewPool(e.slots, time.Now)
-	if err := pool.Hold(e.slots[0].CPUs, slots.Hold{Cause: api.HoldOperator}); err != nil {
-		t.Fatal(err)
-	}
-	first := w.submit(w.problem("1", "2"), "")
+	hold(0)
+	hold(1)
 	w.startOn(pool, t.TempDir(), e)
+	lift := func(i int, inputs ...string) (id int) {
+		t.Helper()
+		if err := pool.Lift(e.slots[i].CPUs); err != nil {
+			t.Fatal(err)
+		}
+		return w.submit(w.problem(inputs...), "")
+	}
+	drained := func(i int) {
+		t.Helper()
+		testkit.WaitFor(t, 10*time.Second, "the drain", func() bool { return pool.Snapshot()[i].State == slots.Drained })
+	}
+	for _, i := range []int{0, 0, 1, 1, 0} { // not the order in which they wait
+		id := lift(i, "1")
+		if got := w.await(id).Tasks[0].Results[0].Host; got != HostName("host", i) {
+			t.Errorf("judged by %s, want that of slot %d", got, i)
+		}
+		hold(i)
+		drained(i)
+	}
+	id := lift(1, "last", "2")
 	<-begun
-	if got := pool.Snapshot()[1].State; got != slots.Busy {
+	hold(1)
+	if got := pool.Snapshot()[1].State; got != slots.Draining {
 		t.Errorf("the slot that judges is %s", got)
 	}
-	second := w.submit(w.problem("3"), "")
-	if err := errors.Join(pool.Hold(e.slots[1].CPUs, slots.Hold{Cause: api.HoldOperator}),
-		pool.Lift(e.slots[0].CPUs)); err != nil {
-		t.Fatal(err)
-	}
-	got := []string{w.await(second).Tasks[0].Results[0].Host}
 	close(release)
-	for _, x := range w.await(first).Tasks { // a drain ends no batch
-		got = append(got, x.Results[0].Host)
+	if diff := cmp.Diff([]string{"correct", "correct"}, results(w.await(id))); diff != "" {
+		t.Errorf("the batch of a slot that was drained meanwhile (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"host-0", "host-1", "host-1"}, got); diff != "" {
-		t.Errorf("judged by (-want +got)\n%s", diff)
-	}
-	testkit.WaitFor(t, 10*time.Second, "the end of the drain", func() bool {
-		return pool.Snapshot()[1].State == slots.Drained
-	})
+	drained(1)
 	w.clean()
 }
 
