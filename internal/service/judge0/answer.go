@@ -78,7 +78,7 @@ var getters = map[string]getter{
 	"stdout":                    submission.stdout,
 	"stderr":                    submission.stderr,
 	"compile_output":            submission.compileOutput,
-	"message":                   func(s submission) (any, error) { return s.text([]byte(messageOf(s.Report))) },
+	"message":                   submission.message,
 	"source_code":               submission.source,
 	"stdin":                     func(s submission) (any, error) { return s.file(s.test().Input) },
 	"expected_output":           func(s submission) (any, error) { return s.file(s.test().Answer) },
@@ -92,7 +92,7 @@ func plainly(get func(submission) any) getter {
 	return func(s submission) (any, error) { return get(s), nil }
 }
 
-// fieldsOf returns the fields that a parameter names, or the unknown ones.
+// fieldsOf returns the fields that a parameter names, each once, or the unknown ones.
 func fieldsOf(parameter string) (fields, unknown []string) {
 	for name := range strings.SplitSeq(parameter, ",") {
 		if name == "*" {
@@ -105,9 +105,10 @@ func fieldsOf(parameter string) (fields, unknown []string) {
 		}
 	}
 	if len(fields) == 0 {
-		fields = defaultFields
+		return defaultFields, unknown
 	}
-	return fields, unknown
+	slices.Sort(fields)
+	return slices.Compact(fields), unknown
 }
 
 // errNotText means that a text is not UTF-8 and was not asked for in base64.
@@ -228,11 +229,26 @@ func (s submission) stderr() (any, error) {
 	return s.output(api.StderrStream, testOf(s.Report).StderrHead)
 }
 
-// output returns what was kept of a stream, otherwise its head, which is then the whole stream.
+// message returns what the sandbox says, and which streams could not be stored.
+func (s submission) message() (any, error) {
+	text := messageOf(s.Report)
+	for _, o := range s.Report.Outputs {
+		if o.Blob == "" && o.Bytes > 0 {
+			text += fmt.Sprintf("\n%d bytes of %s could not be stored", o.Bytes, o.Stream)
+		}
+	}
+	return s.text([]byte(strings.TrimPrefix(text, "\n")))
+}
+
+// output returns what was kept of a stream, otherwise its head, which is then the whole stream unless the rest was lost.
 func (s submission) output(stream api.Stream, head *string) (any, error) {
 	for _, o := range s.Report.Outputs {
-		if o.Stream == stream && o.Blob != "" {
+		switch {
+		case o.Stream != stream:
+		case o.Blob != "":
 			return s.file(&api.File{Blob: o.Blob})
+		case o.Bytes > 0:
+			return nil, nil
 		}
 	}
 	if head == nil || !s.decided {

@@ -213,7 +213,6 @@ func TestQueueFull(t *testing.T) {
 	}
 }
 
-// TestList checks pages of submissions, which have only submissions of this interface.
 // TestBatch checks that a batch is stored in one transaction, and that the caller learns which submissions found no room.
 func TestBatch(t *testing.T) {
 	f := newFixture(t, "")
@@ -253,6 +252,21 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestLostOutput checks that the head of an output that could not be stored is not shown as the whole output.
+func TestLostOutput(t *testing.T) {
+	f := newFixture(t, "")
+	token := f.create(t, "", hello)
+	r := reportOf(ranWell("the head"))
+	r.Outputs = []api.Output{{Test: testName, Stream: api.StdoutStream, Bytes: 70_000, Truncated: true}}
+	f.judgeNextAs(t, r)
+	got := decoded[map[string]any](t, f.send("GET", "/submissions/"+token+"?fields=stdout,message,status_id", ""))
+	want := map[string]any{"stdout": nil, "message": "70000 bytes of stdout could not be stored", "status_id": 3.0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestList checks pages of submissions, which have only submissions of this interface.
 func TestList(t *testing.T) {
 	f := newFixture(t, "")
 	var tokens []string

@@ -241,3 +241,15 @@ func TestCallback(t *testing.T) {
 		t.Errorf("%s, %d tries of %s", format.Method, tries, format.Limit)
 	}
 }
+
+// TestFieldsAreReadOnce checks that a request cannot make judged read a file as often as it names its field.
+func TestFieldsAreReadOnce(t *testing.T) {
+	for _, tt := range []struct {
+		parameter string
+		want      int
+	}{{"stdout,stderr,stdout", 2}, {"*,*,stdout", len(getters) - len(byName)}, {"*,host,*", len(getters) - len(byName)}} {
+		if got, _ := fieldsOf(strings.Repeat(tt.parameter+",", 100)); len(got) != tt.want {
+			t.Errorf("%s: %d fields, want %d", tt.parameter, len(got), tt.want)
+		}
+	}
+}
