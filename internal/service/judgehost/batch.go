@@ -93,6 +93,10 @@ func (b *batch) prepare(tasks []task) error {
 		if err := tasks[i].checkRun(); err != nil {
 			return &fault{kind: faultHost, err: err}
 		}
+		if !sameJob(tasks[i], tasks[0]) {
+			return &fault{kind: faultHost, err: fmt.Errorf("judge tasks %s and %s come together and are not of one "+
+				"submission; judged knows the protocol of DOMjudge 8.3 to 10", tasks[0].ID, tasks[i].ID)}
+		}
 	}
 	t := tasks[0]
 	if b.last.job == t.Job && b.last.uuid == t.UUID {

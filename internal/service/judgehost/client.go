@@ -178,7 +178,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 }
 
 // errIdle is the cause for ending a request during which nothing comes.
-var errIdle = errors.New("the server sent nothing for too long")
+var errIdle = errors.New("the server sent nothing, or too little, for too long")
 
 func (c *Client) once(ctx context.Context, r request) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -187,7 +187,7 @@ func (c *Client) once(ctx context.Context, r request) error {
 	defer patience.Stop()
 	var body io.Reader
 	if r.form != nil {
-		body = &progress{strings.NewReader(r.form.Encode()), patience, c.server.Idle}
+		body = newProgress(strings.NewReader(r.form.Encode()), patience, c.server.Idle)
 	}
 	q, err := http.NewRequestWithContext(ctx, r.method, c.server.URL+"/"+r.path, body)
 	if err != nil {
@@ -205,7 +205,7 @@ func (c *Client) once(ctx context.Context, r request) error {
 		return because(ctx, err)
 	}
 	defer answer.Body.Close()
-	in := &progress{io.LimitReader(answer.Body, r.limit+1), patience, c.server.Idle}
+	in := newProgress(io.LimitReader(answer.Body, r.limit+1), patience, c.server.Idle)
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		return because(ctx, refusal(answer, in))
 	}
@@ -252,16 +252,29 @@ func refusal(answer *http.Response, body io.Reader) error {
 	return e
 }
 
-// progress resets a timer each time that bytes move.
+// minRate is how many bytes have to move in a second, after the first ones were waited for.
+const minRate = 1 << 10
+
+// progress resets a timer each time that bytes move, unless they are too slow.
 type progress struct {
 	in       io.Reader
 	patience *time.Timer
 	idle     time.Duration
+	begin    time.Time
+	moved    int64
+}
+
+func newProgress(in io.Reader, patience *time.Timer, idle time.Duration) *progress {
+	return &progress{in: in, patience: patience, idle: idle, begin: time.Now()}
 }
 
 func (p *progress) Read(b []byte) (int, error) {
-	p.patience.Reset(p.idle)
-	return p.in.Read(b)
+	if took := time.Since(p.begin); took < p.idle || float64(p.moved) >= minRate*took.Seconds() {
+		p.patience.Reset(p.idle)
+	}
+	n, err := p.in.Read(b)
+	p.moved += int64(n)
+	return n, err
 }
 
 // counter refuses more bytes than an answer may have.
@@ -284,7 +297,7 @@ func get[T any](ctx context.Context, c *Client, r request) (v T, err error) {
 		r.method = http.MethodGet
 	}
 	r.take = func(in io.Reader) error {
-		var fresh T
+		var fresh *T
 		d := json.NewDecoder(in)
 		if err := d.Decode(&fresh); err != nil {
 			if errors.Is(err, io.EOF) {
@@ -292,7 +305,10 @@ func get[T any](ctx context.Context, c *Client, r request) (v T, err error) {
 			}
 			return err
 		}
-		v = fresh
+		if fresh == nil {
+			return errors.New("it is null")
+		}
+		v = *fresh
 		_, err := io.Copy(io.Discard, d.Buffered())
 		return err
 	}

@@ -176,6 +176,8 @@ func fakeReport(name, verdict string) (api.TestReport, error) {
 		return r, fmt.Errorf("judge test %q: %w", name, &measure.NoiseError{Test: name, Verdict: api.TimeLimit})
 	case "BROKEN":
 		return r, errors.New("the sandbox broke")
+	case "BIG":
+		r.Verdict, output = api.Accepted, strings.Repeat("x", 2*maxWaitingBytes)
 	case "SLEEP":
 		r.Verdict, wall = api.Accepted, 3*time.Second
 	case "WA", "PE":

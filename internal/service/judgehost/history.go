@@ -35,6 +35,11 @@ func newHistory(folder string, most int64) *history {
 func (h *history) put(job stringOrNumber, name string, content []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	const each = 4 << 10
+	size := int64(len(content)) + each
+	if h.bytes[job]+size > h.most {
+		return fmt.Errorf("job %s has more than %d bytes of outputs", job, h.most)
+	}
 	path := filepath.Join(h.folder, string(job), name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -42,12 +47,10 @@ func (h *history) put(job stringOrNumber, name string, content []byte) error {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		return err
 	}
-	const each = 4 << 10
-	size := int64(len(content)) + each
 	h.sum += size
 	h.bytes[job] += size
 	h.jobs = append(slices.DeleteFunc(h.jobs, func(j stringOrNumber) bool { return j == job }), job)
-	for h.sum > h.most && len(h.jobs) > 1 {
+	for h.sum > h.most {
 		oldest := h.jobs[0]
 		if err := os.RemoveAll(filepath.Join(h.folder, string(oldest))); err != nil {
 			return err
@@ -66,10 +69,16 @@ func (h *history) get(job stringOrNumber, name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(h.folder, string(job), name))
 }
 
+// maxArchive is the most that an archive may have, in bytes: it is sent from memory.
+const maxArchive = 256 << 20
+
 // archive writes all files of a job as a compressed archive.
 func (h *history) archive(to io.Writer, job stringOrNumber) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.bytes[job] > maxArchive {
+		return fmt.Errorf("job %s has %d bytes of outputs; at most %d are sent", job, h.bytes[job], maxArchive)
+	}
 	root, err := os.OpenRoot(filepath.Join(h.folder, string(job)))
 	if err != nil {
 		return err

@@ -166,7 +166,11 @@ func (h *host) handle(drain, abort context.Context, tasks []task) (unfinished bo
 		return false
 	}
 	for i := range tasks {
-		if err := tasks[i].decode(); err != nil {
+		err := tasks[i].decode()
+		if err == nil && tasks[i].Type != kind {
+			err = fmt.Errorf("the server sends tasks of types %q and %q together", kind, tasks[i].Type)
+		}
+		if err != nil {
 			h.report(abort, task{}, err)
 			return true
 		}

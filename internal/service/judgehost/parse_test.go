@@ -147,11 +147,14 @@ func FuzzReadFiles(f *testing.F) {
 // FuzzTask: a task from a server, however wrong, is decoded or refused.
 func FuzzTask(f *testing.F) {
 	f.Add(`{"judgetaskid":1,"type":"judging_run","jobid":"2","run_config":"{\"time_limit\":\"1.5\",\"entry_point\":null}"}`)
+	f.Add(strings.NewReplacer("'", `\"`, "\n", "", "\t", "").Replace(usableTask))
 	f.Fuzz(func(t *testing.T, text string) {
 		var x task
 		if json.Unmarshal([]byte(text), &x) == nil && x.decode() == nil && x.checkRun() == nil {
-			if _, err := limitsOf(x, "1s|10%"); err != nil || x.Submission == ".." {
-				t.Errorf("%+v: %v", x, err)
+			l, err := limitsOf(x, "1000000s+1000000%")
+			if err != nil || x.Submission == ".." || l.CPUTimeMS < 1 || l.WallTimeMS < l.CPUTimeMS || l.Memory < 1 ||
+				l.Output < 1 || l.Processes < 1 {
+				t.Errorf("%+v: %+v, %v", x, l, err)
 			}
 		}
 	})

@@ -53,6 +53,18 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// The most that a limit may be, so that sums of limits in nanoseconds and bytes fit into an integer.
+const (
+	maxSeconds = 1e5
+	maxKB      = 1 << 40
+	maxCount   = 1 << 20
+)
+
+// isTime reports whether a number is usable as a limit in seconds, isCount as one of whole things. NaN is not.
+func (n number) isTime() bool { return 0 < n && n <= maxSeconds }
+
+func (n number) isCount(most float64) bool { return 1 <= n && float64(n) <= most }
+
 // flag is a truth value that the server may also write as 0 or 1.
 type flag bool
 
@@ -174,16 +186,21 @@ func (t *task) checkRun() error {
 		{"compile_script_id", t.CompileScript != ""},
 		{"run_script_id", t.RunScript != ""},
 		{"compare_script_id", t.CompareScript != "" || bool(t.compare.Combined)},
+		{"compile_config.filter_compiler_files", given(t.CompileText, "filter_compiler_files")},
+		{"compile_config.language_extensions", len(t.compile.Extensions) > 0 || !bool(t.compile.Filter)},
+		{"compare_config.combined_run_compare", given(t.CompareText, "combined_run_compare")},
 		{"compile_config.hash", md5Hex().MatchString(t.compile.Hash)},
 		{"run_config.hash", md5Hex().MatchString(t.run.Hash)},
 		{"compare_config.hash", md5Hex().MatchString(t.compare.Hash) || bool(t.compare.Combined)},
-		{"run_config.time_limit", t.run.TimeLimit > 0},
-		{"run_config.memory_limit", t.run.Memory > 0},
-		{"run_config.output_limit", t.run.Output > 0},
-		{"run_config.process_limit", t.run.Processes > 0},
-		{"compile_config.script_timelimit", t.compile.TimeLimit > 0},
-		{"compile_config.script_memory_limit", t.compile.Memory > 0},
-		{"compile_config.script_filesize_limit", t.compile.FileSize > 0},
+		{"run_config.time_limit", t.run.TimeLimit.isTime()},
+		{"run_config.overshoot", t.run.Overshoot == 0 || t.run.Overshoot.isTime()},
+		{"run_config.memory_limit", t.run.Memory.isCount(maxKB)},
+		{"run_config.output_limit", t.run.Output.isCount(maxKB)},
+		{"run_config.process_limit", t.run.Processes.isCount(maxCount)},
+		{"run_config.pass_limit", t.run.Passes == 0 || t.run.Passes.isCount(maxCount)},
+		{"compile_config.script_timelimit", t.compile.TimeLimit.isTime()},
+		{"compile_config.script_memory_limit", t.compile.Memory.isCount(maxKB)},
+		{"compile_config.script_filesize_limit", t.compile.FileSize.isCount(maxKB)},
 	} {
 		if !c.ok {
 			return fmt.Errorf("read %s of judge task %s: missing or not usable; judged knows the protocol of DOMjudge 8.3 "+
@@ -191,6 +208,18 @@ func (t *task) checkRun() error {
 		}
 	}
 	return nil
+}
+
+// given reports whether a config has a member.
+func given(config, member string) bool {
+	var all map[string]json.RawMessage
+	return json.Unmarshal([]byte(config), &all) == nil && all[member] != nil && string(all[member]) != "null"
+}
+
+// sameJob reports whether two tasks are about the same program.
+func sameJob(a, b task) bool {
+	return a.Job == b.Job && a.UUID == b.UUID && a.Submission == b.Submission && a.Contest == b.Contest &&
+		a.CompileScript == b.CompileScript && a.CompileText == b.CompileText
 }
 
 // Config are the settings of the server that a judgehost uses.
@@ -203,17 +232,34 @@ type Config struct {
 	ScriptFileSize  number `json:"script_filesize_limit"` // kB
 }
 
+// missing stands for a setting that may be 0 and is missing.
+const missing = -2
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Config) UnmarshalJSON(b []byte) error {
+	type plain Config
+	p := plain{DiskSpace: missing, OutputStorage: missing}
+	err := json.Unmarshal(b, &p)
+	*c = Config(p)
+	return err
+}
+
 // Config fetches the settings.
 func (c *Client) Config(ctx context.Context) (Config, error) {
 	got, err := get[Config](ctx, c, request{path: "config", limit: smallAnswer})
 	if err != nil {
 		return got, err
 	}
+	if got.DiskSpace != 0 && !got.DiskSpace.isCount(maxKB) || !(-1 <= got.OutputStorage && got.OutputStorage <= maxKB) {
+		return got, errors.New("read config: diskspace_error or output_storage_limit is missing or not usable")
+	}
 	if _, err := overshoot(1, got.Overshoot); err != nil {
 		return got, err
 	}
-	if got.ScriptTimeLimit <= 0 || got.ScriptMemory <= 0 || got.ScriptFileSize <= 0 {
-		return got, errors.New("read config: script_timelimit, script_memory_limit or script_filesize_limit is missing")
+	if !got.ScriptTimeLimit.isTime() || !got.ScriptMemory.isCount(maxKB) ||
+		!got.ScriptFileSize.isCount(maxKB) {
+		return got, errors.New("read config: script_timelimit, script_memory_limit or script_filesize_limit is missing " +
+			"or not usable")
 	}
 	return got, nil
 }
@@ -272,7 +318,7 @@ type versionCommands struct {
 func (c *Client) versionCommands(ctx context.Context, t stringOrNumber) (v versionCommands, err error) {
 	raw, err := get[json.RawMessage](ctx, c, request{path: "judgehosts/get_version_commands/" + string(t),
 		limit: smallAnswer})
-	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) { // PHP writes an empty object as []
+	if err == nil && !bytes.Equal(bytes.TrimSpace(raw), []byte("[]")) { // PHP writes an empty object as []
 		err = json.Unmarshal(raw, &v)
 	}
 	return v, err

@@ -3,6 +3,8 @@ package judgehost
 import (
 	"context"
 	"sync"
+
+	"judged/internal/api"
 )
 
 // reporter sends results that are correct while the next test runs, one after the other.
@@ -45,8 +47,14 @@ func (r *reporter) later(x run) {
 	}
 }
 
-// add sends a result in the background.
+// maxWaitingBytes is how much a result may have that waits together with others.
+const maxWaitingBytes = 1 << 20
+
+// add sends a result in the background. Only small ones wait in memory together.
 func (r *reporter) add(x run) {
+	if len(x.kept(api.StdoutStream).Content)+len(x.kept(api.StderrStream).Content) > maxWaitingBytes {
+		r.open.Wait()
+	}
 	r.open.Add(1)
 	r.queue <- x
 }
