@@ -333,7 +333,9 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // ask sends a request. Headers have the form "Name: value".
 func (f *fixture) ask(method, target, body string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a stream may not end
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	r.Host = "127.0.0.1:8080"
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")

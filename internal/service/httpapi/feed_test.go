@@ -91,6 +91,7 @@ func TestFeedIsLive(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Jobs = store })
 	server := httptest.NewServer(f)
 	defer server.Close()
+	defer server.CloseClientConnections() // for which Close waits
 	put := func(id, team string) {
 		if _, _, err := store.Put(t.Context(), jobs.Submission{ID: id,
 			Job: api.Job{Labels: map[string]string{"team": team}}}); err != nil {
@@ -100,18 +101,25 @@ func TestFeedIsLive(t *testing.T) {
 	put("before", "7")
 	lines := follow(t, server.URL+"/v1/events?label=team%3D7", "")
 	next := func() string {
-		for text := range lines {
-			if strings.Contains(text, "data: ") {
-				return text
+		for late := time.After(time.Minute); ; {
+			select {
+			case text, open := <-lines:
+				if !open {
+					return "the end"
+				}
+				if strings.Contains(text, "data: ") {
+					return text
+				}
+			case <-late:
+				return "nothing for a minute"
 			}
 		}
-		return "the end"
-	}
-	if position := <-lines; !strings.HasPrefix(position, "id: ") {
-		t.Errorf("at first %q, want the position", position)
 	}
 	put("other", "8")
 	put("a", "7")
+	if position := <-lines; !strings.HasPrefix(position, "id: ") || strings.Contains(position, "data: ") {
+		t.Errorf("at first %q, want the position", position)
+	}
 	if text := next(); !strings.Contains(text, `"job":"a","type":"queued"`) ||
 		!strings.Contains(text, `"labels":{"team":"7"}`) {
 		t.Errorf("first event %q", text)

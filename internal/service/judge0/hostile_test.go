@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -183,6 +184,10 @@ func FuzzSubmission(f *testing.F) {
 			f.Add(mode, body)
 		}
 	}
+	for _, form := range []string{"source_code=x&language_id=71", "source_code=%7B%22&language_id=71&stdin=a+b",
+		"language_id=1&language_id=71&source_code=x", "source_code=x;&language_id=71", "source_code=%ff&language_id=71"} {
+		f.Add(byte(4), form)
+	}
 	fix := newFixture(f, "")
 	f.Fuzz(func(t *testing.T, mode byte, body string) {
 		target, kind := "/submissions", "application/json"
@@ -199,7 +204,32 @@ func FuzzSubmission(f *testing.F) {
 		if !json.Valid(bytes.TrimSpace(w.Body.Bytes())) || w.Code >= 500 && w.Code != http.StatusServiceUnavailable {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
+		if mode&4 != 0 {
+			checkForm(t, fix, target, body, w.Code)
+		}
 	})
+}
+
+// checkForm checks that a form has the answer of a JSON object with the same texts.
+func checkForm(t *testing.T, fix *fixture, target, body string, got int) {
+	values, err := url.ParseQuery(body)
+	members := map[string]string{}
+	valid := err == nil
+	for name := range values {
+		members[name] = values.Get(name)
+		valid = valid && utf8.ValidString(name+members[name])
+	}
+	want := http.StatusBadRequest
+	if valid {
+		text, err := json.Marshal(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = fix.send("POST", target, string(text)).Code
+	}
+	if got != want && got != http.StatusServiceUnavailable && want != http.StatusServiceUnavailable { // the queue is full
+		t.Errorf("form %q: status %d; as JSON %d", body, got, want)
+	}
 }
 
 // TestBase64 checks that base64 has lines of 60 characters, as Ruby writes it, and comes back.
