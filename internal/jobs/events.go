@@ -27,7 +27,7 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 	poll := time.NewTicker(2 * s.opts.poll) // there may be thousands of watchers
 	defer poll.Stop()
 	for {
-		changed, _, release := s.notifier.watch(id) // before reading, so that no change is missed
+		_, changed, release := s.notifier.watch(id) // before reading, so that no change is missed
 		r, err := s.readRow(ctx, id)
 		ended := false
 		if err == nil {
@@ -56,7 +56,7 @@ func (s *Store) Wait(ctx context.Context, id string) (api.Report, error) {
 	poll := time.NewTicker(2 * s.opts.poll) // an end may be missed while the database is down
 	defer poll.Stop()
 	for ctx.Err() == nil {
-		_, ended, release := s.notifier.watch(id) // before reading, so that no end is missed
+		w, _, release := s.notifier.watch(id) // before reading, so that no end is missed
 		r, err := s.readRow(context.WithoutCancel(ctx), id)
 		if err != nil {
 			release()
@@ -66,15 +66,52 @@ func (s *Store) Wait(ctx context.Context, id string) (api.Report, error) {
 			release()
 			break
 		}
-		select {
-		case <-ended:
-		case <-poll.C:
-		case <-ctx.Done():
-		}
+		rep, found := s.await(ctx, w, r.created, poll.C)
 		release()
+		if found {
+			return rep, nil
+		}
 	}
 	rec, err := s.Get(context.WithoutCancel(ctx), id)
 	return rec.Report, err
+}
+
+// Expect returns a function like Wait for a job that the caller puts after Expect, whose argument is the report that Put
+// returned. The function reads the database only if another process ends the job, or if it takes long. Call release.
+func (s *Store) Expect(id string) (wait func(context.Context, api.Report) (api.Report, error), release func()) {
+	w, _, release := s.notifier.watch(id)
+	return func(ctx context.Context, put api.Report) (api.Report, error) {
+		poll := time.NewTimer(2 * s.opts.poll)
+		defer poll.Stop()
+		if rep, found := s.await(ctx, w, put.CreatedAt.UnixNano(), poll.C); found {
+			return rep, nil
+		}
+		return s.Wait(ctx, id)
+	}, release
+}
+
+// finalReport is the report of a job as Finish has stored it.
+type finalReport struct {
+	row            row
+	tests, outputs []byte
+	deletions      int64 // value of notifier.deletions before it was stored
+}
+
+// await waits for the end of the job that was created at a time. It returns the report if that is in memory.
+func (s *Store) await(ctx context.Context, w *watch, created int64, poll <-chan time.Time) (rep api.Report, found bool) {
+	select {
+	case <-w.ended:
+	case <-poll:
+		return rep, false
+	case <-ctx.Done():
+		return rep, false
+	}
+	f := w.final
+	if f == nil || f.row.created != created || f.deletions != s.notifier.deletions.Load() {
+		return rep, false
+	}
+	rep, err := f.row.reportWith(f.tests, f.outputs)
+	return rep, err == nil && !hidden(ctx, rep.Tenant)
 }
 
 // errStopped ends an iteration whose caller stopped it.

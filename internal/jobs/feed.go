@@ -14,7 +14,8 @@ import (
 // feed has the newest events of all jobs in memory. While there are followers, one task reads the events from the
 // database for all of them. A follower that is further behind reads the database by itself, so it delays no other.
 type feed struct {
-	catchUps chan struct{} // limits the followers that read the database at the same time
+	catchUps  chan struct{} // limits the followers that read the database at the same time
+	deletions int64         // value of notifier.deletions at the last read
 
 	mu        sync.Mutex // guards the rest
 	followers int
@@ -68,7 +69,8 @@ func (s *Store) fillFeed(life context.Context) {
 // readFeed reads all new events.
 func (s *Store) readFeed(ctx context.Context) error {
 	f := &s.feed
-	if s.notifier.deleted.Swap(false) {
+	if n := s.notifier.deletions.Load(); n != f.deletions {
+		f.deletions = n
 		f.stop()
 	}
 	followed, live, at := f.state()

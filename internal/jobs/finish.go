@@ -20,7 +20,7 @@ WHERE id = ?2 AND attempt = ?3 AND +state = 1`
 	head = COALESCE(?6, head)
 WHERE id = ?3 AND attempt = ?4 AND +state = 1 RETURNING pool, width, priority, turn, seq`
 	finishJob = `UPDATE jobs SET state = 2, parked = 0, verdict = ?1, finished = ?2, head = ?3, tests = ?4, outputs = ?7
-WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING seq, tenant, priority`
+WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING tenant, ` + rowColumns
 	cancelJob = `UPDATE jobs SET state = 3, parked = 0, verdict = ?1, finished = ?2 WHERE id = ?3 AND +state < 2
 	AND (?4 = '' OR tenant = ?4)
 RETURNING ` + rowColumns
@@ -111,20 +111,21 @@ func (s *Store) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
 	}
-	seq, tenant, priority := int64(0), "", 0
+	final := finalReport{tests: tests, outputs: outputs, deletions: s.notifier.deletions.Load()}
+	tenant := ""
 	err = s.rows(ctx, s.write, query{"finish job", finishJob, []any{
 		string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt, outputs}},
-		func(rows *sql.Rows) error { return rows.Scan(&seq, &tenant, &priority) })
+		func(rows *sql.Rows) error { return rows.Scan(append([]any{&tenant}, final.row.fields()...)...) })
 	if err != nil {
 		return err
 	}
-	if seq == 0 {
+	if final.row.seq == 0 {
 		return s.fenced(ctx, "finish", l)
 	}
-	if priority != auditPriority {
+	if final.row.priority != auditPriority {
 		s.charge(tenant, cpuOf(rep.Tests))
 	}
-	s.ended(l.ID, seq)
+	s.ended(l.ID, final.row.seq, &final)
 	return nil
 }
 
@@ -140,7 +141,7 @@ func (s *Store) Cancel(ctx context.Context, id string) (api.Report, error) {
 			return api.Report{}, err
 		}
 		if r.id != "" {
-			s.ended(id, r.seq)
+			s.ended(id, r.seq, nil)
 			rep, err := r.report()
 			rep.Tests = tests
 			s.charge(rep.Tenant, cpuOf(tests))
@@ -189,10 +190,10 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestR
 }
 
 // ended updates the state in memory after a job has ended.
-func (s *Store) ended(id string, seq int64) {
+func (s *Store) ended(id string, seq int64, final *finalReport) {
 	s.capacity.jobLeft()
 	s.outbox.deleteLater(seq)
-	s.notifyEnd(id)
+	s.notifyEnd(id, final)
 }
 
 // fenced returns the reason why a lease changed nothing, or nil if it had made the same change before.
@@ -220,9 +221,13 @@ func (s *Store) Holder(ctx context.Context, l api.Lease) (host string, err error
 	return r.host, err
 }
 
+// lostAfter is when Lost looks at the job for the first time. Most jobs have ended by then.
+const lostAfter = 50 * time.Millisecond
+
 // Lost waits until an attempt no longer has its job, and returns the same error as Extend, or until ctx is done. It
 // notices a Cancel by another process.
 func (s *Store) Lost(ctx context.Context, l api.Lease) error {
+	sleep(ctx, lostAfter)
 	return s.follow(ctx, l.ID, func(r row) (bool, error) {
 		if r.state == running && r.attempt == l.Attempt {
 			return false, nil

@@ -114,7 +114,7 @@ func headOf(rep api.Report) ([]byte, error) {
 
 // record decodes a whole row.
 func (r *row) record(digest string, body, tests, outputs []byte) (Record, error) {
-	rep, err := r.report()
+	rep, err := r.reportWith(tests, outputs)
 	if err != nil {
 		return Record{}, err
 	}
@@ -123,17 +123,23 @@ func (r *row) record(digest string, body, tests, outputs []byte) (Record, error)
 	if err := unpackJSON(body, &rec.Job); err != nil {
 		return Record{}, fmt.Errorf("decode job %q: %w", r.id, err)
 	}
-	if tests != nil {
-		if err := unpackJSON(tests, &rec.Report.Tests); err != nil {
-			return Record{}, fmt.Errorf("decode the tests of job %q: %w", r.id, err)
-		}
-	}
-	if outputs != nil {
-		if err := unpackJSON(outputs, &rec.Report.Outputs); err != nil {
-			return Record{}, fmt.Errorf("decode the outputs of job %q: %w", r.id, err)
-		}
-	}
 	return rec, nil
+}
+
+// reportWith decodes a report with its tests and outputs.
+func (r *row) reportWith(tests, outputs []byte) (api.Report, error) {
+	rep, err := r.report()
+	if err == nil && tests != nil {
+		if err = unpackJSON(tests, &rep.Tests); err != nil {
+			err = fmt.Errorf("decode the tests of job %q: %w", r.id, err)
+		}
+	}
+	if err == nil && outputs != nil {
+		if err = unpackJSON(outputs, &rep.Outputs); err != nil {
+			err = fmt.Errorf("decode the outputs of job %q: %w", r.id, err)
+		}
+	}
+	return rep, err
 }
 
 // Get returns a job. The report of a running job has the tests judged so far.

@@ -187,6 +187,7 @@ var suite = map[string]func(*testing.T, backend){
 	"interrupted apply": testInterruptedApply,
 	"filling":           testFilling,
 	"wait reads once":   testWaitReadsOnce,
+	"expected":          testExpected,
 	"late statement":    testLateStatement,
 	"audits in a line":  testAuditLine,
 	"forward":           testForward,

@@ -17,7 +17,7 @@ type notifier struct {
 
 	feed      chan struct{} // holds a token when there may be new events of any job
 	callbacks chan struct{} // holds a token when there may be new callbacks
-	deleted   atomic.Bool   // the events in memory may be of a deleted job
+	deletions atomic.Int64  // number of deletions; what is in memory since before one may be of a deleted job
 
 	moved atomic.Int64 // number of times that jobs became available again, see lows
 }
@@ -47,6 +47,7 @@ const lineAge = 10 * time.Minute
 type watch struct {
 	changed chan struct{} // closed at the next change
 	ended   chan struct{} // closed at the end of the job
+	final   *finalReport  // set before ended is closed, if this process has stored the report
 	readers int
 }
 
@@ -85,21 +86,20 @@ func (h *notifier) leave(l *line) {
 	l.left = time.Now()
 }
 
-// watch returns channels that are closed when the job changes or ends, and a function that releases them. Both are
-// closed if the notifier does not know what has changed.
-func (h *notifier) watch(id string) (changed, ended <-chan struct{}, release func()) {
+// watch returns the watch of a job, its channel that is closed when the job changes, and a function that releases them.
+// Both channels are closed if the notifier does not know what has changed.
+func (h *notifier) watch(id string) (w *watch, changed <-chan struct{}, release func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.jobs == nil {
 		h.jobs = map[string]*watch{}
 	}
-	w := h.jobs[id]
-	if w == nil {
+	if w = h.jobs[id]; w == nil {
 		w = &watch{changed: make(chan struct{}), ended: make(chan struct{})}
 		h.jobs[id] = w
 	}
 	w.readers++
-	return w.changed, w.ended, func() {
+	return w, w.changed, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if w.readers--; w.readers == 0 && h.jobs[id] == w {
@@ -118,12 +118,14 @@ func (h *notifier) changed(id string) {
 	}
 }
 
-func (h *notifier) ended(id string) {
+// ended wakes the watchers of a job that has ended. final is nil if its report has to be read.
+func (h *notifier) ended(id string, final *finalReport) {
 	wakeUp(h.feed)
 	wakeUp(h.callbacks)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.jobs[id]; w != nil {
+		w.final = final
 		h.remove(id, w)
 	}
 }
@@ -161,9 +163,9 @@ func (h *notifier) lines() {
 	}
 }
 
-// forget makes the feed discard the events in memory.
+// forget makes readers discard what is in memory.
 func (h *notifier) forget() {
-	h.deleted.Store(true)
+	h.deletions.Add(1)
 	wakeUp(h.feed)
 }
 
@@ -194,7 +196,7 @@ func (h *notifier) receive(message string) {
 		return
 	}
 	if id, ok := strings.CutPrefix(message, aboutEnd); ok {
-		h.ended(id)
+		h.ended(id, nil)
 		return
 	}
 	if message == aboutDeleted {
@@ -228,8 +230,8 @@ func (s *Store) notifyJob(id string) {
 }
 
 // notifyEnd wakes the watchers of a job, and callers that wait for its end, in all processes.
-func (s *Store) notifyEnd(id string) {
-	s.notifier.ended(id)
+func (s *Store) notifyEnd(id string, final *finalReport) {
+	s.notifier.ended(id, final)
 	s.driver.notify(aboutEnd + id)
 }
 

@@ -2,7 +2,9 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,5 +90,63 @@ func testLateStatement(t *testing.T, be backend) {
 	ended, err := b.EndedSince(b.ctx(), start, 10)
 	if len(ended) != 2 || err != nil || ended[0].ID != "late" || ended[1].ID != "next" {
 		t.Errorf("ended %+v, %v, want the late one first", ended, err)
+	}
+}
+
+// testExpected checks that a caller gets the report of the job that it put, and reads nothing if this process judges it.
+func testExpected(t *testing.T, be backend) {
+	b := be.open(t, func(o *Options) { o.poll = 20 * time.Millisecond })
+	other := b.again()
+	// judged puts a job and ends it, and returns what a caller gets who looks only then.
+	judged := func(id string, end func(api.Lease)) (api.Report, error) {
+		wait, release := b.Expect(id)
+		defer release()
+		put := b.put(id, func(j *api.Job) { j.Labels = map[string]string{"team": "t"} }).Report
+		end(b.take().Lease)
+		return wait(b.ctx(), put)
+	}
+	finish := func(l api.Lease) {
+		held, stop := context.WithCancel(b.ctx())
+		defer stop()
+		go b.Lost(held, l)
+		rep := sampleReport(api.Accepted)
+		rep.Message = "\xff"
+		b.must(b.Finish(b.ctx(), l, rep))
+	}
+	got, err := judged("a", finish)
+	b.must(err)
+	b.prepared.Lock()
+	for key := range b.prepared.statements {
+		if strings.HasPrefix(key.text, "SELECT seq, id") {
+			t.Errorf("a job was read: %s", key.text)
+		}
+	}
+	b.prepared.Unlock()
+	if diff := cmp.Diff(b.get("a").Report, got); diff != "" {
+		t.Errorf("got (-stored +got):\n%s", diff)
+	}
+	for _, tt := range []struct {
+		name string
+		end  func(api.Lease)
+		want api.State
+	}{
+		{"elsewhere", func(l api.Lease) { other.finish(l, api.Accepted) }, api.Done},
+		{"cancelled", func(l api.Lease) { _, err := b.Cancel(b.ctx(), l.ID); b.must(err) }, api.CancelledState},
+		{"deleted", func(l api.Lease) { finish(l); b.must(b.Delete(b.ctx(), l.ID)) }, ""},
+	} {
+		if got, err := judged(tt.name, tt.end); got.State != tt.want || errors.Is(err, api.ErrNotFound) != (tt.want == "") {
+			t.Errorf("%s: got %q, %v, want %q", tt.name, got.State, err, tt.want)
+		}
+	}
+	b.put("again", nil)
+	old := b.take()
+	wait, release := b.Expect("again")
+	defer release()
+	finish(old.Lease)
+	b.must(other.Delete(b.ctx(), "again"))
+	ctx, cancel := context.WithTimeout(b.ctx(), 50*time.Millisecond)
+	defer cancel()
+	if got, err := wait(ctx, b.put("again", nil).Report); got.State != api.Queued || err != nil {
+		t.Errorf("got %q, %v, want the new job", got.State, err)
 	}
 }

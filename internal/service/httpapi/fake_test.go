@@ -206,6 +206,10 @@ func (f *fakeJobs) Wait(ctx context.Context, id string) (api.Report, error) {
 	}
 }
 
+func (f *fakeJobs) Expect(id string) (func(context.Context, api.Report) (api.Report, error), func()) {
+	return func(ctx context.Context, _ api.Report) (api.Report, error) { return f.Wait(ctx, id) }, func() {}
+}
+
 // waiting reports whether a caller has waited for a job that had not ended.
 func (f *fakeJobs) waiting(id string) bool {
 	_, ok := f.waiters.LoadAndDelete(id)

@@ -32,10 +32,16 @@ func (s *Server) report(ctx context.Context, id string, wait time.Duration) (api
 		record, err := s.jobs.Get(ctx, id)
 		return record.Report, err
 	}
-	polling, cancel := context.WithTimeout(ctx, wait)
+	return s.wait(ctx, wait, func(ctx context.Context) (api.Report, error) { return s.jobs.Wait(ctx, id) })
+}
+
+// wait calls f with a context that ends after a time, or when the server ends streams.
+func (s *Server) wait(ctx context.Context, limit time.Duration, f func(context.Context) (api.Report, error)) (
+	api.Report, error) {
+	polling, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()
-	return s.jobs.Wait(polling, id)
+	return f(polling)
 }
 
 // writeReport adds an ETag to final reports, and responds with 304 to callers that have the report.

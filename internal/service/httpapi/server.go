@@ -36,6 +36,7 @@ type Jobs interface {
 	GetShort(ctx context.Context, id string) (jobs.Record, error)
 	OldestWaiting(ctx context.Context) (time.Time, error)
 	Wait(ctx context.Context, id string) (api.Report, error)
+	Expect(id string) (wait func(context.Context, api.Report) (api.Report, error), release func())
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error]
 	Follow(ctx context.Context, after jobs.FeedPosition, filter jobs.FeedFilter) (*jobs.Follower, error)
 	List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error)

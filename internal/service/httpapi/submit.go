@@ -94,13 +94,21 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string, befor
 		id = known
 	}
 	submission.ID = id
+	expected, release := s.jobs.Expect(id) // before the job is put, so that no end is missed
+	defer release()
 	status, report, err := s.put(r.Context(), submission)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Location", location(id))
 	if wait > 0 {
-		if report, err = s.report(r.Context(), id, wait); err != nil {
+		report, err = s.wait(r.Context(), wait, func(ctx context.Context) (api.Report, error) {
+			if status == storedStatus(true) {
+				return expected(ctx, report)
+			}
+			return s.jobs.Wait(ctx, id)
+		})
+		if err != nil {
 			return err
 		}
 		if report.State.Final() {
