@@ -113,9 +113,13 @@ func (s *Store) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	}
 	final := finalReport{tests: tests, outputs: outputs, deletions: s.notifier.deletions.Load()}
 	tenant := ""
-	err = s.rows(ctx, s.write, query{"finish job", finishJob, []any{
-		string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt, outputs}},
-		func(rows *sql.Rows) error { return rows.Scan(append([]any{&tenant}, final.row.fields()...)...) })
+	args := []any{string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt, outputs}
+	err = s.share(ctx, &write{operation: "finish job", texts: []string{finishJob}, run: func(do statementRunner) error {
+		final.row = row{}
+		return do(finishJob, args, func(rows *sql.Rows) error {
+			return rows.Scan(append([]any{&tenant}, final.row.fields()...)...)
+		})
+	}})
 	if err != nil {
 		return err
 	}

@@ -87,13 +87,26 @@ func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created b
 	if err != nil {
 		return Record{}, false, err
 	}
-	if len(listedLabels(n)) == 0 {
-		err = s.rows(ctx, s.write, query{"put job", insertJob, args},
-			func(*sql.Rows) error { created = true; return nil })
-	} else {
-		created, err = s.insertLabelled(ctx, n, args, nil)
-	}
+	err = s.share(ctx, insertion(n, args, &created))
 	return rec, created && err == nil, err
+}
+
+// insertion returns the write of a job and its labels, which sets created.
+func insertion(n Submission, args []any, created *bool) *write {
+	w := &write{operation: "put job", texts: []string{insertJob}}
+	labels := listedLabels(n)
+	if len(labels) > 0 {
+		w.texts = append(w.texts, insertLabels(len(labels)))
+	}
+	w.run = func(do statementRunner) error {
+		var seq int64
+		err := do(insertJob, args, func(rows *sql.Rows) error { return rows.Scan(&seq) })
+		if *created = seq != 0; err != nil || !*created || len(labels) == 0 {
+			return err
+		}
+		return do(w.texts[1], labelArgs(labels, args[createdArg], seq), nil)
+	}
+	return w
 }
 
 // newRow returns the record of a new job and the arguments of insertJob.
@@ -115,29 +128,9 @@ func (s *Store) newRow(n Submission, turn int64) (rec Record, args []any, err er
 func (s *Store) insertLabelled(
 	ctx context.Context, n Submission, args []any, more func(context.Context, *sql.Tx) error,
 ) (created bool, err error) {
-	labels := listedLabels(n)
-	// Prepared before the transaction, which holds SQLite's only connection that writes.
-	main, err := s.statement(ctx, s.write, insertJob)
-	if err != nil {
-		return false, s.explain(ctx, "put job", err)
-	}
-	side, err := s.statement(ctx, s.write, insertLabels(len(labels)))
-	if err != nil {
-		return false, s.explain(ctx, "put job", err)
-	}
-	err = s.tx(ctx, "put job", func(ctx context.Context, tx *sql.Tx) error {
-		var seq int64
-		found, err := tx.StmtContext(ctx, main).QueryContext(ctx, args...)
-		if err != nil {
-			return err
-		}
-		if err := each(found, func(rows *sql.Rows) error { created = true; return rows.Scan(&seq) }); err != nil ||
-			!created {
-			return err
-		}
-		_, err = tx.StmtContext(ctx, side).ExecContext(ctx, labelArgs(labels, args[createdArg], seq)...)
-		if err != nil || more == nil {
-			return err
+	err = s.writesTx(ctx, []*write{insertion(n, args, &created)}, func(ctx context.Context, tx *sql.Tx) error {
+		if !created || more == nil {
+			return nil
 		}
 		return more(ctx, tx)
 	})

@@ -52,6 +52,7 @@ type Store struct {
 	notifier notifier
 	capacity capacity
 	turns    turns
+	group    group
 	usage    usage
 	outbox   outbox
 	feed     feed

@@ -126,9 +126,10 @@ func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, again time
 // lease runs a statement that leases a job. The row has no ID if no job was found.
 func (s *Store) lease(ctx context.Context, text string, until time.Time, args []any) (work api.Work, r row, err error) {
 	var body []byte
-	err = s.rows(ctx, s.write, query{"take a job", text, args}, func(rows *sql.Rows) error {
-		return rows.Scan(append(r.fields(), &body, &r.turn)...)
-	})
+	err = s.share(ctx, &write{operation: "take a job", texts: []string{text}, run: func(do statementRunner) error {
+		r = row{}
+		return do(text, args, func(rows *sql.Rows) error { return rows.Scan(append(r.fields(), &body, &r.turn)...) })
+	}})
 	if err != nil || r.id == "" {
 		return api.Work{}, row{}, err
 	}
