@@ -3,6 +3,7 @@ package cpuset
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -38,7 +39,9 @@ func Parse(s string) (Set, error) {
 }
 
 // bitmap collects the ids in a text. Its size is fixed, even if a text repeats CPUs.
-type bitmap [maxID + 1]bool
+type bitmap [(maxID + 1) / 64]uint64
+
+func (b *bitmap) add(id int) { b[id/64] |= 1 << (id % 64) }
 
 func (b *bitmap) addList(list string) error {
 	for part := range strings.SplitSeq(list, ",") {
@@ -47,7 +50,7 @@ func (b *bitmap) addList(list string) error {
 			return err
 		}
 		for id := first; id <= last; id++ {
-			b[id] = true
+			b.add(id)
 		}
 	}
 	return nil
@@ -120,16 +123,16 @@ func (b *bitmap) addDigit(v uint64, lowest int) error {
 		if id > maxID {
 			return fmt.Errorf("CPU %d is beyond %d, the last that Linux can have", id, maxID)
 		}
-		b[id] = true
+		b.add(id)
 	}
 	return nil
 }
 
 func (b *bitmap) set() Set {
 	var s Set
-	for id, in := range b {
-		if in {
-			s = append(s, id)
+	for i, word := range b {
+		for ; word != 0; word &= word - 1 {
+			s = append(s, 64*i+bits.TrailingZeros64(word))
 		}
 	}
 	return s

@@ -80,8 +80,10 @@ func look(ctx context.Context, o Options) (facts, error) {
 		return facts{}, err
 	}
 	f := facts{Host: h, daemon: o.Daemon, options: o, class: classify(o.FS),
-		turbo:  machine.ReadTurbo(o.FS, h.Reserved.Intersect(h.Topology.Online)),
-		config: proc.KernelConfig(o.FS, h.Topology.Kernel)}
+		turbo: machine.ReadTurbo(o.FS, h.Reserved.Intersect(h.Topology.Online))}
+	if config := proc.KernelConfig(o.FS, h.Topology.Kernel); config != "" {
+		f.config = "\n" + config
+	}
 	f.mounts = proc.Mounts(f.Optional("/proc/mounts"))
 	f.own = proc.Cgroups(f.Optional("/proc/self/cgroup"))
 	if f.tasks, err = proc.Threads(ctx, o.FS); err != nil {

@@ -29,7 +29,7 @@ type facts struct {
 	class   class
 	daemon  bool
 	options Options
-	config  string // the kernel's build configuration; "" if unavailable
+	config  string // the kernel's build configuration, after a newline; "" if unavailable
 	mounts  []proc.Mount
 	own     map[string]string // controller -> path of this process; the key of v2 is ""
 	groups  groups

@@ -120,7 +120,8 @@ func TestFields(t *testing.T) {
 	if v := Variable("PATH=/bin\x00container=lxc\x00", "container"); v != "lxc" {
 		t.Errorf("Variable = %q", v)
 	}
-	if got := StatusField("Name:\tx\nCpus_allowed_list:\t0-3\n", "Cpus_allowed_list"); got != "0-3" {
+	status := "Name:\tx\nNotCpus_allowed_list:\t7\nCpus_allowed_list:\t0-3\n"
+	if got := StatusField(status, "Cpus_allowed_list"); got != "0-3" {
 		t.Errorf("StatusField = %q", got)
 	}
 	const x86 = "processor\t: 0\nflags\t\t: fpu hwp\n\nprocessor\t: 1\nflags\t\t: fpu hwp late\n"

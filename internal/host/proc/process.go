@@ -103,12 +103,9 @@ func RedactStat(text string) string {
 
 // StatusField returns the value of a line in /proc/PID/status, or "".
 func StatusField(status, key string) string {
-	for line := range strings.Lines(status) {
-		if value, ok := strings.CutPrefix(line, key+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
+	_, after, _ := strings.Cut("\n"+status, "\n"+key+":")
+	value, _, _ := strings.Cut(after, "\n")
+	return strings.TrimSpace(value)
 }
 
 // Limit returns the values of a line in /proc/PID/limits, where names are padded with blanks.
