@@ -97,6 +97,16 @@ func TestLifeOfAJob(t *testing.T) {
 	if len(rest.Jobs) != 1 || rest.Jobs[0].ID == page.Jobs[0].ID || rest.Next != "" {
 		t.Errorf("pages %+v, %+v", page, rest)
 	}
+
+	go func() { judged <- playJudge(context.WithoutCancel(t.Context()), store) }()
+	waited := f.submit("PUT", "/v1/jobs/waited?wait=60s", small)
+	if err := <-judged; err != nil {
+		t.Fatal(err)
+	}
+	w = f.ask("GET", "/v1/jobs/waited", "")
+	if waited.Code != 200 || waited.Header().Get("ETag") != w.Header().Get("ETag") {
+		t.Errorf("waited for (-want +got):\n%s", cmp.Diff(w.Body.String(), waited.Body.String()))
+	}
 }
 
 func playJudge(ctx context.Context, store *jobs.Store) error {
