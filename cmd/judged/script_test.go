@@ -85,6 +85,12 @@ func TestScriptsLanguages(t *testing.T) {
 	runScripts(t, "testdata/script/languages", problems(t))
 }
 
+// TestScriptsGrammar verifies a package whose validator is a grammar.
+func TestScriptsGrammar(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python, testkit.Pyctd)
+	runScripts(t, "testdata/script/grammar")
+}
+
 // problems returns the scripts' variable with the folder of the problem packages.
 func problems(t *testing.T) string {
 	return "PROBLEMS=" + filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages")

@@ -42,6 +42,8 @@ const (
 	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
 	// ProblemTools are verifyproblem and bt, as fetched by .ci/setup.
 	ProblemTools Requirement = "problemtools"
+	// Pyctd is pyctd in the search path of sandboxes, as installed by .ci/setup.
+	Pyctd Requirement = "pyctd"
 	// Judge0Client is the Python client of Judge0, as fetched by .ci/setup.
 	Judge0Client Requirement = "judge0"
 	// Kubernetes is kubernetes-validate with the schemas of its API, as fetched by .ci/setup.
@@ -153,6 +155,8 @@ func lacks(n Requirement) error {
 	case ProblemTools:
 		_, err := ProblemToolsPath()
 		return err
+	case Pyctd:
+		return pyctdWorks()
 	case Judge0Client:
 		_, err := Judge0ClientPath()
 		return err

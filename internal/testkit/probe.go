@@ -23,6 +23,9 @@ var (
 		return starts("install the package python3", "/usr/bin/python3",
 			"-c", "pass")
 	})
+	pyctdWorks = sync.OnceValue(func() error {
+		return starts("run .ci/setup as root", "/usr/local/bin/pyctd", "--version")
+	})
 	javaWorks = sync.OnceValue(tryJava)
 	nodeWorks = sync.OnceValue(func() error {
 		return starts("install the package nodejs", "/usr/bin/node",

@@ -18,9 +18,6 @@ const (
 	printer         = "cat"
 )
 
-// grammarLanguage is the language of input validators that are grammars.
-const grammarLanguage = "grammar"
-
 // outputSuffixes end the names of outputs.
 var outputSuffixes = []string{".out", ".ans"}
 

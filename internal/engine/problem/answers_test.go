@@ -1,7 +1,6 @@
 package problem
 
 import (
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,17 +63,5 @@ func TestSubmitAnswer(t *testing.T) {
 	stored, err := p.Judging(api.Job{})
 	if err != nil || stored.Tests[1].Args[0] != "1.out" || stored.Tests[1].Files != nil {
 		t.Errorf("of a stored problem: %+v, %v", stored.Tests[1], err)
-	}
-}
-
-// TestGrammars: a validator that judged cannot run is not left out.
-func TestGrammars(t *testing.T) {
-	p, err := openTest(t, legacyPack.with(pack{"input_validators/x.ctd": ""}).folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if _, _, err := p.Start(p.Validators[1].Program, api.Job{}); !errors.As(err, new(*ProgramError)) {
-		t.Errorf("error %v, want a ProgramError", err)
 	}
 }

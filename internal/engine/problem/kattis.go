@@ -294,11 +294,11 @@ func (p *Package) readFolders(t *tree) {
 	}
 	for _, folder := range []string{"input_validators", "input_format_validators"} {
 		for _, program := range t.programs(folder) {
-			name := program.Name
-			if strings.HasSuffix(name, ".viva") || strings.HasSuffix(name, ".ctd") {
-				program.Language = grammarLanguage
+			valid := kattisValid
+			if isGrammar(program.Name) {
+				program.Language, valid = grammarLanguage, grammarValid
 			}
-			p.Validators = append(p.Validators, Validator{Program: program, OK: kattisValid})
+			p.Validators = append(p.Validators, Validator{Program: program, OK: valid})
 		}
 	}
 	for _, f := range t.under("include") {

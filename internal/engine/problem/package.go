@@ -125,6 +125,7 @@ type Output struct {
 const (
 	kattisValid  = 42
 	testlibValid = 0
+	grammarValid = 0
 )
 
 // Open reads a package from a folder, or from an archive: ZIP, or tar with or without gzip. It unpacks an archive into a

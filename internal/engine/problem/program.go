@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"judged/internal/api"
+	"judged/internal/sandbox/initproc"
 )
 
 // maxPrograms bounds the submissions of a package: each is compared with each glob of submissions.yaml, and has the
@@ -34,8 +35,8 @@ type started struct {
 // Start sets the program of a job, and returns its name in the package.
 func (p *Package) Start(program Program, j api.Job) (_ api.Job, name string, err error) {
 	if program.Language == grammarLanguage {
-		return j, "", &ProgramError{program.Name, "is a grammar for checktestdata or VIVA, which judged does not run; " +
-			"write the validator as a program"}
+		j, err := startGrammar(program, j, initproc.Path)
+		return j, "", err
 	}
 	if program.Language == answersLanguage {
 		return startAnswers(program, j), "", nil
