@@ -427,7 +427,7 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 	l.job.Limits = api.Limits{CPUTimeMS: v.c.Limits.Jury.CPUTime.Milliseconds()}
 	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.InvalidInputs) {
 		j := t.Job()
-		j.Args, j.CheckerArgs, j.Answer = t.ValidatorArgs[x.Program.Name], nil, nil
+		j.Args, j.CheckerArgs, j.Answer = t.ArgsOf(x), nil, nil
 		l.job.Tests = append(l.job.Tests, j)
 	}
 	l.job.Stop = api.StopNever

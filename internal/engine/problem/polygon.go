@@ -163,12 +163,27 @@ func (p *Package) readTestsets(t *tree, x polygonXML) (polygonTestset, error) {
 		if err != nil {
 			return s, err
 		}
-		p.Tests = append(p.Tests, Test{Name: path.Base(input), Input: t.path(input), Answer: t.path(answer)})
+		group := ""
+		if i < len(s.Tests) {
+			group = s.Tests[i].Group
+		}
+		p.Tests = append(p.Tests, Test{Name: path.Base(input), Input: t.path(input), Answer: t.path(answer),
+			ValidatorArgs: validatorArgs(s.Name, group)})
 	}
 	if err := p.convertLines(t.ctx); err != nil {
 		return s, err
 	}
 	return s, p.polygonScheme(s)
+}
+
+// validatorArgs are those that Polygon gives to a validator, which may ask testlib for them. A test without a group has an
+// empty one. testlib does not accept an empty testset.
+func validatorArgs(testset, group string) map[string][]string {
+	args := []string{"--group", group}
+	if testset != "" {
+		args = append([]string{"--testset", testset}, args...)
+	}
+	return map[string][]string{"": args}
 }
 
 var numberVerb = text.Pattern(`%(0?[0-9])?d`)

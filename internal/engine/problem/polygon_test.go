@@ -89,3 +89,35 @@ func TestRecipes(t *testing.T) {
 		})
 	}
 }
+
+// TestPolygonValidatorArgs: validators get the testset and the group of each test, as Polygon gives them.
+func TestPolygonValidatorArgs(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		old, new string // in problem.xml
+		want     []string
+	}{
+		{"groups", "", "", []string{"--testset tests --group 0", "--testset tests --group 1", "--testset tests --group 1"}},
+		{"a test without a group", `<test group="1" points="40"/><test group="1" points="60"/>`, `<test/>`,
+			[]string{"--testset tests --group 0", "--testset tests --group ", "--testset tests --group "}},
+		{"another name", `<testset name="tests">`, `<testset name="final">`,
+			[]string{"--testset final --group 0", "--testset final --group 1", "--testset final --group 1"}},
+		{"no name", ` name="tests"`, "", []string{"--group 0", "--group 1", "--group 1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := openTest(t, polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"], tt.old,
+				tt.new, 1)}).folder(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			var got []string
+			for _, x := range p.Tests {
+				got = append(got, strings.Join(x.ArgsOf(p.Validators[0]), " "))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}

@@ -24,7 +24,15 @@ type Test struct {
 	// Args, CheckerArgs and Files are those of api.Test.
 	Args, CheckerArgs []string
 	Files             []File
-	ValidatorArgs     map[string][]string // of input validators, by the names of their programs
+	ValidatorArgs     map[string][]string // of input validators, by the names of their programs; "" is all others
+}
+
+// ArgsOf returns the arguments of an input validator.
+func (t Test) ArgsOf(v Validator) []string {
+	if args, own := t.ValidatorArgs[v.Program.Name]; own {
+		return args
+	}
+	return t.ValidatorArgs[""]
 }
 
 // Job returns the test in the form of a job. Its files are parts that name paths of this host.
