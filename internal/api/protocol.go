@@ -14,10 +14,11 @@ const (
 	ICPC    Protocol = "icpc"    // output validators in the ICPC and Kattis package formats
 	Testlib Protocol = "testlib" // programs that use testlib.h, such as those of Polygon
 	CMS     Protocol = "cms"     // comparators, and managers of Communication tasks, in the Contest Management System
+	SIO     Protocol = "sio"     // checkers of SIO2, such as those of sinol-make
 )
 
 // CheckerProtocols returns the protocols of checkers.
-func CheckerProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
+func CheckerProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS, SIO} }
 
 // InteractorProtocols returns the protocols of interactors.
 func InteractorProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }

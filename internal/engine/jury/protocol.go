@@ -86,6 +86,8 @@ func reportOf(p api.Protocol, e ending) (api.CheckReport, error) {
 		return readTestlib(e)
 	case api.CMS:
 		return readCMS(e)
+	case api.SIO:
+		return readSIO(e)
 	}
 	return api.CheckReport{}, fmt.Errorf("unknown protocol %q", p)
 }
@@ -284,6 +286,37 @@ func readCMS(e ending) (api.CheckReport, error) {
 	r.Verdict, r.Score, r.Ratio = scored(points), &points, true
 	return r, nil
 }
+
+// readSIO reads the lines of a checker of SIO2: OK or anything else, a message, and the part of the points in percent, which
+// may be missing.
+func readSIO(e ending) (api.CheckReport, error) {
+	lines := strings.SplitN(e.stdout, "\n", 4)
+	lines = append(lines, "", "")
+	r := api.CheckReport{Verdict: api.WrongAnswer, Message: strings.TrimSpace(lines[1])}
+	if e.code > sioFailure {
+		return r, fmt.Errorf("exited with status %d; the protocol allows 0 to %d", e.code, sioFailure)
+	}
+	if strings.TrimSpace(lines[0]) != "OK" {
+		return r, nil
+	}
+	percent, divisor, isFraction := strings.Cut(cmp.Or(strings.TrimSpace(lines[2]), "100"), "/")
+	points, err := parseScore(percent)
+	if err == nil && isFraction {
+		by, err2 := parseScore(divisor)
+		points, err = points/by, err2
+	}
+	if points /= 100; err == nil && !(points <= fullScore) { // also not a number
+		err = fmt.Errorf("%v is not 0 to %v", points*100, 100*fullScore)
+	}
+	if err != nil {
+		return r, fmt.Errorf("read the percentage in the third line of stdout: %w", err)
+	}
+	r.Verdict, r.Score, r.Ratio = scored(points), &points, true
+	return r, nil
+}
+
+// sioFailure is the largest exit status of a checker of SIO2 that has not failed.
+const sioFailure = 2
 
 // reason returns the explanation of a program of the jury that failed, in one line, or "". For a Python traceback it
 // includes the last line, because the first line alone explains nothing.

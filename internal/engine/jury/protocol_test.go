@@ -11,7 +11,7 @@ import (
 	"judged/internal/sandbox"
 )
 
-const icpc, testlib, cms = api.ICPC, api.Testlib, api.CMS
+const icpc, testlib, cms, sio = api.ICPC, api.Testlib, api.CMS, api.SIO
 
 func points(n float64) *float64 { return &n }
 
@@ -153,6 +153,24 @@ func TestCheckerProtocols(t *testing.T) {
 			`read the score in the first line of stdout: "" is not a number >= 0`},
 		{"cms 1", cms, ending{code: 1, stdout: "1"}, api.CheckReport{},
 			"exited with status 1; the protocol requires 0 for every score"},
+
+		{"sio full", sio, ending{stdout: "OK\n"}, api.CheckReport{Verdict: api.Accepted, Score: points(1), Ratio: true}, ""},
+		{"sio a part", sio, ending{code: 1, stdout: " OK\r\nhalf \n50\nmore"},
+			api.CheckReport{Verdict: api.Partial, Score: points(0.5), Ratio: true, Message: "half"}, ""},
+		{"sio a fraction", sio, ending{stdout: "OK\n\n150/2"},
+			api.CheckReport{Verdict: api.Partial, Score: points(0.75), Ratio: true}, ""},
+		{"sio no points", sio, ending{stdout: "OK\n\n0"},
+			api.CheckReport{Verdict: api.WrongAnswer, Score: points(0), Ratio: true}, ""},
+		{"sio wrong, whatever the points", sio, ending{stdout: "WRONG\nline 2\n100"},
+			api.CheckReport{Verdict: api.WrongAnswer, Message: "line 2"}, ""},
+		{"sio nothing", sio, ending{}, api.CheckReport{Verdict: api.WrongAnswer}, ""},
+		{"sio above full", sio, ending{stdout: "OK\n\n101"}, api.CheckReport{},
+			"read the percentage in the third line of stdout: 101 is not 0 to 100"},
+		{"sio divides by nothing", sio, ending{stdout: "OK\n\n0/0"}, api.CheckReport{},
+			"read the percentage in the third line of stdout: NaN is not 0 to 100"},
+		{"sio not a number", sio, ending{stdout: "OK\n\nall"}, api.CheckReport{},
+			`read the percentage in the third line of stdout: "all" is not a number >= 0`},
+		{"sio 3", sio, ending{code: 3, stdout: "OK"}, api.CheckReport{}, "exited with status 3; the protocol allows 0 to 2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var err error
