@@ -54,7 +54,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short: "Judge a problem package's own submissions",
 		Long: `Judge a problem package's own submissions. It needs root.
 
-PACKAGE is a folder or an archive in a format of ICPC, Kattis, Polygon, CMS or DMOJ.
+PACKAGE is a folder or an archive in a format of ICPC, Kattis, Polygon, CMS, DMOJ or sinol-make.
 Each submission is judged until its verdict is known, as in a contest: the first
 test that fails decides, unless groups of tests give points. Its verdicts have
 to be those that its folder, its tags, submissions.yaml or problem.xml expect.
@@ -427,7 +427,7 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 	l.job.Limits = api.Limits{CPUTimeMS: v.c.Limits.Jury.CPUTime.Milliseconds()}
 	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.InvalidInputs) {
 		j := t.Job()
-		j.Args, j.CheckerArgs, j.Answer = t.ArgsOf(x), nil, nil
+		j.Args, j.CheckerArgs, j.Answer, j.Limits = t.ArgsOf(x), nil, nil, api.Limits{}
 		l.job.Tests = append(l.job.Tests, j)
 	}
 	l.job.Stop = api.StopNever

@@ -10,8 +10,13 @@ import (
 // key of the package. A bound of 0 allows all.
 func (p *Package) Bound(timeLimit time.Duration, memory, output units.Bytes) {
 	keys := map[string]string{"time": "limits.time_limit", "memory": "limits.memory", "output": "limits.output"}
-	if p.Format == Polygon {
+	switch p.Format {
+	case Polygon:
 		keys = map[string]string{"time": "time-limit", "memory": "memory-limit", "output": "output-limit"}
+	case CMS, Sinol:
+		keys = map[string]string{"time": "time_limit", "memory": "memory_limit"}
+	case DMOJ:
+		keys = map[string]string{"output": "output_limit_length"}
 	}
 	if timeLimit > 0 && p.Limits.Time > timeLimit {
 		p.find("%s is %s; this host allows %s, which is used instead (limits.max.cpu_time)", keys["time"],
@@ -28,5 +33,22 @@ func (p *Package) Bound(timeLimit time.Duration, memory, output units.Bytes) {
 				l.name)
 			*l.limit = l.most
 		}
+	}
+	for i := range p.Tests {
+		p.boundTest(&p.Tests[i], timeLimit, memory)
+	}
+}
+
+// boundTest lowers the own limits of a test.
+func (p *Package) boundTest(t *Test, timeLimit time.Duration, memory units.Bytes) {
+	if timeLimit > 0 && t.Limits.CPUTime() > timeLimit {
+		p.find("the time limit of test %s is %s; this host allows %s, which is used instead (limits.max.cpu_time)", t.Name,
+			units.Duration(t.Limits.CPUTime()), units.Duration(timeLimit))
+		t.Limits.CPUTimeMS = timeLimit.Milliseconds()
+	}
+	if memory > 0 && t.Limits.Memory > memory {
+		p.find("the memory limit of test %s is %s; this host allows %s, which is used instead (limits.max.memory)", t.Name,
+			t.Limits.Memory, memory)
+		t.Limits.Memory = memory
 	}
 }

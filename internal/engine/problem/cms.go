@@ -92,7 +92,9 @@ func (p *Package) readCMS(t *tree) error {
 		return err
 	}
 	for _, name := range t.names {
-		if top, _, ok := strings.Cut(name, "/"); !t.used[name] && (!ok || top == "input" || top == "output") {
+		top, _, ok := strings.Cut(name, "/")
+		noSource := top == "sol" && languageByEnding[path.Ext(name)] == "" && !slices.Contains(headerEndings, path.Ext(name))
+		if !t.used[name] && (!ok || top == "input" || top == "output" || noSource) {
 			p.find("%s is not used", name)
 		}
 	}
@@ -437,19 +439,27 @@ func (c *cmsTask) makeAnswer(test Test) (Recipe, error) {
 }
 
 func (c *cmsTask) findSolution() error {
-	i := slices.IndexFunc(c.p.Submissions, func(s Submission) bool { return s.Lower })
-	if i < 0 {
-		return errors.New("sol/ has no solution that makes it; add sol/solution, or output/")
+	var err error
+	if c.solution, err = c.p.answerRecipe(); err == nil && c.solution == nil {
+		err = errors.New("sol/ has no solution that makes it; add sol/solution, or output/")
 	}
-	program := c.p.Submissions[i].Program
+	return err
+}
+
+// answerRecipe is how the first solution that has to be right makes an answer, or nil if there is no such solution.
+func (p *Package) answerRecipe() (*Recipe, error) {
+	i := slices.IndexFunc(p.Submissions, func(s Submission) bool { return s.Lower })
+	if i < 0 {
+		return nil, nil
+	}
+	program := p.Submissions[i].Program
 	start, err := program.start()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	included := c.p.include(api.Job{Language: start.language})
-	c.solution = &Recipe{Command: program.Name, Run: jury.Work{Program: start.jury(nil, included.Files),
-		InputFile: c.p.InputFile, OutputFile: c.p.OutputFile}}
-	return nil
+	included := p.include(api.Job{Language: start.language})
+	return &Recipe{Command: program.Name, Run: jury.Work{Program: start.jury(nil, included.Files),
+		InputFile: p.InputFile, OutputFile: p.OutputFile}}, nil
 }
 
 // scheme creates a group for each subtask. A checker gives a fraction of the points of a test.

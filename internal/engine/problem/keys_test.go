@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,88 @@ var keyUses = []keyUse{
 	{testGroupFile, "full_feedback", "true", "nothing: the platform decides what contestants see"},
 	{testGroupFile, "description", "x", "nothing: it is for people"},
 	{testGroupFile, "static_validation", "{args: x}", "nothing: there is no static validation"},
+}
+
+// otherKeyUses are keys of the formats that have no versions.
+var otherKeyUses = []keyUse{
+	{cmsFile, "name", "x", "names the official solution"},
+	{cmsFile, "title", "x", "name of the problem"},
+	{cmsFile, "time_limit", "1", "time limit, in seconds; also `timeout`"},
+	{cmsFile, "memory_limit", "64", "memory limit, in MiB; also `memlimit`"},
+	{cmsFile, "infile", "a.txt", "file that submissions read; `\"\"` is stdin"},
+	{cmsFile, "outfile", "b.txt", "file that submissions write; `\"\"` is stdout"},
+	{cmsFile, "n_input", "1", "number of tests"},
+	{cmsFile, "total_value", "100", "points of all tests, without subtasks"},
+	{cmsFile, "score_type", "Sum", "Sum or GroupMin, with `score_type_parameters`; GroupMul is a finding"},
+	{cmsFile, "num_processes", "1", "instances of a submission that a manager talks with"},
+	{cmsFile, "user_io", "std_io", "std_io; `fifo_io` is a finding"},
+	{cmsFile, "output_only", "false", "`true` is refused"},
+	{cmsFile, "output_only_testcases", "'0'", "nothing: submissions are programs"},
+	{cmsFile, "score_precision", "0", "nothing, as for score_mode, feedback_level, public_testcases, primary_language, " +
+		"token_*, min_* and max_*"},
+	{dmojFile, "archive", "data.zip", "archive with the files of tests"},
+	{dmojFile, "points", "2", "points of a case that has none"},
+	{dmojFile, "pretest_test_cases", "[]", "cases before the others, without points"},
+	{dmojFile, "checker", "floats", "see Problems of DMOJ"},
+	{dmojFile, "file_io", "{input: a.txt}", "files that submissions read and write"},
+	{dmojFile, "output_limit_length", "1024", "output limit, in bytes"},
+	{dmojFile, "binary_data", "true", "line ends of tests stay as they are"},
+	{dmojFile, "wall_time_factor", "2", "nothing: wall time follows from the time limit"},
+	{dmojFile, "symlinks", "{}", "nothing"},
+	{dmojFile, "unbuffered", "true", "nothing, as for output_prefix_length, hints, meta and short_circuit"},
+	{sinolFile, "title", "x", "name of the problem"},
+	{sinolFile, "sinol_task_id", "x", "with which names of files begin; else that of the tests"},
+	{sinolFile, "time_limit", "1000", "time limit, in milliseconds"},
+	{sinolFile, "time_limits", "{1: 2000}", "the same for groups and tests"},
+	{sinolFile, "memory_limit", "65536", "memory limit, in KiB"},
+	{sinolFile, "memory_limits", "{1: 65536}", "the same for groups and tests"},
+	{sinolFile, "override_limits", "{}", "factors of the limits of languages, where groups have no limits of theirs"},
+	{sinolFile, "scores", "{1: 100}", "points of groups; else they have equal ones"},
+	{sinolFile, "subtask_dependencies", "{}", "groups that must pass first"},
+	{sinolFile, "extra_compilation_files", "[]", "files that submissions are compiled with"},
+	{sinolFile, "extra_compilation_args", "{}", "sources that submissions are compiled with; options are a finding"},
+	{sinolFile, "extra_execution_files", "{}", "nothing: submissions do not see them"},
+	{sinolFile, "fake_time", "zero", "nothing: programs see the time of the host"},
+	{sinolFile, "sinol_contest_type", "oij", "default, oij or icpc, which has no points; with `oi` points do not depend " +
+		"on times, which is a finding"},
+	{sinolFile, "sinol_expected_scores", "{}", "points that solutions must get"},
+	{sinolFile, "sinol_total_score", "100", "nothing, as for title_*, sinol_latex_compiler, sinol_static_tests and " +
+		"sinol_undocumented_*"},
+}
+
+// small are small packages by the files of their settings.
+func small(t *testing.T, file string) pack {
+	switch file {
+	case cmsFile:
+		return pack{cmsFile: "n_input: 1\n", "input/input0.txt": "", "output/output0.txt": ""}
+	case dmojFile:
+		return pack{dmojFile: "test_cases: [{in: 1.in, out: 1.out}]\n", "1.in": "", "1.out": ""}.archived(t, pack{})
+	}
+	return pack{sinolFile: "", "in/x1.in": "", "out/x1.out": "", "prog/x.py": ""}
+}
+
+// usedInOther says whether a package with the key is read without a finding about it.
+func (u keyUse) usedInOther(t *testing.T) string {
+	t.Helper()
+	p := small(t, u.file)
+	text := u.key + ": " + u.value + "\n"
+	if !strings.HasPrefix(p[u.file], u.key+":") {
+		text = p[u.file] + text
+	}
+	p[u.file] = text
+	if u.key == "score_type" {
+		p[u.file] += "score_type_parameters: 100\n"
+	}
+	pkg, err := openTest(t, p.folder(t))
+	if err != nil {
+		t.Fatalf("%s: %s: %v", u.file, u.key, err)
+	}
+	defer pkg.Close()
+	named := regexp.MustCompile(`(^|[^a-z_])` + u.key + `([^a-z_]|$)`)
+	if slices.ContainsFunc(pkg.Findings, named.MatchString) {
+		return "no"
+	}
+	return "yes"
 }
 
 // usedIn says how a package of a version with the key is read.
@@ -134,6 +217,10 @@ func TestKeys(t *testing.T) {
 				}
 			}
 		}
+	}
+	b.WriteString("\nThe keys of other formats:\n\n| File | Key | Used | What judged does |\n|---|---|---|---|\n")
+	for _, u := range otherKeyUses {
+		b.WriteString("| " + strings.Join([]string{u.file, "`" + u.key + "`", u.usedInOther(t), u.does}, " | ") + " |\n")
 	}
 	text, err := os.ReadFile(filepath.Join(testkit.RepoRoot(t), "deploy/PROBLEMS.md"))
 	if err != nil {

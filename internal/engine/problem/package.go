@@ -23,6 +23,7 @@ const (
 	Polygon api.ProblemFormat = "polygon"
 	CMS     api.ProblemFormat = "cms"
 	DMOJ    api.ProblemFormat = "dmoj"
+	Sinol   api.ProblemFormat = "sinol"
 )
 
 // Package is a problem package.
@@ -179,6 +180,8 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 		err = p.readCMS(t)
 	case t.has(dmojFile):
 		err = p.readDMOJ(t)
+	case t.has(sinolFile):
+		err = p.readSinol(t)
 	default:
 		return fmt.Errorf("no %s; name the folder of a problem package", mainFileNames())
 	}

@@ -67,7 +67,7 @@ func readTree(ctx context.Context, dir, to string) (*tree, error) {
 }
 
 // mainFiles are the files that identify the formats.
-var mainFiles = []string{"problem.yaml", "problem.xml", domjudgeFile, cmsFile, dmojFile}
+var mainFiles = []string{"problem.yaml", "problem.xml", domjudgeFile, cmsFile, dmojFile, sinolFile}
 
 // mainFileNames lists mainFiles for messages: "problem.yaml or problem.xml".
 func mainFileNames() string {

@@ -1,0 +1,440 @@
+package problem
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/api"
+	"judged/internal/base/units"
+)
+
+// sinolFile is the settings of a package of sinol-make, for the system SIO2.
+const sinolFile = "config.yml"
+
+// sinolPackage holds the keys of config.yml that affect judging.
+type sinolPackage struct {
+	p      *Package
+	t      *tree
+	id     string // with which the names of all files begin
+	limits sinolLimits
+	// points by group: "0", which has examples, gives none.
+	points   map[string]float64
+	requires map[string][]string
+	timed    bool // the points of a test depend on its time
+	passFail bool
+	groups   []string // that have tests, in their order
+	tests    map[string][]string
+}
+
+// sinolLimits are limits in milliseconds and KiB. Those of a test precede those of its group, and those the others.
+type sinolLimits struct {
+	time, memory    float64
+	times, memories map[string]float64
+}
+
+// readSinol reads a package: in/abc1a.in with out/abc1a.out, or with the solution prog/abc.cpp that makes it.
+func (p *Package) readSinol(t *tree) error {
+	s, err := t.settings(sinolFile)
+	if err != nil {
+		return err
+	}
+	p.Format, p.TimeRule = Sinol, TimeRule{Accepted: 2, Rejected: 1, Resolution: time.Second}
+	p.Checker = Checker{Kind: "dmoj"} // as oicompare: tokens and lines
+	x := &sinolPackage{p: p, t: t}
+	if err := x.readID(s); err != nil {
+		return err
+	}
+	p.Name = x.id
+	s.decode("title", &p.Name)
+	if x.limits, err = readSinolLimits(s); err != nil {
+		return err
+	}
+	if err := x.readOverrides(s.mapping("override_limits")); err != nil {
+		return err
+	}
+	s.decode("scores", &x.points)
+	s.decode("subtask_dependencies", &x.requires)
+	if fake := "off"; s.decode("fake_time", &fake) && fake != "off" {
+		p.unsupported("fake_time: %s; programs see the time of the host", fake)
+	}
+	if s.has("extra_execution_files") {
+		p.unsupported("extra_execution_files; submissions do not see them")
+		s.ignore("extra_execution_files")
+	}
+	x.readContestType(s)
+	if err := errors.Join(x.readLibraries(s), x.readPrograms()); err != nil {
+		return err
+	}
+	if err := x.readTests(); err != nil {
+		return err
+	}
+	if err := x.scheme(); err != nil {
+		return err
+	}
+	x.expectScores(s.mapping("sinol_expected_scores"))
+	for key := range s.keys { // of other languages, and of the options of sinol-make that it does not document
+		if strings.HasPrefix(key, "title_") || strings.HasPrefix(key, "sinol_undocumented_") {
+			s.ignore(key)
+		}
+	}
+	s.ignore("sinol_latex_compiler", "sinol_static_tests", "sinol_total_score")
+	x.findUnused()
+	return s.close(p)
+}
+
+var errNoSinolTests = errors.New("in/ has no tests, such as abc1a.in of the task abc; make them by sinol-make gen")
+
+// readID finds the ID of the task: SIO2 takes it from the name of the archive, and all files begin with it.
+func (x *sinolPackage) readID(s *settings) error {
+	if s.decode("sinol_task_id", &x.id); x.id != "" {
+		return s.err
+	}
+	for _, f := range x.t.under("in") {
+		if i := strings.IndexAny(f.Name, "0123456789"); i > 0 && path.Ext(f.Name) == inputSuffix {
+			x.id = f.Name[:i]
+			return nil
+		}
+	}
+	return errNoSinolTests
+}
+
+func readSinolLimits(s *settings) (l sinolLimits, err error) {
+	l.time, _ = s.positive("time_limit")
+	l.memory, _ = s.positive("memory_limit")
+	s.decode("time_limits", &l.times)
+	s.decode("memory_limits", &l.memories)
+	for key, all := range map[string]map[string]float64{"time_limits": l.times, "memory_limits": l.memories} {
+		for of, n := range all {
+			if !(n > 0 && n < maxLimit) {
+				s.fail(key, "%s: %v is out of range; use a number above 0", of, n)
+			}
+		}
+	}
+	return l, s.err
+}
+
+// of returns the limits of a test.
+func (l sinolLimits) of(test, group string) (timeMS, memoryKiB float64) {
+	return cmp.Or(l.times[test], l.times[group], l.time), cmp.Or(l.memories[test], l.memories[group], l.memory)
+}
+
+// readOverrides makes factors of the limits of languages. Those of judged-problem.toml have precedence.
+func (x *sinolPackage) readOverrides(s *settings) error {
+	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
+		own := s.mapping(key)
+		l, err := readSinolLimits(own)
+		if err = errors.Join(err, own.close(x.p)); err != nil {
+			return err
+		}
+		language := languageByEnding["."+key]
+		all := x.limits
+		if language == "" || l.times != nil || l.memories != nil || l.time > 0 && (all.time == 0 || all.times != nil) ||
+			l.memory > 0 && (all.memory == 0 || all.memories != nil) {
+			x.p.unsupported("override_limits: %s; judged has one factor of time_limit and one of memory_limit for a "+
+				"language, and none of those of groups", key)
+			continue
+		}
+		f := api.Factors{Time: l.time / max(x.limits.time, 1), Memory: l.memory / max(x.limits.memory, 1)}
+		for _, wrong := range f.Check() {
+			return fmt.Errorf("%s: override_limits: %s: %s: %s", sinolFile, key, wrong.Field, wrong.Detail)
+		}
+		if x.p.Factors == nil {
+			x.p.Factors = map[string]api.Factors{}
+		}
+		x.p.Factors[language] = x.p.Factors[language].Or(f)
+	}
+	return s.err
+}
+
+// readContestType reads how points are given.
+func (x *sinolPackage) readContestType(s *settings) {
+	kind := "default"
+	switch s.decode("sinol_contest_type", &kind); kind {
+	case "default", "oij":
+	case "oi":
+		x.timed = true
+		x.p.unsupported("sinol_contest_type: oi; points do not depend on the time of a test")
+	case "icpc":
+		x.passFail = true
+	default:
+		s.fail("sinol_contest_type", "%q is unknown; use default, oi, oij or icpc", kind)
+	}
+}
+
+// readLibraries finds the files that submissions are compiled with.
+func (x *sinolPackage) readLibraries(s *settings) error {
+	compiled := map[string]bool{}
+	all := s.mapping("extra_compilation_args")
+	for _, key := range slices.Sorted(maps.Keys(all.keys)) {
+		for _, arg := range all.list(key) {
+			name := "prog/" + arg
+			if language := languageByEnding["."+key]; language != "" && x.t.has(name) {
+				compiled[name] = true
+				x.p.Includes[language] = append(x.p.Includes[language], File{arg, x.t.use(name)})
+				continue
+			}
+			x.p.unsupported("extra_compilation_args: %s: %s; judged compiles with files of prog/, and without further "+
+				"options", key, arg)
+		}
+	}
+	for _, file := range s.list("extra_compilation_files") {
+		name := "prog/" + file
+		if !x.t.has(name) {
+			return fmt.Errorf("%s: extra_compilation_files: %q is missing", sinolFile, name)
+		}
+		language := languageByEnding[path.Ext(file)]
+		if (language == "c" || language == "cpp") && !compiled[name] {
+			x.p.unsupported("extra_compilation_files: %s; it is compiled with each submission, as in extra_compilation_args",
+				file)
+		}
+		if !compiled[name] {
+			x.p.Includes[""] = append(x.p.Includes[""], File{file, x.t.use(name)})
+		}
+	}
+	return errors.Join(s.err, all.err)
+}
+
+// readPrograms finds the solutions, the checker and the validator in prog/, by their names. Of the solutions only abc.*
+// has to be right.
+func (x *sinolPackage) readPrograms() error {
+	solution := regexp.MustCompile(`^` + regexp.QuoteMeta(x.id) + `([bs]?[0-9]*(?:_.*)?)\.(?:c|cpp|cc|py|rs|java)$`)
+	for _, f := range x.t.under("prog") {
+		name := "prog/" + f.Name
+		switch role, _ := strings.CutPrefix(strings.TrimSuffix(f.Name, path.Ext(f.Name)), x.id); {
+		case languageByEnding[path.Ext(f.Name)] == "":
+		case role == "soc":
+			return fmt.Errorf("%s is an interactor of SIO2, which judged does not run", name)
+		case role == "chk":
+			x.p.Checker = Checker{Kind: string(api.SIO), Program: x.program(f.Name)}
+		case role == "inwer":
+			x.p.Validators = append(x.p.Validators, Validator{Program: *x.program(f.Name), OK: testlibValid})
+		case solution.MatchString(f.Name):
+			s := Submission{Program: Program{Name: name, Language: languageByEnding[path.Ext(f.Name)],
+				Files: []File{{f.Name, x.t.use(name)}}}}
+			if role == "" {
+				s.Expected, s.Lower = rule(Expectation{Final: []string{"AC"}}, lower).Expected, true
+			}
+			x.p.Submissions = append(x.p.Submissions, s)
+		}
+	}
+	if len(x.p.Submissions) > maxPrograms {
+		return fmt.Errorf("%d solutions; use at most %d", len(x.p.Submissions), maxPrograms)
+	}
+	return nil
+}
+
+// program returns a program of the jury with the headers next to it.
+func (x *sinolPackage) program(name string) *Program {
+	p := &Program{Name: "prog/" + name, Language: languageByEnding[path.Ext(name)],
+		Files: []File{{name, x.t.use("prog/" + name)}}}
+	for _, f := range x.t.under("prog") {
+		if slices.Contains(headerEndings, path.Ext(f.Name)) && !strings.Contains(f.Name, "/") && len(p.Files) <= maxHeaders {
+			p.Files = append(p.Files, File{f.Name, x.t.use("prog/" + f.Name)})
+		}
+	}
+	return p
+}
+
+// readTests finds the tests: abc1a is in group 1. Examples are in group 0, and so are tests called ocen, whatever number
+// they have.
+func (x *sinolPackage) readTests() error {
+	pattern := regexp.MustCompile(`^` + regexp.QuoteMeta(x.id) + `(([0-9]+)[a-z]?[a-z0-9]*)\.in$`)
+	byGroup := map[string][]Test{}
+	x.tests = map[string][]string{}
+	for _, f := range x.t.under("in") {
+		m := pattern.FindStringSubmatch(f.Name)
+		if m == nil {
+			continue
+		}
+		test, group := m[1], cmp.Or(strings.TrimLeft(m[2], "0"), "0")
+		if strings.HasSuffix(test, "ocen") {
+			group = "0"
+		}
+		timeMS, memoryKiB := x.limits.of(test, group)
+		own := api.Limits{CPUTimeMS: int64(timeMS), Memory: units.Bytes(memoryKiB) << 10}
+		t := Test{Name: test, Input: x.t.use("in/" + f.Name)}
+		if own != (api.Limits{CPUTimeMS: int64(x.limits.time), Memory: units.Bytes(x.limits.memory) << 10}) {
+			t.Limits = own
+		}
+		x.p.Limits.Time = max(x.p.Limits.Time, t.Limits.CPUTime())
+		byGroup[group] = append(byGroup[group], t)
+		x.tests[group] = append(x.tests[group], test)
+	}
+	if x.limits.time > 0 {
+		x.p.Limits.Time = time.Duration(x.limits.time * float64(time.Millisecond))
+	}
+	x.p.Limits.Memory = units.Bytes(x.limits.memory) << 10
+	x.groups = slices.SortedFunc(maps.Keys(byGroup), func(a, b string) int {
+		return cmp.Or(len(a)-len(b), strings.Compare(a, b)) // numbers
+	})
+	if len(x.groups) == 0 {
+		return errNoSinolTests
+	}
+	for _, group := range x.groups {
+		x.p.Tests = append(x.p.Tests, byGroup[group]...)
+	}
+	return x.findAnswers()
+}
+
+// findAnswers finds the answers, or says how the solution makes them.
+func (x *sinolPackage) findAnswers() error {
+	for i := range x.p.Tests {
+		t := &x.p.Tests[i]
+		name := "out/" + x.id + t.Name + ".out"
+		if t.Answer = x.t.path(name); x.t.has(name) {
+			x.t.use(name)
+			continue
+		}
+		r, err := x.p.answerRecipe()
+		if err == nil && r == nil {
+			err = fmt.Errorf("prog/ has no solution %s.cpp that makes it; add one, or out/", x.id)
+		}
+		if err != nil {
+			return fmt.Errorf("make the output of test %q: %w", t.Name, err)
+		}
+		r.Test, r.Input, r.Products, r.Ready = t.Name, t.Input, []Product{{"", t.Answer}}, true
+		x.p.Recipes = append(x.p.Recipes, *r)
+	}
+	return nil
+}
+
+// scheme makes the groups. A group gives its points for the worst of its tests.
+func (x *sinolPackage) scheme() error {
+	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}
+	x.p.Scheme.Root, x.p.Scheme.Scoring = root, !x.passFail
+	if x.passFail {
+		root.Verdict, root.Continue = api.FirstError, false
+	}
+	if x.points == nil {
+		x.sharePoints()
+	}
+	for _, group := range x.groups {
+		points, given := x.points[group]
+		if group == "0" || x.passFail {
+			points = 0
+		} else if !given || !(points >= 0 && api.ValidPoints(points)) {
+			return fmt.Errorf("%s: scores: group %s has tests, and no number of points of at least 0", sinolFile, group)
+		}
+		g := &api.Group{Name: sinolGroup(group), Aggregation: api.Min, Verdict: root.Verdict, MaxScore: &points}
+		for _, test := range x.tests[group] {
+			g.Members = append(g.Members, api.Member{Test: test, Accept: points, MaxScore: &points})
+		}
+		x.require(g, group)
+		root.Members = append(root.Members, api.Member{Group: g})
+	}
+	for key, groups := range map[string][]string{"scores": slices.Sorted(maps.Keys(x.points)),
+		"subtask_dependencies": slices.Sorted(maps.Keys(x.requires))} {
+		for _, group := range groups {
+			if x.tests[group] == nil {
+				x.p.find("%s: %s: group %s has no tests", sinolFile, key, group)
+			}
+		}
+	}
+	return nil
+}
+
+func sinolGroup(number string) string { return "group" + number }
+
+// sharePoints gives each group the same points, and the last one those that are left.
+func (x *sinolPackage) sharePoints() {
+	scored := slices.DeleteFunc(slices.Clone(x.groups), func(g string) bool { return g == "0" })
+	x.points = map[string]float64{}
+	for i, group := range scored {
+		x.points[group] = float64(100 / len(scored))
+		if i == len(scored)-1 {
+			x.points[group] += float64(100 % len(scored))
+		}
+	}
+}
+
+// require sets the groups that a group depends on. In SIO2 their tests count as if they were its own, so those on which
+// they depend have no effect on it.
+func (x *sinolPackage) require(g *api.Group, group string) {
+	for _, required := range x.requires[group] {
+		g.RequirePass = append(g.RequirePass, sinolGroup(required))
+		for _, indirect := range x.requires[required] {
+			if !slices.Contains(x.requires[group], indirect) {
+				x.p.unsupported("subtask_dependencies: group %s without group %s, on which group %s depends; it has to "+
+					"pass, too", group, indirect, required)
+			}
+		}
+	}
+	if len(g.RequirePass) > 0 && x.p.Checker.Program != nil {
+		x.p.unsupported("subtask_dependencies with a checker; a group gives no points if one that it depends on gives " +
+			"only a part of them")
+	}
+}
+
+// sinolExpected is what sinol-make has measured of a solution.
+type sinolExpected struct {
+	Groups map[string]struct {
+		Points float64 `yaml:"points"`
+		Status string  `yaml:"status"`
+	} `yaml:"expected"`
+	Points float64 `yaml:"points"`
+}
+
+// expectScores sets the points that solutions have to get.
+func (x *sinolPackage) expectScores(s *settings) {
+	var unknown []string
+	for i := range x.p.Submissions {
+		one, want := &x.p.Submissions[i], sinolExpected{}
+		switch known := s.decode(path.Base(one.Name), &want); {
+		case known && x.passFail:
+			one.Expected = rule(Expectation{Final: []string{"AC"}}, 0).Expected
+			if want.Points == 0 {
+				one.Expected[0].Final = append(slices.Clone(rejected), "MLE")
+			}
+		case known:
+			one.Expected = append(one.Expected, x.scores(want)...)
+		case len(one.Expected) == 0:
+			unknown = append(unknown, one.Name)
+		}
+	}
+	if len(unknown) > 0 {
+		x.p.find("nothing is expected of %s, as sinol_expected_scores does not name it; number of such solutions: %d",
+			unknown[0], len(unknown))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.keys)) {
+		x.p.find("%s: there is no solution prog/%s", s.file, name)
+	}
+}
+
+// scores are the points of the groups and their sum. Where they depend on the time, they may be more.
+func (x *sinolPackage) scores(want sinolExpected) (all []Expectation) {
+	sum := [2]float64{want.Points, want.Points}
+	for _, group := range slices.Sorted(maps.Keys(want.Groups)) {
+		g := want.Groups[group]
+		if group == "0" || x.tests[group] == nil {
+			continue
+		}
+		score := [2]float64{g.Points, g.Points}
+		if x.timed && g.Status == "OK" {
+			score[1] = max(g.Points, x.points[group])
+		}
+		sum[1] += score[1] - score[0]
+		all = append(all, Expectation{Tests: sinolGroup(group), Score: &score})
+	}
+	return append(all, Expectation{Score: &sum})
+}
+
+// findUnused names files that are not used, except what is for people, and programs that make inputs, with their headers.
+func (x *sinolPackage) findUnused() {
+	for _, name := range x.t.names {
+		top, _, inFolder := strings.Cut(name, "/")
+		forPeople := inFolder && slices.Contains([]string{"doc", "dlazaw", "attachments"}, top) ||
+			!inFolder && slices.Contains(knownTop, name)
+		makesInputs := strings.HasPrefix(name, "prog/"+x.id+"ingen") ||
+			top == "prog" && slices.Contains(headerEndings, path.Ext(name))
+		if !x.t.used[name] && !forPeople && !makesInputs {
+			x.p.find("%s is not used", name)
+		}
+	}
+}
