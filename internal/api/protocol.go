@@ -15,13 +15,14 @@ const (
 	Testlib Protocol = "testlib" // programs that use testlib.h, such as those of Polygon
 	CMS     Protocol = "cms"     // comparators, and managers of Communication tasks, in the Contest Management System
 	SIO     Protocol = "sio"     // checkers of SIO2, such as those of sinol-make
+	Bridged Protocol = "bridged" // programs of the DMOJ judge that do not use testlib.h
 )
 
 // CheckerProtocols returns the protocols of checkers.
-func CheckerProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS, SIO} }
+func CheckerProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS, SIO, Bridged} }
 
 // InteractorProtocols returns the protocols of interactors.
-func InteractorProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
+func InteractorProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS, Bridged} }
 
 // CheckerProtocol returns the protocol of a kind of checker, and whether the kind is a program.
 func CheckerProtocol(kind string) (p Protocol, isProgram bool) {

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +43,7 @@ func Kinds() []Kind {
 		{Name: "exact", Example: "exact", parse: always(compareExact)},
 		{Name: "lines", Example: "lines", parse: always(compareLines)},
 		{Name: "kattis", Example: "kattis", HasFlags: true, parse: parseKattis},
-		{Name: "dmoj", Example: "dmoj", parse: always(tokens{same: bytes.Equal, prefix: prefix, lines: true}.compare)},
+		{Name: "dmoj", Example: "dmoj", HasFlags: true, parse: parseDMOJ},
 		{Name: "float", Argument: "EPS", Example: "float:1e-6", parse: parseFloat},
 	}
 }
@@ -128,7 +127,7 @@ func (b builtin) Check(ctx context.Context, output, answer io.Reader) (api.Check
 		return api.CheckReport{}, err
 	}
 	if diff != nil {
-		return api.CheckReport{Verdict: api.WrongAnswer, Message: diff.message(out, ans)}, nil
+		return api.CheckReport{Verdict: api.WrongAnswer, Message: diff.describe(out, ans)}, nil
 	}
 	return api.CheckReport{Verdict: api.Accepted}, nil
 }

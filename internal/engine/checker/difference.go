@@ -19,10 +19,15 @@ type difference struct {
 	number int64      // of the unit, from 1
 	ended  *source    // side that ended before this unit began, if any
 	bounds *[256]bool // bytes that end a quotation
+	// message replaces the position, where the sides differ in no place.
+	message string
 }
 
-// message returns the position of the difference and quotes both sides. Offsets are in bytes from 0.
-func (d *difference) message(out, ans *source) string {
+// describe returns the position of the difference and quotes both sides. Offsets are in bytes from 0.
+func (d *difference) describe(out, ans *source) string {
+	if d.message != "" {
+		return d.message
+	}
 	place := fmt.Sprintf("%s %d, offset %d", d.unit, d.number, out.offset())
 	if out.offset() != ans.offset() {
 		place += fmt.Sprintf(" in the output, %d in the answer", ans.offset())

@@ -22,7 +22,9 @@
 //     float_absolute_tolerance EPS and float_relative_tolerance EPS (numbers as in float:EPS, within one bound or
 //     either of two).
 //   - dmoj: the standard checker of DMOJ. As tokens, but letters must have the same case, and two tokens must be in one
-//     line, or in two, on both sides. Empty lines never matter.
+//     line, or in two, on both sides. Empty lines never matter. Flags: those of kattis for numbers (floats of DMOJ);
+//     easy (each character must occur as often, without white space and the case of ASCII letters); sorted (the same
+//     lines in any order, without empty ones); unordered (the same tokens in any order).
 //
 // White space is space, \t, \n, \v, \f and \r. A NUL is an ordinary byte.
 package checker

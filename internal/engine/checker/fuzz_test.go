@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,6 +38,43 @@ func FuzzDMOJ(f *testing.F) {
 		}
 		hold(t, tokens{same: bytes.Equal, prefix: prefix, lines: true}.compare, output, answer,
 			equal(lines(output), lines(answer)))
+	})
+}
+
+func FuzzDMOJUnordered(f *testing.F) {
+	seed(f)
+	for _, s := range [][2]string{{"b 1\na  1", "a 1\nb 1\n"}, {"a\n \n", "a\n"}, {"a\ra\n", "a\n"}, {"1 2 2", "2 1 2"},
+		{"1 2", "12"}, {"bA", "ab"}} {
+		f.Add([]byte(s[0]), []byte(s[1]))
+	}
+	f.Fuzz(func(t *testing.T, output, answer []byte) {
+		lines := func(text []byte) (all []string) {
+			for line := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+				all = append(all, strings.Join(fields(line), " "))
+			}
+			slices.Sort(all)
+			return all
+		}
+		words := func(text []byte) []string {
+			all := fields(text)
+			slices.Sort(all)
+			return all
+		}
+		letters := func(text []byte) []string {
+			all := []rune(strings.Join(lowered(fields(text)), ""))
+			slices.Sort(all)
+			return []string{string(all)}
+		}
+		for _, x := range []struct {
+			flag     string
+			elements func([]byte) []string
+		}{{"sorted", lines}, {"unordered", words}, {"easy", letters}} {
+			compare, err := parseDMOJ("", []string{x.flag})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hold(t, compare, output, answer, equal(x.elements(output), x.elements(answer)))
+		}
 	})
 }
 
@@ -132,7 +170,7 @@ func hold(t *testing.T, compare func(output, answer *source) *difference, output
 		if diff == nil {
 			continue
 		}
-		message := diff.message(out, ans)
+		message := diff.describe(out, ans)
 		if !utf8.ValidString(message) || len(message) > 1000 || out.offset() > int64(len(output)) ||
 			ans.offset() > int64(len(answer)) {
 			t.Fatalf("%s: bad message %q", name, message)

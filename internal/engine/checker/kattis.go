@@ -8,6 +8,14 @@ import (
 // parseKattis parses the flags of the default output validator of ICPC and Kattis packages.
 func parseKattis(_ string, flags []string) (comparison, error) {
 	t := ignoreCase
+	if err := t.setFlags(flags); err != nil {
+		return nil, err
+	}
+	return t.compare, nil
+}
+
+// setFlags sets what the flags say.
+func (t *tokens) setFlags(flags []string) error {
 	var numbers tolerance
 	compareNumbers := false
 	for i := 0; i < len(flags); i++ {
@@ -18,11 +26,11 @@ func parseKattis(_ string, flags []string) (comparison, error) {
 			t.spaces = true
 		case "float_tolerance", "float_absolute_tolerance", "float_relative_tolerance":
 			if i++; i == len(flags) {
-				return nil, fmt.Errorf("flag %s has no number after it; add one such as 1e-6", flag)
+				return fmt.Errorf("flag %s has no number after it; add one such as 1e-6", flag)
 			}
 			e, err := parseEpsilon(flags[i])
 			if err != nil {
-				return nil, fmt.Errorf("flag %s: %w", flag, err)
+				return fmt.Errorf("flag %s: %w", flag, err)
 			}
 			compareNumbers = true
 			if flag != "float_relative_tolerance" {
@@ -32,7 +40,7 @@ func parseKattis(_ string, flags []string) (comparison, error) {
 				numbers.relative = e
 			}
 		default:
-			return nil, fmt.Errorf("unknown flag %q: use case_sensitive, space_change_sensitive, float_tolerance EPS, "+
+			return fmt.Errorf("unknown flag %q: use case_sensitive, space_change_sensitive, float_tolerance EPS, "+
 				"float_absolute_tolerance EPS or float_relative_tolerance EPS", flag)
 		}
 	}
@@ -40,5 +48,5 @@ func parseKattis(_ string, flags []string) (comparison, error) {
 		numbers.text = t.same
 		t.same = numbers.same
 	}
-	return t.compare, nil
+	return nil
 }

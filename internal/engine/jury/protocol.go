@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,23 +34,37 @@ const reportArgument = "{report}"
 
 const reportName = "report"
 
-// checkerArgs returns the arguments of a checker. Each of the three protocols has its own order.
+// checkerArgs returns the arguments of a checker. Each protocol has its own order.
 func checkerArgs(p api.Protocol, args []string) []string {
 	switch p {
 	case api.ICPC:
 		return append([]string{inputPath, answerPath, feedbackPath}, args...)
 	case api.CMS:
 		return append([]string{inputPath, answerPath, outputPath}, args...)
+	case api.Bridged:
+		return bridgedArgs(args, outputPath)
 	}
 	return append([]string{inputPath, outputPath, answerPath}, withReport(args)...)
 }
 
 // interactorArgs returns the arguments of an interactor.
 func interactorArgs(p api.Protocol, args []string) []string {
-	if p == api.ICPC {
+	switch p {
+	case api.ICPC:
 		return append([]string{inputPath, answerPath, feedbackPath}, args...)
+	case api.Bridged:
+		return bridgedArgs(args, os.DevNull)
 	}
 	return append([]string{inputPath, feedbackPath + toutName, answerPath}, withReport(args)...)
+}
+
+// bridgedArgs are the arguments of a program of DMOJ, which names all of them.
+func bridgedArgs(args []string, output string) (all []string) {
+	paths := strings.NewReplacer("{input}", inputPath, "{output}", output, "{answer}", answerPath)
+	for _, a := range args {
+		all = append(all, paths.Replace(a))
+	}
+	return all
 }
 
 // toutName is the output file of an interactor that uses testlib. The checker checks it.
@@ -88,6 +103,8 @@ func reportOf(p api.Protocol, e ending) (api.CheckReport, error) {
 		return readCMS(e)
 	case api.SIO:
 		return readSIO(e)
+	case api.Bridged:
+		return readBridged(e)
 	}
 	return api.CheckReport{}, fmt.Errorf("unknown protocol %q", p)
 }
@@ -287,6 +304,36 @@ func readCMS(e ending) (api.CheckReport, error) {
 	return r, nil
 }
 
+// readBridged reads the exit status as that of testlib, whose message may have a part of the points, "partial 3/4".
+func readBridged(e ending) (api.CheckReport, error) {
+	for line := range strings.Lines(e.stderr) {
+		part, ok := strings.CutPrefix(strings.TrimSpace(line), "partial ")
+		if !ok || e.code != testlibPoints {
+			continue
+		}
+		points, err := parsePart(part, fullScore)
+		return api.CheckReport{Message: e.stderr, Verdict: scored(points), Score: &points, Ratio: true}, err
+	}
+	if e.code != testlibPoints { // a line that looks like one of testlib means nothing
+		e.verdict = ""
+	}
+	return readTestlib(e)
+}
+
+// parsePart parses a part of the points: a number or a fraction of two, of which most is all points.
+func parsePart(text string, most float64) (float64, error) {
+	number, divisor, isFraction := strings.Cut(text, "/")
+	points, err := parseScore(number)
+	if err == nil && isFraction {
+		by, err2 := parseScore(divisor)
+		points, err = points/by, err2
+	}
+	if err == nil && !(points <= most) { // also not a number
+		err = fmt.Errorf("%v is not 0 to %v", points, most)
+	}
+	return points / most, err
+}
+
 // readSIO reads the lines of a checker of SIO2: OK or anything else, a message, and the part of the points in percent, which
 // may be missing.
 func readSIO(e ending) (api.CheckReport, error) {
@@ -299,15 +346,7 @@ func readSIO(e ending) (api.CheckReport, error) {
 	if strings.TrimSpace(lines[0]) != "OK" {
 		return r, nil
 	}
-	percent, divisor, isFraction := strings.Cut(cmp.Or(strings.TrimSpace(lines[2]), "100"), "/")
-	points, err := parseScore(percent)
-	if err == nil && isFraction {
-		by, err2 := parseScore(divisor)
-		points, err = points/by, err2
-	}
-	if points /= 100; err == nil && !(points <= fullScore) { // also not a number
-		err = fmt.Errorf("%v is not 0 to %v", points*100, 100*fullScore)
-	}
+	points, err := parsePart(cmp.Or(strings.TrimSpace(lines[2]), "100"), 100)
 	if err != nil {
 		return r, fmt.Errorf("read the percentage in the third line of stdout: %w", err)
 	}

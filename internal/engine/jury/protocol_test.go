@@ -11,7 +11,7 @@ import (
 	"judged/internal/sandbox"
 )
 
-const icpc, testlib, cms, sio = api.ICPC, api.Testlib, api.CMS, api.SIO
+const icpc, testlib, cms, sio, bridged = api.ICPC, api.Testlib, api.CMS, api.SIO, api.Bridged
 
 func points(n float64) *float64 { return &n }
 
@@ -170,6 +170,24 @@ func TestCheckerProtocols(t *testing.T) {
 			"read the percentage in the third line of stdout: NaN is not 0 to 100"},
 		{"sio not a number", sio, ending{stdout: "OK\n\nall"}, api.CheckReport{},
 			`read the percentage in the third line of stdout: "all" is not a number >= 0`},
+		{"bridged accepts", bridged, ending{stderr: "points 3"},
+			api.CheckReport{Verdict: api.Accepted, Message: "points 3"}, ""},
+		{"bridged rejects, whatever the part", bridged, ending{code: 1, stderr: "partial 1/2"},
+			api.CheckReport{Verdict: api.WrongAnswer, Message: "partial 1/2"}, ""},
+		{"bridged with a part", bridged, ending{code: 7, stderr: "seen\npartial 3/4\n"},
+			api.CheckReport{Verdict: api.Partial, Score: points(0.75), Ratio: true, Message: "seen\npartial 3/4\n"}, ""},
+		{"bridged with all", bridged, ending{code: 7, stderr: "partial 4/4"},
+			api.CheckReport{Verdict: api.Accepted, Score: points(1), Ratio: true, Message: "partial 4/4"}, ""},
+		{"bridged with points", bridged, ending{code: 7, stderr: "points 30"},
+			api.CheckReport{Verdict: api.Partial, Score: points(30), Message: "points 30"}, ""},
+		{"bridged with more than all", bridged, ending{code: 7, stderr: "partial 5/4"}, api.CheckReport{},
+			"1.25 is not 0 to 1"},
+		{"bridged without points", bridged, ending{code: 7}, api.CheckReport{},
+			"read the score of exit status 7 (points) in its message: 0 lines begin with points; want one, or one with " +
+				`"points N"`},
+		{"bridged fails", bridged, ending{code: 3}, api.CheckReport{},
+			"exited with status 3 (fail): the input, the answer or the checker is wrong"},
+
 		{"sio 3", sio, ending{code: 3, stdout: "OK"}, api.CheckReport{}, "exited with status 3; the protocol allows 0 to 2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -215,9 +233,18 @@ func TestLastVerdict(t *testing.T) {
 	}
 }
 
-// TestCheckerArgs: three protocols, three orders.
+// TestCheckerArgs: each protocol has its own order, or leaves it to the arguments.
 func TestCheckerArgs(t *testing.T) {
 	args := []string{"{report}", "-appes"}
+	own := []string{"{answer}", "-o{output}", "{input}{report}"}
+	for _, x := range []struct{ want, got []string }{
+		{[]string{"/box/answer", "-o/box/output", "/box/input{report}"}, checkerArgs(bridged, own)},
+		{[]string{"/box/answer", "-o/dev/null", "/box/input{report}"}, interactorArgs(bridged, own)},
+	} {
+		if diff := cmp.Diff(x.want, x.got); diff != "" {
+			t.Errorf("bridged (-want +got):\n%s", diff)
+		}
+	}
 	for protocol, want := range map[api.Protocol][]string{
 		icpc:    {"/box/input", "/box/answer", "/box/feedback/", "{report}", "-appes"},
 		testlib: {"/box/input", "/box/output", "/box/answer", "/box/feedback/report", "-appes"},

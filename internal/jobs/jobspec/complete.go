@@ -376,7 +376,7 @@ func (e *Errors) checker(c *api.Checker, most config.MaxLimits) {
 		given  bool
 	}{{"name", c.Name != ""}, {"program", c.Program != nil}, {"language", c.Language != ""}, {"files", c.Files != nil}} {
 		e.check(!x.given, "checker."+x.member,
-			"this checker is no program; leave it out, or send the kind icpc, testlib, cms or sio")
+			"this checker is no program; leave it out, or send the kind icpc, testlib, cms, sio or bridged")
 	}
 }
 

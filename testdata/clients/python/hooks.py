@@ -78,7 +78,7 @@ def complete(job):
         job.pop("passes", None)
     job.pop("pool", None)
     job.pop("callback", None)  # needs a secret of the operator
-    if not job.get("interactor") and job.get("checker", {}).get("kind") not in ("icpc", "testlib", "cms", "sio"):
+    if not job.get("interactor") and job.get("checker", {}).get("kind") not in ("icpc", "testlib", "cms", "sio", "bridged"):
         for test in job["tests"]:
             test.pop("checker_args", None)
     names = set(job.get("files", {})).union(*(test.get("files", {}) for test in job["tests"]))
