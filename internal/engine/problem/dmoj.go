@@ -31,9 +31,11 @@ type dmojProblem struct {
 	t      *tree
 	files  map[string]string // of the archive, by name: the paths of copies
 	points float64           // of a case that says nothing
-	binary bool              // test data is used unchanged
-	cases  int               // so far
-	batch  int               // so far
+	// validatorArgs are those of the validator of inputs, with {batch_no} and {case_no}; nil without one.
+	validatorArgs []string
+	binary        bool // test data is used unchanged
+	cases         int  // so far
+	batch         int  // so far
 }
 
 // readDMOJ reads a problem: its cases in their order, in batches or alone, with their files in an archive or next to
@@ -72,7 +74,7 @@ func (p *Package) readDMOJ(t *tree) error {
 	if err := d.readProgramsOfJury(s); err != nil {
 		return err
 	}
-	for _, key := range []string{"wall_time_factor", "symlinks", "validator"} {
+	for _, key := range []string{"wall_time_factor", "symlinks"} {
 		if s.has(key) {
 			p.unsupported("%s", key)
 			s.ignore(key)
@@ -140,113 +142,6 @@ func (d *dmojProblem) file(what, name string) (string, error) {
 func (d *dmojProblem) empty() (string, error) {
 	name := filepath.Join(d.p.temp, ".empty")
 	return name, os.WriteFile(name, nil, 0o600)
-}
-
-// readProgramsOfJury reads the checker, by name or as a program, and the interactor.
-func (d *dmojProblem) readProgramsOfJury(s *settings) error {
-	checker := yaml.Node{}
-	d.p.Checker = Checker{Kind: "dmoj"}
-	if s.decode("checker", &checker) {
-		c, err := d.checker(checker)
-		if err != nil {
-			return fmt.Errorf("%s: checker: %w", dmojFile, err)
-		}
-		d.p.Checker = c
-	}
-	interactive := yaml.Node{}
-	if !s.decode("interactive", &interactive) {
-		return s.err
-	}
-	c, err := d.bridged(interactive, "testlib")
-	if err != nil {
-		return fmt.Errorf("%s: interactive: %w", dmojFile, err)
-	}
-	d.p.Interactor, d.p.Checker = &c, Checker{}
-	return nil
-}
-
-// checker reads the name of a checker, or a mapping with its name and its arguments.
-func (d *dmojProblem) checker(n yaml.Node) (Checker, error) {
-	x := struct {
-		Name string    `yaml:"name"`
-		Args yaml.Node `yaml:"args"`
-	}{}
-	if n.Kind == yaml.ScalarNode {
-		x.Name = n.Value
-	} else if err := n.Decode(&x); err != nil {
-		return Checker{}, errors.New(oneLine(err))
-	}
-	if x.Name == "bridged" {
-		return d.bridged(x.Args, "default", "testlib") // default has two of the exit codes of testlib
-	}
-	args := struct {
-		Precision *int   `yaml:"precision"`
-		Mode      string `yaml:"error_mode"`
-	}{}
-	if x.Args.Kind != 0 {
-		if err := x.Args.Decode(&args); err != nil {
-			return Checker{}, errors.New(oneLine(err))
-		}
-	}
-	switch x.Name {
-	case "standard":
-		return Checker{Kind: "dmoj"}, nil
-	case "identical":
-		return Checker{Kind: "exact"}, nil
-	case "rstripped":
-		return Checker{Kind: "lines"}, nil
-	case "floats", "floatsabs", "floatsrel":
-		flag := map[string]string{"default": "float_tolerance", "absolute": "float_absolute_tolerance",
-			"relative": "float_relative_tolerance"}[cmp.Or(dmojFloats[x.Name], args.Mode, "default")]
-		precision := 6
-		if args.Precision != nil {
-			precision = *args.Precision
-		}
-		if flag == "" || precision < 0 || precision > 99 {
-			return Checker{}, fmt.Errorf("error_mode %q with precision %d; use default, absolute or relative, and 0 to 99",
-				args.Mode, precision)
-		}
-		return Checker{Kind: "kattis", Args: []string{"case_sensitive", flag, "1e-" + strconv.Itoa(precision)}}, nil
-	}
-	if d.t.has(x.Name) {
-		return Checker{}, fmt.Errorf("%q is a module of the judge in Python; write a program with type testlib", x.Name)
-	}
-	return Checker{}, fmt.Errorf("judged has no %q; use standard, identical, rstripped, floats, floatsabs, floatsrel or "+
-		"bridged", x.Name)
-}
-
-// dmojFloats are the checkers of numbers that say in their names how they compare.
-var dmojFloats = map[string]string{"floatsabs": "absolute", "floatsrel": "relative"}
-
-// bridged reads a checker or an interactor that is a program of one of the types.
-func (d *dmojProblem) bridged(n yaml.Node, types ...string) (Checker, error) {
-	x := struct {
-		Files     yaml.Node `yaml:"files"`
-		Type      string    `yaml:"type"`
-		Arguments string    `yaml:"args_format_string"`
-	}{Type: "default"}
-	if err := n.Decode(&x); err != nil {
-		return Checker{}, errors.New(oneLine(err))
-	}
-	if !slices.Contains(types, x.Type) || x.Arguments != "" {
-		return Checker{}, fmt.Errorf("type %q with args_format_string %q; use %s, without args_format_string", x.Type,
-			x.Arguments, strings.Join(types, " or "))
-	}
-	var names []string
-	if x.Files.Kind == yaml.ScalarNode {
-		names = []string{x.Files.Value}
-	} else if err := x.Files.Decode(&names); err != nil || len(names) == 0 {
-		return Checker{}, errors.New("files: name the source")
-	}
-	program := &Program{Name: names[0]}
-	for _, name := range names {
-		if !d.t.has(name) {
-			return Checker{}, fmt.Errorf("files: %q is missing", name)
-		}
-		program.Files = append(program.Files, File{path.Base(name), d.t.use(name)})
-	}
-	program.Language = languageByEnding[path.Ext(names[0])]
-	return Checker{Kind: string(api.Testlib), Program: program}, nil
 }
 
 // dmojCase is a case, or a batch of them.
@@ -364,6 +259,13 @@ func (d *dmojProblem) add(g *api.Group, name string, c dmojCase, points float64)
 	}
 	if err != nil {
 		return err
+	}
+	if d.validatorArgs != nil {
+		batch := 0
+		if strings.HasPrefix(name, "batch") {
+			batch = d.batch
+		}
+		t.ValidatorArgs = map[string][]string{"": d.argsOf(batch, len(d.p.Tests))}
 	}
 	d.p.Tests = append(d.p.Tests, t)
 	g.Members = append(g.Members, api.Member{Test: name, Accept: points, MaxScore: &points})

@@ -56,7 +56,7 @@ author: x
 				`"case2" min by_score 10 [] continue=false`,
 				`"batch1" min by_score 40 [] continue=false`,
 				`"batch2" min by_score 50 [batch1] continue=false`},
-			Checker: "kattis case_sensitive float_relative_tolerance 1e-4",
+			Checker: "dmoj float_relative_tolerance 1e-4",
 			Findings: []string{"unsupported: wall_time_factor", `unknown key "author" in init.yml`,
 				"files of tests with CRLF at the end of lines: 1; they are judged with LF",
 				"extra.in of the archive is not used", "stray.in is not used"}}},
@@ -108,10 +108,16 @@ func TestDMOJCheckers(t *testing.T) {
 		"standard":          "dmoj",
 		"identical":         "exact",
 		"{name: rstripped}": "lines",
-		"floats":            "kattis case_sensitive float_tolerance 1e-6",
-		"{name: floats, args: {error_mode: absolute}}": "kattis case_sensitive float_absolute_tolerance 1e-6",
-		"{name: floatsabs, args: {precision: 2}}":      "kattis case_sensitive float_absolute_tolerance 1e-2",
-		"floatsrel":                             "kattis case_sensitive float_relative_tolerance 1e-6",
+		"floats":            "dmoj float_tolerance 1e-6",
+		"easy":              "dmoj easy",
+		"sorted":            "dmoj sorted",
+		"{name: sorted, args: {split_on: lines}}":      "dmoj sorted",
+		"{name: sorted, args: {split_on: whitespace}}": "dmoj unordered",
+		"unordered": "dmoj unordered",
+		"{name: identical, args: {pe_allowed: false}}": "exact",
+		"{name: floats, args: {error_mode: absolute}}": "dmoj float_absolute_tolerance 1e-6",
+		"{name: floatsabs, args: {precision: 2}}":      "dmoj float_absolute_tolerance 1e-2",
+		"floatsrel":                             "dmoj float_relative_tolerance 1e-6",
 		"{name: bridged, args: {files: c.cpp}}": "testlib c.cpp cpp 1",
 		"{name: bridged, args: {files: c.cpp, type: testlib}}": "testlib c.cpp cpp 1",
 	} {
@@ -127,6 +133,55 @@ func TestDMOJCheckers(t *testing.T) {
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestDMOJPrograms: the arguments of programs, and what is not used of their settings.
+func TestDMOJPrograms(t *testing.T) {
+	for _, tt := range []struct {
+		name, settings string
+		want           []string // checker, interactor, arguments of the validator, findings
+	}{
+		{"coci", "checker: {name: bridged, args: {files: c.cpp, type: coci}}",
+			[]string{"bridged {input} {output} {answer}"}},
+		{"arguments", "checker: {name: bridged, args: {files: c.cpp, " +
+			`args_format_string: '{answer_file} "a b" -{output_file}'}}`,
+			[]string{"bridged {answer} a b -{output}"}},
+		{"interactor", "interactive: {files: c.cpp}", []string{"interactor bridged {input} {answer}"}},
+		{"interactor of testlib", "interactive: {files: c.cpp, type: testlib, feedback: true}",
+			[]string{"interactor testlib"}},
+		{"flags", "interactive: {files: c.cpp, flags: [-DX], type: coci, frob: 1}",
+			[]string{"interactor bridged {input} {answer}", "unsupported: flags of c.cpp; it is compiled without them",
+				`unknown key "frob" in the settings of c.cpp`}},
+		{"arguments of a checker", "checker: {name: standard, args: {frob: 1, feedback: false}}",
+			[]string{"dmoj", `unknown key "frob" in the args of the checker standard`, "c.cpp is not used"}},
+		{"validator", "validator: {source: c.cpp, language: CPP17}", []string{"dmoj", "0 0", "1 1", "1 2", "0 3"}},
+		{"validator of testlib", "validator: {source: [c.cpp], type: testlib}",
+			[]string{"dmoj", "--group st0", "--group st1", "--group st1", "--group st0"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const one = "{in: a, out: a}"
+			cases := "\ntest_cases: [" + one + ", {batched: [" + one + ", " + one + "]}, " + one + "]\n"
+			p, err := openTest(t, pack{"init.yml": tt.settings + cases, "a": "", "c.cpp": ""}.folder(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			c, got := p.Checker, []string{}
+			role := ""
+			if p.Interactor != nil {
+				c, role = *p.Interactor, "interactor "
+			}
+			got = append(got, role+strings.Join(append([]string{c.Kind}, c.Args...), " "))
+			for _, v := range p.Validators {
+				for _, test := range p.Tests {
+					got = append(got, strings.Join(test.ArgsOf(v), " "))
+				}
+			}
+			if diff := cmp.Diff(tt.want, append(got, p.Findings...)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -162,11 +217,14 @@ func TestDMOJRefused(t *testing.T) {
 		{"points of patterns", pack{"init.yml": "archive: data.zip\ntest_cases: {case_points: [1]}\n"}.archived(t,
 			pack{"1.in": "", "1.out": "", "2.in": "", "2.out": ""}), "case_points has 1 numbers for 2"},
 		{"only one half", archived.archived(t, pack{"1.in": ""}), `file "1.in" is half of a case`},
-		{"checker", pack{"init.yml": "checker: easy\n"}, `judged has no "easy"; use standard,`},
+		{"checker", pack{"init.yml": "checker: hard\n"}, `judged has no "hard"; use standard,`},
+		{"points of lines", pack{"init.yml": "checker: linecount\n"}, `"linecount" gives points for each line`},
+		{"order", pack{"init.yml": "checker: {name: sorted, args: {split_on: words}}\n"}, `split_on "words"; use lines`},
 		{"module", pack{"init.yml": "checker: c.py\n", "c.py": ""}, `"c.py" is a module of the judge in Python`},
-		{"type", pack{"init.yml": "checker: {name: bridged, args: {files: c.cpp, type: coci}}\n", "c.cpp": ""}, `type "coci"`},
-		{"type of the interactor", pack{"init.yml": "interactive: {files: c.cpp}\n", "c.cpp": ""},
-			`type "default" with args_format_string ""; use testlib,`},
+		{"type", pack{"init.yml": "checker: {name: bridged, args: {files: c.cpp, type: peg}}\n", "c.cpp": ""}, `type "peg"`},
+		{"type of the validator", pack{"init.yml": "validator: {source: c.cpp, type: coci}\n", "c.cpp": ""}, `type "coci"; use`},
+		{"arguments", pack{"init.yml": "interactive: {files: c.cpp, args_format_string: \"'a b'\"}\n", "c.cpp": ""},
+			`args_format_string "'a b'"; use double quotes alone`},
 		{"letters", pack{"init.yml": "archive: data.zip\ntest_cases: {input_format: '(?P<case>.)'}\n"}.archived(t,
 			pack{"x": ""}),
 			`file "x": the pattern gives it no numbers`},

@@ -89,6 +89,8 @@ var otherKeyUses = []keyUse{
 	{dmojFile, "points", "2", "points of a case that has none"},
 	{dmojFile, "pretest_test_cases", "[]", "cases before the others, without points"},
 	{dmojFile, "checker", "floats", "see Problems of DMOJ"},
+	{dmojFile, "interactive", "{files: x.py, type: testlib}", "interactor, of type default, testlib or coci"},
+	{dmojFile, "validator", "{source: x.py}", "validator of inputs, of type default or testlib"},
 	{dmojFile, "file_io", "{input: a.txt}", "files that submissions read and write"},
 	{dmojFile, "output_limit_length", "1024", "output limit, in bytes"},
 	{dmojFile, "binary_data", "true", "line ends of tests stay as they are"},
@@ -121,7 +123,8 @@ func small(t *testing.T, file string) pack {
 	case cmsFile:
 		return pack{cmsFile: "n_input: 1\n", "input/input0.txt": "", "output/output0.txt": ""}
 	case dmojFile:
-		return pack{dmojFile: "test_cases: [{in: 1.in, out: 1.out}]\n", "1.in": "", "1.out": ""}.archived(t, pack{})
+		return pack{dmojFile: "test_cases: [{in: 1.in, out: 1.out}]\n", "1.in": "", "1.out": "",
+			"x.py": ""}.archived(t, pack{})
 	}
 	return pack{sinolFile: "", "in/x1.in": "", "out/x1.out": "", "prog/x.py": ""}
 }
