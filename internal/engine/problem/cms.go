@@ -4,13 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"judged/internal/api"
 	"judged/internal/base/units"
@@ -48,9 +44,14 @@ func (p *Package) readCMS(t *tree) error {
 	}
 	p.Format, p.TimeRule = CMS, TimeRule{Accepted: 2, Rejected: 1, Resolution: time.Second}
 	c := &cmsTask{p: p, t: t, total: 100}
-	s.decode("name", &c.name)
-	if p.Name = c.name; s.keys["title"].Value != "" {
-		s.decode("title", &p.Name)
+	for _, key := range []string{"nome_breve", "name"} {
+		s.decode(key, &c.name)
+	}
+	p.Name = c.name
+	for _, key := range []string{"nome", "title"} {
+		if s.keys[key].Value != "" {
+			s.decode(key, &p.Name)
+		}
 	}
 	c.readLimits(s)
 	p.InputFile, p.OutputFile = "input.txt", "output.txt"
@@ -61,6 +62,11 @@ func (p *Package) readCMS(t *tree) error {
 	}
 	if err := c.readProgramsOfJury(s); err != nil {
 		return err
+	}
+	for _, name := range []string{"gen/validator", "gen/valida"} { // of task-maker
+		if program, err := c.program(name); err == nil && program != nil {
+			p.unsupported("%s; the inputs of a task are not validated", program.Name)
+		}
 	}
 	if err := c.readGEN(); err != nil {
 		return err
@@ -79,8 +85,8 @@ func (p *Package) readCMS(t *tree) error {
 			s.ignore(key)
 		}
 	}
-	s.ignore("title", "primary_language", "public_testcases", "risultati", "feedback_level", "score_mode", "score_precision",
-		"version", "difficulty", "syllabuslevel", "label", "source", "tags", "keywords")
+	s.ignore("nome", "title", "primary_language", "public_testcases", "risultati", "feedback_level", "score_mode",
+		"score_precision", "version", "difficulty", "syllabuslevel", "label", "source", "tags", "keywords")
 	if err := s.close(p); err != nil {
 		return err
 	}
@@ -117,7 +123,7 @@ func (c *cmsTask) readLimits(s *settings) {
 // readProgramsOfJury finds the checker, or the manager of a Communication task. CMS takes the binary; a source next to it
 // says the same and runs on every host.
 func (c *cmsTask) readProgramsOfJury(s *settings) error {
-	c.p.Checker = Checker{Kind: "kattis", Args: []string{"case_sensitive"}}
+	c.p.Checker = Checker{Kind: "dmoj"} // words and lines
 	if program, err := c.program("check/checker", "cor/correttore"); err != nil {
 		return err
 	} else if program != nil {
@@ -180,135 +186,6 @@ func (c *cmsTask) source(name string) *Program {
 	}
 	return p
 }
-
-// readGEN reads the list of tests and subtasks.
-func (c *cmsTask) readGEN() error {
-	const file = "gen/GEN"
-	if !c.t.has(file) {
-		return nil
-	}
-	b, err := c.t.content(file, maxSettings)
-	if err != nil {
-		return err
-	}
-	for i, line := range strings.Split(string(b), "\n") {
-		command, comment, commented := strings.Cut(line, "#")
-		command, comment = strings.TrimSpace(command), strings.TrimSpace(comment)
-		copied := commented && strings.HasPrefix(comment, "COPY:")
-		points, subtask := strings.CutPrefix(comment, "ST:")
-		switch {
-		case command != "" && (copied || commented && subtask):
-			return fmt.Errorf("%s, line %d: a test and a command in one line; write them in two", file, i+1)
-		case commented && subtask:
-			points = strings.TrimSpace(points)
-			n, err := strconv.ParseFloat(points, 64)
-			if err != nil || !(n >= 0 && api.ValidPoints(n)) {
-				return fmt.Errorf("%s, line %d: points %q are not a number of at least 0", file, i+1, points)
-			}
-			if len(c.subtask) == 0 && len(c.lines) > 0 {
-				return fmt.Errorf("%s, line %d: tests before the first subtask; move them into one", file, i+1)
-			}
-			c.subtask = append(c.subtask, cmsSubtask{points: n})
-			continue
-		case copied:
-			command = comment
-		case command == "":
-			continue
-		}
-		if last := len(c.subtask) - 1; last >= 0 {
-			c.subtask[last].tests = append(c.subtask[last].tests, len(c.lines))
-		}
-		c.lines = append(c.lines, command)
-	}
-	return nil
-}
-
-// readScore sets the number of tests and the subtasks, which task.yaml can say in place of GEN.
-func (c *cmsTask) readScore(s *settings) error {
-	s.decode("n_input", &c.inputs)
-	s.decode("total_value", &c.total)
-	kind, parameters := "", yaml.Node{}
-	hasKind, hasParameters := s.decode("score_type", &kind), s.decode("score_type_parameters", &parameters)
-	switch {
-	case s.err != nil:
-		return s.err
-	case hasKind && hasParameters && c.inputs > 0:
-		if err := c.readScoreType(kind, parameters); err != nil {
-			return fmt.Errorf("read %s: score_type_parameters: %w", cmsFile, err)
-		}
-	case hasKind || hasParameters:
-		c.p.find("score_type is not used; CMS wants score_type, score_type_parameters and n_input together")
-	}
-	switch n := len(c.lines); {
-	case c.inputs == 0:
-		c.inputs = n
-	case n > 0 && n != c.inputs:
-		return fmt.Errorf("gen/GEN has %d tests, and n_input is %d; correct one of them", n, c.inputs)
-	}
-	if c.inputs < 1 || c.inputs > maxEntries {
-		return fmt.Errorf("%d tests; use 1 to %d, by n_input or by the lines of gen/GEN", c.inputs, maxEntries)
-	}
-	return nil
-}
-
-// readScoreType reads the parameters of a score type: the points of each test, or the points and the tests of each group,
-// by their number or by a pattern of their names.
-func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
-	c.subtask = nil
-	switch kind {
-	case "Sum":
-		points := 0.0
-		err := parameters.Decode(&points)
-		c.total = points * float64(c.inputs)
-		return err
-	case "GroupMin":
-	case "GroupMul":
-		c.p.unsupported("score_type GroupMul; the score of a group is the smallest one of its tests")
-	default:
-		return fmt.Errorf("unknown score_type %q; use Sum, GroupMin or GroupMul", kind)
-	}
-	var groups [][]any
-	if err := parameters.Decode(&groups); err != nil {
-		return errors.New(oneLine(err))
-	}
-	next := 0
-	for _, g := range groups {
-		if len(g) < 2 {
-			return fmt.Errorf("a group needs its points and its tests, such as [20, 3]")
-		}
-		points, err := strconv.ParseFloat(fmt.Sprint(g[0]), 64)
-		if err != nil || !(points >= 0 && api.ValidPoints(points)) {
-			return fmt.Errorf("points %v are not a number of at least 0", g[0])
-		}
-		x := cmsSubtask{points: points}
-		switch tests := g[1].(type) {
-		case int:
-			for range min(tests, c.inputs) {
-				x.tests = append(x.tests, next)
-				next++
-			}
-		case string:
-			pattern, err := regexp.Compile("^(?:" + tests + ")")
-			if err != nil {
-				return err
-			}
-			for i := range c.inputs {
-				if pattern.MatchString(cmsTestName(i)) {
-					x.tests = append(x.tests, i)
-				}
-			}
-		default:
-			return fmt.Errorf("tests %v of a group are neither a number nor a pattern", g[1])
-		}
-		c.subtask = append(c.subtask, x)
-	}
-	if next > c.inputs {
-		return fmt.Errorf("the groups have %d tests, and n_input is %d", next, c.inputs)
-	}
-	return nil
-}
-
-func cmsTestName(i int) string { return fmt.Sprintf("%03d", i) }
 
 // readIncludes finds the files that submissions are compiled with: graders, or stubs of Communication tasks.
 func (c *cmsTask) readIncludes() {
@@ -387,8 +264,7 @@ func (c *cmsTask) readTests() error {
 		c.p.Tests = append(c.p.Tests, test)
 	}
 	c.p.Recipes = append(c.p.Recipes, answers...)
-	c.scheme()
-	return nil
+	return c.scheme()
 }
 
 // makeInput adds the recipe of an input: the generator with the arguments of its line in GEN, or a copy of a file.
@@ -460,39 +336,4 @@ func (p *Package) answerRecipe() (*Recipe, error) {
 	included := p.include(api.Job{Language: start.language})
 	return &Recipe{Command: program.Name, Run: jury.Work{Program: start.jury(nil, included.Files),
 		InputFile: p.InputFile, OutputFile: p.OutputFile}}, nil
-}
-
-// scheme creates a group for each subtask. A checker gives a fraction of the points of a test.
-func (c *cmsTask) scheme() {
-	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}
-	c.p.Scheme.Root, c.p.Scheme.Scoring = root, true
-	member := func(i int, points float64) api.Member {
-		return api.Member{Test: cmsTestName(i), Accept: points, MaxScore: &points}
-	}
-	if len(c.subtask) == 0 {
-		for i := range c.inputs {
-			root.Members = append(root.Members, member(i, c.total/float64(c.inputs)))
-		}
-		return
-	}
-	used := map[int]bool{}
-	for i, x := range c.subtask {
-		g := &api.Group{Name: fmt.Sprintf("subtask%d", i), Aggregation: api.Min, Verdict: api.ByScore, MaxScore: &x.points}
-		for _, test := range x.tests {
-			g.Members = append(g.Members, member(test, x.points))
-			used[test] = true
-		}
-		if len(g.Members) > 0 {
-			root.Members = append(root.Members, api.Member{Group: g})
-		} else {
-			c.p.find("subtask%d has no tests", i)
-		}
-	}
-	c.p.Tests = slices.DeleteFunc(c.p.Tests, func(t Test) bool {
-		i, _ := strconv.Atoi(t.Name)
-		if !used[i] {
-			c.p.find("test %s is in no subtask; it is not judged", t.Name)
-		}
-		return !used[i]
-	})
 }

@@ -3,6 +3,7 @@ package problem
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,65 @@ func TestCMS(t *testing.T) {
 	points := 40.5
 	if diff := cmp.Diff(api.Member{Test: "001", Accept: 40.5, MaxScore: &points}, last); diff != "" {
 		t.Errorf("test of a subtask (-want +got)\n%s", diff)
+	}
+}
+
+// TestCMSShared: a subtask that has the tests of an earlier one requires it. Each test is judged once.
+func TestCMSShared(t *testing.T) {
+	task := func(parameters, more string) pack {
+		p := pack{"task.yaml": "nome_breve: x\nnome: Old keys\nn_input: 4\nscore_type: GroupMin\nscore_type_parameters: " +
+			parameters + "\n", "sol/x.py": "", "gen/valida.py": "", "gen/GEN": "#ST: 1\n#STDEP: a\n1\n2\n3\n4\n"}
+		if more != "" {
+			p[more] = ""
+		}
+		for i := range 4 {
+			p[fmt.Sprintf("input/input%d.txt", i)], p[fmt.Sprintf("output/output%d.txt", i)] = "", ""
+		}
+		return p
+	}
+	findings := []string{"unsupported: gen/valida.py; the inputs of a task are not validated",
+		"unsupported: STDEP in gen/GEN; as in CMS, subtasks have the tests below them"}
+	const checked = "unsupported: tests of several subtasks with a checker; a subtask gives no points if a test of an " +
+		"earlier one gives only a part of them"
+	for _, tt := range []struct {
+		name   string
+		pack   pack
+		groups []string
+		want   string // the checker, or a part of the error
+		more   []string
+	}{
+		{"part of a later one", task(`[[30, "000|001"], [70, "00[0-3]"]]`, ""),
+			[]string{`"subtask0" min by_score 30 [] continue=false`,
+				`"subtask1" min by_score 70 [subtask0] continue=false`}, "dmoj", nil},
+		{"two parts, and a checker", task(`[[10, "000"], [20, "000|001"], [70, "000|001|002|003"]]`, "check/checker.py"),
+			[]string{`"subtask0" min by_score 10 [] continue=false`, `"subtask1" min by_score 20 [subtask0] continue=false`,
+				`"subtask2" min by_score 70 [subtask0 subtask1] continue=false`}, "cms check/checker.py python 1",
+			[]string{checked}},
+		{"some of its tests", task(`[[30, "000|001"], [70, "001|002|003"]]`, ""), nil,
+			"subtask1 has test 001 of subtask0, and not its test 000", nil},
+		{"nothing else", task(`[[30, "000|001"], [40, "002|003"], [30, "00."]]`, ""), nil,
+			"subtask2 has only tests of earlier subtasks", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := openTest(t, tt.pack.folder(t))
+			if err != nil {
+				if tt.groups != nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("error %v, want %q", err, tt.want)
+				}
+				return
+			}
+			defer p.Close()
+			got := summarize(p)
+			if diff := cmp.Diff(tt.groups, got.Groups[1:]); diff != "" || got.Checker != tt.want || got.Name != "Old keys" {
+				t.Errorf("name %q, checker %q, groups (-want +got)\n%s", got.Name, got.Checker, diff)
+			}
+			if diff := cmp.Diff(append(slices.Clone(findings), tt.more...), got.Findings); diff != "" {
+				t.Errorf("findings (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"000", "001", "002", "003"}, got.Tests); diff != "" {
+				t.Errorf("tests (-want +got)\n%s", diff)
+			}
+		})
 	}
 }
 

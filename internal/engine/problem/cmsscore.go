@@ -1,0 +1,219 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"judged/internal/api"
+)
+
+// readGEN reads the list of tests and subtasks.
+func (c *cmsTask) readGEN() error {
+	const file = "gen/GEN"
+	if !c.t.has(file) {
+		return nil
+	}
+	b, err := c.t.content(file, maxSettings)
+	if err != nil {
+		return err
+	}
+	for i, line := range strings.Split(string(b), "\n") {
+		command, comment, commented := strings.Cut(line, "#")
+		command, comment = strings.TrimSpace(command), strings.TrimSpace(comment)
+		copied := commented && strings.HasPrefix(comment, "COPY:")
+		points, subtask := strings.CutPrefix(comment, "ST:")
+		if strings.HasPrefix(comment, "STDEP:") {
+			c.p.unsupported("STDEP in %s; as in CMS, subtasks have the tests below them", file)
+		}
+		switch {
+		case command != "" && (copied || commented && subtask):
+			return fmt.Errorf("%s, line %d: a test and a command in one line; write them in two", file, i+1)
+		case commented && subtask:
+			points = strings.TrimSpace(points)
+			n, err := strconv.ParseFloat(points, 64)
+			if err != nil || !(n >= 0 && api.ValidPoints(n)) {
+				return fmt.Errorf("%s, line %d: points %q are not a number of at least 0", file, i+1, points)
+			}
+			if len(c.subtask) == 0 && len(c.lines) > 0 {
+				return fmt.Errorf("%s, line %d: tests before the first subtask; move them into one", file, i+1)
+			}
+			c.subtask = append(c.subtask, cmsSubtask{points: n})
+			continue
+		case copied:
+			command = comment
+		case command == "":
+			continue
+		}
+		if last := len(c.subtask) - 1; last >= 0 {
+			c.subtask[last].tests = append(c.subtask[last].tests, len(c.lines))
+		}
+		c.lines = append(c.lines, command)
+	}
+	return nil
+}
+
+// readScore sets the number of tests and the subtasks, which task.yaml can say in place of GEN.
+func (c *cmsTask) readScore(s *settings) error {
+	s.decode("n_input", &c.inputs)
+	s.decode("total_value", &c.total)
+	kind, parameters := "", yaml.Node{}
+	hasKind, hasParameters := s.decode("score_type", &kind), s.decode("score_type_parameters", &parameters)
+	switch {
+	case s.err != nil:
+		return s.err
+	case hasKind && hasParameters && c.inputs > 0:
+		if err := c.readScoreType(kind, parameters); err != nil {
+			return fmt.Errorf("read %s: score_type_parameters: %w", cmsFile, err)
+		}
+	case hasKind || hasParameters:
+		c.p.find("score_type is not used; CMS wants score_type, score_type_parameters and n_input together")
+	}
+	switch n := len(c.lines); {
+	case c.inputs == 0:
+		c.inputs = n
+	case n > 0 && n != c.inputs:
+		return fmt.Errorf("gen/GEN has %d tests, and n_input is %d; correct one of them", n, c.inputs)
+	}
+	if c.inputs < 1 || c.inputs > maxEntries {
+		return fmt.Errorf("%d tests; use 1 to %d, by n_input or by the lines of gen/GEN", c.inputs, maxEntries)
+	}
+	return nil
+}
+
+// readScoreType reads the parameters of a score type: the points of each test, or the points and the tests of each group,
+// by their number or by a pattern of their names.
+func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
+	c.subtask = nil
+	switch kind {
+	case "Sum":
+		points := 0.0
+		err := parameters.Decode(&points)
+		c.total = points * float64(c.inputs)
+		return err
+	case "GroupMin":
+	case "GroupMul":
+		c.p.unsupported("score_type GroupMul; the score of a group is the smallest one of its tests")
+	default:
+		return fmt.Errorf("unknown score_type %q; use Sum, GroupMin or GroupMul", kind)
+	}
+	var groups [][]any
+	if err := parameters.Decode(&groups); err != nil {
+		return errors.New(oneLine(err))
+	}
+	next := 0
+	for _, g := range groups {
+		if len(g) < 2 {
+			return fmt.Errorf("a group needs its points and its tests, such as [20, 3]")
+		}
+		points, err := strconv.ParseFloat(fmt.Sprint(g[0]), 64)
+		if err != nil || !(points >= 0 && api.ValidPoints(points)) {
+			return fmt.Errorf("points %v are not a number of at least 0", g[0])
+		}
+		x := cmsSubtask{points: points}
+		switch tests := g[1].(type) {
+		case int:
+			for range min(tests, c.inputs) {
+				x.tests = append(x.tests, next)
+				next++
+			}
+		case string:
+			pattern, err := regexp.Compile("^(?:" + tests + ")")
+			if err != nil {
+				return err
+			}
+			for i := range c.inputs {
+				if pattern.MatchString(cmsTestName(i)) {
+					x.tests = append(x.tests, i)
+				}
+			}
+		default:
+			return fmt.Errorf("tests %v of a group are neither a number nor a pattern", g[1])
+		}
+		c.subtask = append(c.subtask, x)
+	}
+	if next > c.inputs {
+		return fmt.Errorf("the groups have %d tests, and n_input is %d", next, c.inputs)
+	}
+	return nil
+}
+
+func cmsTestName(i int) string { return fmt.Sprintf("%03d", i) }
+
+// scheme creates a group for each subtask. A checker gives a fraction of the points of a test.
+func (c *cmsTask) scheme() error {
+	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}
+	c.p.Scheme.Root, c.p.Scheme.Scoring = root, true
+	member := func(i int, points float64) api.Member {
+		return api.Member{Test: cmsTestName(i), Accept: points, MaxScore: &points}
+	}
+	if len(c.subtask) == 0 {
+		for i := range c.inputs {
+			root.Members = append(root.Members, member(i, c.total/float64(c.inputs)))
+		}
+		return nil
+	}
+	used := map[int]int{} // the subtask of each test
+	for i, x := range c.subtask {
+		g := &api.Group{Name: fmt.Sprintf("subtask%d", i), Aggregation: api.Min, Verdict: api.ByScore, MaxScore: &x.points}
+		if err := c.share(g, i, used); err != nil {
+			return err
+		}
+		for _, test := range x.tests {
+			if _, taken := used[test]; !taken {
+				g.Members = append(g.Members, member(test, x.points))
+				used[test] = i
+			}
+		}
+		switch {
+		case len(g.Members) > 0:
+			root.Members = append(root.Members, api.Member{Group: g})
+		case len(x.tests) > 0:
+			return fmt.Errorf("subtask%d has only tests of earlier subtasks; give it one that they do not have", i)
+		default:
+			c.p.find("subtask%d has no tests", i)
+		}
+	}
+	c.p.Tests = slices.DeleteFunc(c.p.Tests, func(t Test) bool {
+		i, _ := strconv.Atoi(t.Name)
+		_, isUsed := used[i]
+		if !isUsed {
+			c.p.find("test %s is in no subtask; it is not judged", t.Name)
+		}
+		return !isUsed
+	})
+	return nil
+}
+
+// share makes a subtask require earlier ones whose tests it has, too: judged runs a test once. That is the same if it has
+// all of their tests, and if a test gives all points or none.
+func (c *cmsTask) share(g *api.Group, i int, used map[int]int) error {
+	all := map[int]bool{}
+	for _, test := range c.subtask[i].tests {
+		all[test] = true
+	}
+	for _, test := range c.subtask[i].tests {
+		other, taken := used[test]
+		name := fmt.Sprintf("subtask%d", other)
+		if !taken || slices.Contains(g.RequirePass, name) {
+			continue
+		}
+		for _, needed := range c.subtask[other].tests {
+			if !all[needed] {
+				return fmt.Errorf("subtask%d has test %s of subtask%d, and not its test %s; judged needs all or none of "+
+					"them", i, cmsTestName(test), other, cmsTestName(needed))
+			}
+		}
+		g.RequirePass = append(g.RequirePass, name)
+	}
+	if len(g.RequirePass) > 0 && c.p.Checker.Program != nil {
+		c.p.unsupported("tests of several subtasks with a checker; a subtask gives no points if a test of an earlier one " +
+			"gives only a part of them")
+	}
+	return nil
+}
