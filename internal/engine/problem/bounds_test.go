@@ -59,6 +59,12 @@ func TestBounds(t *testing.T) {
 		{"solutions", polygonWith("</solutions>", strings.Repeat(
 			`<solution tag="main"><source path="solutions/a.py" type="python.3"/></solution>`, 1000)), "at most 1000"},
 		{"headers", polygonPack.with(many(1001, "files/%d.h", "")), "at most 1000"},
+		{"subtasks of CMS", many(100, "input/input%d.txt", "").with(many(100, "output/output%d.txt", "")).with(pack{
+			"task.yaml": "n_input: 100\nscore_type: GroupMin\nscore_type_parameters:\n" +
+				strings.Repeat("- [1, .*]\n", 50_000)}),
+			"50000 groups for 100 tests"},
+		{"dependencies of sinol-make", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nsubtask_dependencies: {2: [" +
+			strings.Repeat("1,", 100_000) + "]}\n"}), "group 2 has 100000"},
 		{"elements", polygonWith("</judging>", strings.Repeat("<a/>", 500_001)), "too many elements"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

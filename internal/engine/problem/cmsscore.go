@@ -107,6 +107,9 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 		return errors.New(oneLine(err))
 	}
 	next := 0
+	if len(groups)*c.inputs > maxMatches {
+		return fmt.Errorf("%d groups for %d tests; no problem needs that", len(groups), c.inputs)
+	}
 	for _, g := range groups {
 		if len(g) < 2 {
 			return fmt.Errorf("a group needs its points and its tests, such as [20, 3]")
@@ -142,6 +145,9 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 	}
 	return nil
 }
+
+// maxMatches bounds the patterns of groups, each of which is compared with the names of all tests.
+const maxMatches = 300_000
 
 func cmsTestName(i int) string { return fmt.Sprintf("%03d", i) }
 
@@ -193,23 +199,23 @@ func (c *cmsTask) scheme() error {
 // share makes a subtask require earlier ones whose tests it has, too: judged runs a test once. That is the same if it has
 // all of their tests, and if a test gives all points or none.
 func (c *cmsTask) share(g *api.Group, i int, used map[int]int) error {
-	all := map[int]bool{}
+	all, seen := map[int]bool{}, map[int]bool{}
 	for _, test := range c.subtask[i].tests {
 		all[test] = true
 	}
 	for _, test := range c.subtask[i].tests {
 		other, taken := used[test]
-		name := fmt.Sprintf("subtask%d", other)
-		if !taken || slices.Contains(g.RequirePass, name) {
+		if !taken || seen[other] {
 			continue
 		}
+		seen[other] = true
 		for _, needed := range c.subtask[other].tests {
 			if !all[needed] {
 				return fmt.Errorf("subtask%d has test %s of subtask%d, and not its test %s; judged needs all or none of "+
 					"them", i, cmsTestName(test), other, cmsTestName(needed))
 			}
 		}
-		g.RequirePass = append(g.RequirePass, name)
+		g.RequirePass = append(g.RequirePass, fmt.Sprintf("subtask%d", other))
 	}
 	if len(g.RequirePass) > 0 && c.p.Checker.Program != nil {
 		c.p.unsupported("tests of several subtasks with a checker; a subtask gives no points if a test of an earlier one " +

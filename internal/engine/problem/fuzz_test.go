@@ -79,7 +79,7 @@ func holdFiles(t *testing.T, s *Set) {
 func FuzzPackage(f *testing.F) {
 	for _, path := range []string{legacyPack.zip(f, ""), kattisPack.zip(f, "x/"), polygonPack.tar(f, false),
 		legacyPack.with(pack{"data/secret/2.in": "->/etc/passwd"}).zip(f, ""),
-		legacyPack.with(pack{"../x": ""}).tar(f, true)} {
+		legacyPack.with(pack{"../x": ""}).tar(f, true), sinolPack.with(pack{"out/sum2b.out": ""}).zip(f, "")} {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)

@@ -61,6 +61,12 @@ func (p *Package) readSinol(t *tree) error {
 	}
 	s.decode("scores", &x.points)
 	s.decode("subtask_dependencies", &x.requires)
+	for group, required := range x.requires {
+		if len(required) > maxKeys {
+			return fmt.Errorf("%s: subtask_dependencies: group %s has %d; no problem needs that", sinolFile, group,
+				len(required))
+		}
+	}
 	if fake := "off"; s.decode("fake_time", &fake) && fake != "off" {
 		p.unsupported("fake_time: %s; programs see the time of the host", fake)
 	}
@@ -211,6 +217,8 @@ func (x *sinolPackage) readPrograms() error {
 		case languageByEnding[path.Ext(f.Name)] == "":
 		case role == "soc":
 			return fmt.Errorf("%s is an interactor of SIO2, which judged does not run", name)
+		case role == "chk" && x.p.Checker.Program != nil:
+			return fmt.Errorf("%s and %s are both checkers; remove one of them", x.p.Checker.Program.Name, name)
 		case role == "chk":
 			x.p.Checker = Checker{Kind: string(api.SIO), Program: x.program(f.Name)}
 		case role == "inwer":
@@ -303,126 +311,6 @@ func (x *sinolPackage) findAnswers() error {
 		x.p.Recipes = append(x.p.Recipes, *r)
 	}
 	return nil
-}
-
-// scheme makes the groups. A group gives its points for the worst of its tests.
-func (x *sinolPackage) scheme() error {
-	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}
-	x.p.Scheme.Root, x.p.Scheme.Scoring = root, !x.passFail
-	if x.passFail {
-		root.Verdict, root.Continue = api.FirstError, false
-	}
-	if x.points == nil {
-		x.sharePoints()
-	}
-	for _, group := range x.groups {
-		points, given := x.points[group]
-		if group == "0" || x.passFail {
-			points = 0
-		} else if !given || !(points >= 0 && api.ValidPoints(points)) {
-			return fmt.Errorf("%s: scores: group %s has tests, and no number of points of at least 0", sinolFile, group)
-		}
-		g := &api.Group{Name: sinolGroup(group), Aggregation: api.Min, Verdict: root.Verdict, MaxScore: &points}
-		for _, test := range x.tests[group] {
-			g.Members = append(g.Members, api.Member{Test: test, Accept: points, MaxScore: &points})
-		}
-		x.require(g, group)
-		root.Members = append(root.Members, api.Member{Group: g})
-	}
-	for key, groups := range map[string][]string{"scores": slices.Sorted(maps.Keys(x.points)),
-		"subtask_dependencies": slices.Sorted(maps.Keys(x.requires))} {
-		for _, group := range groups {
-			if x.tests[group] == nil {
-				x.p.find("%s: %s: group %s has no tests", sinolFile, key, group)
-			}
-		}
-	}
-	return nil
-}
-
-func sinolGroup(number string) string { return "group" + number }
-
-// sharePoints gives each group the same points, and the last one those that are left.
-func (x *sinolPackage) sharePoints() {
-	scored := slices.DeleteFunc(slices.Clone(x.groups), func(g string) bool { return g == "0" })
-	x.points = map[string]float64{}
-	for i, group := range scored {
-		x.points[group] = float64(100 / len(scored))
-		if i == len(scored)-1 {
-			x.points[group] += float64(100 % len(scored))
-		}
-	}
-}
-
-// require sets the groups that a group depends on. In SIO2 their tests count as if they were its own, so those on which
-// they depend have no effect on it.
-func (x *sinolPackage) require(g *api.Group, group string) {
-	for _, required := range x.requires[group] {
-		g.RequirePass = append(g.RequirePass, sinolGroup(required))
-		for _, indirect := range x.requires[required] {
-			if !slices.Contains(x.requires[group], indirect) {
-				x.p.unsupported("subtask_dependencies: group %s without group %s, on which group %s depends; it has to "+
-					"pass, too", group, indirect, required)
-			}
-		}
-	}
-	if len(g.RequirePass) > 0 && x.p.Checker.Program != nil {
-		x.p.unsupported("subtask_dependencies with a checker; a group gives no points if one that it depends on gives " +
-			"only a part of them")
-	}
-}
-
-// sinolExpected is what sinol-make has measured of a solution.
-type sinolExpected struct {
-	Groups map[string]struct {
-		Points float64 `yaml:"points"`
-		Status string  `yaml:"status"`
-	} `yaml:"expected"`
-	Points float64 `yaml:"points"`
-}
-
-// expectScores sets the points that solutions have to get.
-func (x *sinolPackage) expectScores(s *settings) {
-	var unknown []string
-	for i := range x.p.Submissions {
-		one, want := &x.p.Submissions[i], sinolExpected{}
-		switch known := s.decode(path.Base(one.Name), &want); {
-		case known && x.passFail:
-			one.Expected = rule(Expectation{Final: []string{"AC"}}, 0).Expected
-			if want.Points == 0 {
-				one.Expected[0].Final = append(slices.Clone(rejected), "MLE")
-			}
-		case known:
-			one.Expected = append(one.Expected, x.scores(want)...)
-		case len(one.Expected) == 0:
-			unknown = append(unknown, one.Name)
-		}
-	}
-	if len(unknown) > 0 {
-		x.p.find("nothing is expected of %s, as sinol_expected_scores does not name it; number of such solutions: %d",
-			unknown[0], len(unknown))
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.keys)) {
-		x.p.find("%s: there is no solution prog/%s", s.file, name)
-	}
-}
-
-// scores are the points of the groups and their sum. Where they depend on the time, they may be more.
-func (x *sinolPackage) scores(want sinolExpected) (all []Expectation) {
-	sum := [2]float64{want.Points, want.Points}
-	for _, group := range slices.Sorted(maps.Keys(want.Groups)) {
-		g := want.Groups[group]
-		if group == "0" || x.tests[group] == nil {
-			continue
-		}
-		score := [2]float64{g.Points, g.Points}
-		if x.timed && g.Status == "OK" {
-			score[1] = max(g.Points, x.points[group])
-		}
-		sum[1] += score[1] - score[0]
-		all = append(all, Expectation{Tests: sinolGroup(group), Score: &score})
-	}
-	return append(all, Expectation{Score: &sum})
 }
 
 // findUnused names files that are not used, except what is for people, and programs that make inputs, with their headers.

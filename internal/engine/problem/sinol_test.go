@@ -221,6 +221,8 @@ func TestSinolRefused(t *testing.T) {
 		{"library", config("sinol_task_id: sum\nextra_compilation_files: [x.h]"), `extra_compilation_files: "prog/x.h" is missing`},
 		{"contest", config("sinol_task_id: sum\nsinol_contest_type: ioi"), `sinol_contest_type: "ioi" is unknown`},
 		{"interactor", sinolPack.with(pack{"prog/sumsoc.cpp": ""}), "prog/sumsoc.cpp is an interactor of SIO2"},
+		{"two checkers", sinolPack.with(pack{"prog/sumchk.cpp": "", "prog/sumchk.py": ""}),
+			"prog/sumchk.cpp and prog/sumchk.py are both checkers"},
 		{"no solution", sinolPack.without("prog/sum.cpp"), `make the output of test "2b": prog/ has no solution sum.cpp`},
 		{"later group", config("sinol_task_id: sum\nsubtask_dependencies: {1: [2]}"), `requires group "group2", which is not`},
 	} {
