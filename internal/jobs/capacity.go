@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"judged/internal/api"
 )
 
 // capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up the jobs that this process puts,
@@ -130,13 +128,14 @@ func (s *Store) countWaiting(life context.Context) {
 		case <-r.wake:
 		}
 		start := time.Now()
-		depths, waiting, err := s.countQueue(life)
+		waiting, err := s.countQueue(life)
 		r.mu.Lock()
 		if err == nil {
 			// Jobs that were put meanwhile may or may not have been counted.
-			r.known, r.counted, r.took = depths.Total()+r.added, time.Now(), time.Since(start)
+			r.known, r.counted, r.took = r.added, time.Now(), time.Since(start)
 			r.left = r.left || r.added > 0
-			for name := range waiting {
+			for name, n := range waiting {
+				r.known += n
 				r.change(name, places{})
 			}
 			for name, t := range r.tenants {
@@ -199,37 +198,19 @@ func (s *Store) place(ctx context.Context, tenant string) (refused, err error) {
 	return s.reserve(ctx, tenant)
 }
 
-// Depths is the number of queued jobs by pool and priority. Audits are not counted.
-type Depths map[string]map[api.Priority]int
-
-// Total returns the sum over all pools.
-func (d Depths) Total() (n int) {
-	for _, pool := range d {
-		for _, waiting := range pool {
-			n += waiting
-		}
-	}
-	return n
-}
-
-// depthText reads two covering indexes: queued jobs, and those that run or whose delay has not passed.
-const depthText = `SELECT pool, priority, tenant, 0, COUNT(*), MIN(turn), MAX(turn) FROM jobs
+// countText reads two covering indexes: queued jobs, and those that run or whose delay has not passed.
+const countText = `SELECT pool, priority, tenant, 0, COUNT(*), MIN(turn), MAX(turn) FROM jobs
 WHERE parked = 0 AND finished = 0 GROUP BY pool, priority, tenant
 UNION ALL
 SELECT pool, priority, tenant, state, COUNT(*), MIN(turn), MAX(turn) FROM jobs WHERE parked > 0
 GROUP BY pool, priority, tenant, state`
 
-// Depth counts the queued jobs, and learns their turns. A job whose lease has expired counts once it is queued again.
-func (s *Store) Depth(ctx context.Context) (Depths, error) {
-	depths, _, err := s.countQueue(ctx)
-	return depths, err
-}
-
-// countQueue is like Depth, and also returns the number of queued jobs of each tenant.
-func (s *Store) countQueue(ctx context.Context) (depths Depths, tenants map[string]int, err error) {
-	depths, tenants = Depths{}, map[string]int{}
+// countQueue counts the queued jobs of each tenant without audits, and learns their turns. A job whose lease has expired
+// counts once it is queued again.
+func (s *Store) countQueue(ctx context.Context) (tenants map[string]int, err error) {
+	tenants = map[string]int{}
 	found := newSeenTurns()
-	err = s.rows(ctx, s.read, query{"count waiting jobs", depthText, nil}, func(rows *sql.Rows) error {
+	err = s.rows(ctx, s.read, query{"count waiting jobs", countText, nil}, func(rows *sql.Rows) error {
 		var f flow
 		var state, n int
 		var first, last int64
@@ -237,19 +218,13 @@ func (s *Store) countQueue(ctx context.Context) (depths Depths, tenants map[stri
 			return err
 		}
 		found.add(f, state, first, last)
-		if state == queued && f.priority >= 0 && f.priority < len(api.Priorities()) {
-			if depths[f.pool] == nil {
-				depths[f.pool] = map[api.Priority]int{}
-			}
-			depths[f.pool][api.Priorities()[f.priority]] += n
-			if f.tenant != "" {
-				tenants[f.tenant] += n
-			}
+		if state == queued && f.priority < auditPriority {
+			tenants[f.tenant] += n
 		}
 		return nil
 	})
 	if err == nil {
 		s.turns.learn(found)
 	}
-	return depths, tenants, err
+	return tenants, err
 }

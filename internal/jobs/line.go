@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"database/sql"
 	"math"
 	"sync"
 	"time"
@@ -180,18 +179,4 @@ func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, again 
 			return work, again, r.id != "", nil
 		}
 	}
-}
-
-// OldestWaiting returns when the job that has waited for longest was created, or the zero time if none waits. It
-// is that of all tenants.
-func (s *Store) OldestWaiting(ctx context.Context) (oldest time.Time, err error) {
-	q := query{"read the oldest waiting job",
-		`SELECT created FROM jobs WHERE state = 0 ORDER BY state, created, seq LIMIT 1`, nil}
-	err = s.rows(ctx, s.read, q, func(rows *sql.Rows) error {
-		var created int64
-		err := rows.Scan(&created)
-		oldest = timeOf(created)
-		return err
-	})
-	return oldest, err
 }

@@ -28,11 +28,13 @@ func testOrder(t *testing.T, b backend) {
 	}
 	for i := range 3 {
 		for _, p := range slices.Backward(api.Priorities()) {
+			s.clock.advance(time.Minute)
 			s.put(fmt.Sprint(p, i), func(j *api.Job) { j.Priority = p })
 		}
 	}
+	s.clock.advance(time.Minute)
 	s.put("elsewhere", func(j *api.Job) { j.Pool = "other" })
-	depth, err := s.Depth(s.ctx())
+	depth, oldest, err := s.Waiting(s.ctx())
 	if diff := cmp.Diff(Depths{"other": {api.Practice: 1},
 		"default": {api.Contest: 3, api.Practice: 3, api.Rejudge: 3,
 			api.Background: 3}}, depth); diff != "" || err != nil {
@@ -41,9 +43,26 @@ func testOrder(t *testing.T, b backend) {
 	if n := depth.Total(); n != 13 {
 		t.Errorf("%d jobs in all pools, want 13", n)
 	}
-	// A returned job keeps its position.
+	created := func(id string) time.Time { return s.get(id).Report.CreatedAt }
+	first := map[api.Priority]time.Time{}
+	for _, p := range api.Priorities() {
+		first[p] = created(fmt.Sprint(p, 0))
+	}
+	if diff := cmp.Diff(first, oldest); diff != "" {
+		t.Errorf("oldest (-want +got):\n%s", diff)
+	}
+	// A job does not wait while it runs, but during its delay. A returned job keeps its position.
 	w := s.take()
-	s.must(s.Return(s.ctx(), w.Lease, api.Returned{Uncounted: true}))
+	if depth, oldest, err := s.Waiting(s.ctx()); err != nil || depth.Total() != 12 ||
+		!oldest[api.Contest].Equal(created("contest1")) {
+		t.Errorf("while a job runs: %v, %v, %v", depth, oldest, err)
+	}
+	s.must(s.Return(s.ctx(), w.Lease, api.Returned{Uncounted: true, Delay: time.Minute}))
+	if depth, oldest, err := s.Waiting(s.ctx()); err != nil || depth.Total() != 13 ||
+		!oldest[api.Contest].Equal(first[api.Contest]) {
+		t.Errorf("while a job has a delay: %v, %v, %v", depth, oldest, err)
+	}
+	s.clock.advance(time.Minute)
 	var got []string
 	for range want {
 		got = append(got, s.take().ID)

@@ -10,15 +10,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
 // scansSQLite lists plans that may read a whole table or index: start of the statement -> reason.
 var scansSQLite = map[string]string{
-	"SELECT pool, priority, tenant, 0, COUNT(*)": "counts the queue, in the background",
-	"DELETE FROM key_value":                      "reads all values once a minute",
-	"SELECT COALESCE(MAX(f.position)":            "reads a batch in the order of the table, once a minute",
+	countText:                         "counts the queue, in the background",
+	waitingText:                       "counts the queue",
+	"DELETE FROM key_value":           "reads all values once a minute",
+	"SELECT COALESCE(MAX(f.position)": "reads a batch in the order of the table, once a minute",
 	"SELECT COUNT(*) FROM audits WHERE finished": "reads the audits that are not compared yet",
 	"SELECT outputs FROM jobs":                   "reads all outputs once an hour, and no other jobs",
 }
@@ -83,6 +86,18 @@ func TestPlansSQLite(t *testing.T) {
 	}
 	if planned < 40 {
 		t.Errorf("only %d statements were seen", planned)
+	}
+}
+
+// TestWaitingPlanSQLite checks that counting the queue sorts no queued jobs.
+func TestWaitingPlanSQLite(t *testing.T) {
+	b := sqliteBackend().open(t, nil)
+	want := []string{"CO-ROUTINE lines", "COMPOUND QUERY", "LEFT-MOST SUBQUERY",
+		"SCAN jobs USING COVERING INDEX jobs_line", "UNION ALL",
+		"SEARCH jobs USING COVERING INDEX jobs_parked (parked>?)", "USE TEMP B-TREE FOR GROUP BY", "SCAN lines",
+		"CORRELATED SCALAR SUBQUERY 1", "SEARCH jobs USING INTEGER PRIMARY KEY (rowid=?)"}
+	if diff := cmp.Diff(want, explainSQLite(t, b.read, waitingText)); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 }
 

@@ -199,7 +199,7 @@ func (s *Store) Tenants(ctx context.Context) ([]api.Tenant, error) {
 	all := slices.Collect(maps.Values(s.usage.tenants))
 	s.usage.mu.Unlock()
 	slices.SortFunc(all, func(a, b config.Tenant) int { return strings.Compare(a.Name, b.Name) })
-	_, waiting, err := s.countQueue(ctx)
+	waiting, err := s.countQueue(ctx)
 	if err != nil {
 		return nil, err
 	}

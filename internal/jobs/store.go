@@ -133,7 +133,7 @@ func (s *Store) run(ctx context.Context, schema []string) (_ *Store, err error) 
 		err = s.readClock(ctx)
 	}
 	if err == nil && len(schema) >= len(migrations) { // older ones have no turns
-		_, err = s.Depth(ctx) // learns the turns
+		_, err = s.countQueue(ctx) // learns the turns
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -169,7 +169,7 @@ func (s *Store) Adopt(ctx context.Context, pool string, inUse []string) (int, er
 	n, err := s.exec(ctx, "adopt jobs of other pools", text, args...)
 	if n > 0 {
 		s.notifier.everything()
-		_, err = s.Depth(ctx) // learns the turns
+		_, err = s.countQueue(ctx) // learns the turns
 	}
 	return int(n), err
 }

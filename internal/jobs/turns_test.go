@@ -85,7 +85,7 @@ func testTurns(t *testing.T, be backend) {
 			b.puts("a", 6, nil)
 			other := b.again()
 			b.takes(3)
-			_, err := other.Depth(b.ctx())
+			_, err := other.countQueue(b.ctx())
 			b.must(err)
 			other.puts("c", 2, nil)
 			other.puts("a", 1, nil)
@@ -180,7 +180,7 @@ SELECT 'a-' || n, '', 0, priority, pool, width, due, created, labels, job, tenan
 		turnStep, many); err != nil {
 		t.Fatal(err)
 	}
-	_, err := b.Depth(b.ctx())
+	_, err := b.countQueue(b.ctx())
 	b.must(err)
 
 	var mu sync.Mutex // guards taken

@@ -31,10 +31,10 @@ type Jobs interface {
 	PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error)
 	Room(ctx context.Context) error
 	Depth(ctx context.Context) (jobs.Depths, error)
+	Waiting(ctx context.Context) (depths jobs.Depths, oldest map[api.Priority]time.Time, err error)
 	Tenants(ctx context.Context) ([]api.Tenant, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	GetShort(ctx context.Context, id string) (jobs.Record, error)
-	OldestWaiting(ctx context.Context) (time.Time, error)
 	Wait(ctx context.Context, id string) (api.Report, error)
 	Expect(id string) (wait func(context.Context, api.Report) (api.Report, error), release func())
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error]

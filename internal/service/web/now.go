@@ -24,15 +24,15 @@ type nowPage struct {
 	Pools    []api.Pool
 	Queue    []queueRow
 	Waiting  int
-	Oldest   time.Time // when the job that has waited for longest was created; zero if none waits
 	Hour     hour
 	Latest   []api.Report
 }
 
-// queueRow is the number of waiting jobs of one priority.
+// queueRow is the number of waiting jobs of one priority, and when the oldest was submitted.
 type queueRow struct {
 	Priority api.Priority
 	Jobs     int
+	Oldest   time.Time
 }
 
 // slotView is a slot with its job.
@@ -57,22 +57,17 @@ func (h *handler) now(w http.ResponseWriter, r *http.Request) error {
 	if p.Latest, _, err = h.desk.Jobs().List(ctx, jobs.Filter{Limit: latestJobs}); err != nil {
 		return err
 	}
-	depths, err := h.desk.Jobs().Depth(ctx)
+	depths, oldest, err := h.desk.Jobs().Waiting(ctx)
 	if err != nil {
 		return err
 	}
 	p.Waiting = depths.Total()
 	for _, priority := range api.Priorities() {
-		row := queueRow{Priority: priority}
+		row := queueRow{Priority: priority, Oldest: oldest[priority]}
 		for _, depth := range depths {
 			row.Jobs += depth[priority]
 		}
 		p.Queue = append(p.Queue, row)
-	}
-	if p.Waiting > 0 {
-		if p.Oldest, err = h.desk.Jobs().OldestWaiting(ctx); err != nil {
-			return err
-		}
 	}
 	if p.Hour, err = h.recent.get(ctx, h.desk); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -123,4 +124,28 @@ func handlerOf(t *testing.T, f *fixture) *handler {
 	httpapi.New(httpapi.Options{Jobs: f.store, Doors: []httpapi.Door{{Patterns: []string{"/x"},
 		Open: func(d *httpapi.Desk) http.Handler { desk = d; return http.NotFoundHandler() }}}})
 	return &handler{desk: desk}
+}
+
+// TestQueue checks that the page shows how many jobs of each priority wait, and for how long.
+func TestQueue(t *testing.T) {
+	f := newFixture(t)
+	f.judge("", api.Report{ID: "first", State: api.Queued})
+	f.judge("tenant-a", api.Report{ID: "second", State: api.Queued})
+	f.now = time.Now().Add(5*time.Minute + 30*time.Second)
+	submission := jobs.Submission{ID: "later", BodyDigest: "later", Job: api.Job{Priority: api.Background}}
+	if _, _, err := f.store.Put(t.Context(), submission); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"reader", "guest"} {
+		body := f.signIn(name).get("/").body
+		for _, want := range []string{`<p class="figure">3</p>`, "<li>contest 2, the oldest from 5 minutes ago</li>",
+			"<li>background 1, the oldest from 5 minutes ago</li>"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s does not see %q: %s", name, want, body)
+			}
+		}
+		if strings.Contains(body, "practice") {
+			t.Errorf("%s sees a priority of which no job waits", name)
+		}
+	}
 }
