@@ -173,6 +173,7 @@ func pages(finished int) map[string]Filter {
 		"deep page":    {After: cursor(middle.UnixNano(), int64(finished)/2)},
 		"other pool":   {Pool: "metal"},
 		"priority":     {Priority: api.Contest},
+		"originals":    {Originals: true},
 	}
 }
 

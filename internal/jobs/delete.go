@@ -108,7 +108,7 @@ WHERE r.id = ?1 AND (g.state IN (0, 3) OR g.progress <> '') LIMIT 1`,
 // copies returns the job and those that have its earlier reports. Their IDs and labels are judged's, see own.
 func (d deletion) copies(r row) (all []int64, err error) {
 	all = []int64{r.seq}
-	for _, label := range []string{AuditLabel, ScreeningLabel, RecheckLabel, RejudgeLabel} {
+	for _, label := range CopyLabels() {
 		err = errors.Join(err, d.rows(`SELECT job FROM labels WHERE label = ?1`, func(rows *sql.Rows) error {
 			var seq int64
 			err := rows.Scan(&seq)

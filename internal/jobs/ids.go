@@ -50,6 +50,9 @@ const (
 	TenantLabel   = own + "tenant"   // of any job of a tenant: its name; reports have it in Tenant instead
 )
 
+// CopyLabels returns the labels of the jobs that repeat another one, or have an earlier report of it.
+func CopyLabels() []string { return []string{AuditLabel, ScreeningLabel, RecheckLabel, RejudgeLabel} }
+
 // The labels without the prefix, as earlier versions wrote them.
 const (
 	oldAudit     = "audit_of"

@@ -16,19 +16,20 @@ import (
 
 // Filter selects jobs for List. Zero members do not restrict.
 type Filter struct {
-	State    api.State
-	Verdict  api.Verdict
-	Priority api.Priority
-	Pool     string
-	Problem  string            // ID of the problem that the job names
-	Language string            // of the program
-	Tenant   string            // the tenant of the context restricts, too
-	Label    map[string]string // all of them must match
-	From     time.Time         // created then or later
-	To       time.Time         // created before
-	Audits   bool              // include audits
-	After    string            // cursor that the previous page returned
-	Limit    int               // page length; 0 means 50, at most 500
+	State     api.State
+	Verdict   api.Verdict
+	Priority  api.Priority
+	Pool      string
+	Problem   string            // ID of the problem that the job names
+	Language  string            // of the program
+	Tenant    string            // the tenant of the context restricts, too
+	Label     map[string]string // all of them must match
+	From      time.Time         // created then or later
+	To        time.Time         // created before
+	Audits    bool              // include audits
+	Originals bool              // leave out the jobs that rejudgings have queued
+	After     string            // cursor that the previous page returned
+	Limit     int               // page length; 0 means 50, at most 500
 }
 
 const (
@@ -183,6 +184,9 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	}
 	if !f.Audits {
 		p.add("+j.priority < ?", auditPriority)
+	}
+	if f.Originals {
+		p.add("{position}(j.id, ?) <> 1", NamedID(rejudgeKind, ""))
 	}
 	if err := p.bound(w, f); err != nil {
 		return "", nil, err

@@ -110,3 +110,47 @@ func matches(f Filter, rep api.Report, pool string) bool {
 		(f.Priority == "" || rep.Priority == f.Priority) && (f.Pool == "" || pool == f.Pool) &&
 		(f.From.IsZero() || !rep.CreatedAt.Before(f.From)) && (f.To.IsZero() || rep.CreatedAt.Before(f.To))
 }
+
+// testCopies checks which jobs are listed with and without their copies, and how many copies they have.
+func testCopies(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("a", nil)
+	s.finish(s.take().Lease, api.Accepted)
+	for _, set := range []string{"first", "second"} {
+		n := again(set, "a")
+		n.ID = RejudgeID(set, "a")
+		_, _, err := s.Put(s.ctx(), n)
+		s.must(err)
+	}
+	_, err := s.PutAudit(s.ctx(), Audit{ID: "@audit", Original: "a", Origin: "n"}, s.get("a").Job)
+	s.must(err)
+	s.put("b", nil)
+	for _, tt := range []struct {
+		f    Filter
+		want []string
+	}{
+		{Filter{}, []string{"b", RejudgeID("second", "a"), RejudgeID("first", "a"), "a"}},
+		{Filter{Originals: true}, []string{"b", "a"}},
+		{Filter{Originals: true, State: api.Queued}, []string{"b"}},
+		{Filter{Audits: true, Limit: 2}, []string{"b", "@audit"}},
+	} {
+		var got []string
+		page, _, err := s.List(s.ctx(), tt.f)
+		s.must(err)
+		for _, rep := range page {
+			got = append(got, rep.ID)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("filter %+v (-want +got):\n%s", tt.f, diff)
+		}
+	}
+	got, err := s.Copies(s.ctx(), "b", "a", "none")
+	s.must(err)
+	if diff := cmp.Diff(map[string]map[string]int{"a": {RejudgeLabel: 2, AuditLabel: 1}}, got); diff != "" {
+		t.Errorf("copies (-want +got):\n%s", diff)
+	}
+	none, err := s.Copies(s.ctx())
+	if len(none) > 0 || err != nil {
+		t.Errorf("copies of no jobs: %v, %v", none, err)
+	}
+}

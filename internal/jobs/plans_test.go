@@ -386,6 +386,7 @@ func (b *bench) exercise(prefix string) {
 	b.exerciseFeed()
 	must(b.Depth(ctx))
 	must(b.countQueue(ctx))
+	must(b.Copies(ctx, id(0), id(1), id(2)))
 	must(b.Tenants(ctx))
 	b.charge("a", used{cpu: 1})
 	b.must(b.storeUsage(ctx))

@@ -30,10 +30,13 @@ type keptRequest struct {
 	Error   string                `json:"error,omitempty"`
 }
 
+// rejudgeKind is the kind of the IDs of jobs that rejudgings queue.
+const rejudgeKind = "rejudge"
+
 // RejudgeID returns the ID of the job that judges another one again. It is the same for a repeated request, which
 // therefore creates no second job.
 func RejudgeID(rejudging, original string) string {
-	return OwnID("rejudge", fmt.Sprintf("%q %q", rejudging, original))
+	return OwnID(rejudgeKind, fmt.Sprintf("%q %q", rejudging, original))
 }
 
 // PutRejudging stores a rejudging that is to be filled: see UnfinishedRejudgings. digest identifies a repeated request.

@@ -228,6 +228,7 @@ var suite = map[string]func(*testing.T, backend){
 	"events":            testEvents,
 	"stale events":      testStaleEvents,
 	"list":              testList,
+	"copies":            testCopies,
 	"delete":            testDelete,
 	"feed":              testFeed,
 	"feed filters":      testFeedFilters,

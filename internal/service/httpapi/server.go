@@ -35,6 +35,7 @@ type Jobs interface {
 	Tenants(ctx context.Context) ([]api.Tenant, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	GetShort(ctx context.Context, id string) (jobs.Record, error)
+	Copies(ctx context.Context, ids ...string) (map[string]map[string]int, error)
 	Wait(ctx context.Context, id string) (api.Report, error)
 	Expect(id string) (wait func(context.Context, api.Report) (api.Report, error), release func())
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error]

@@ -70,6 +70,9 @@ func TestPagesInABrowser(t *testing.T) {
 			for _, want := range p.want {
 				wantText(t, tab, want)
 			}
+			if v.width < 500 && p.name == "jobs" {
+				shortRows(t, tab, name)
+			}
 			shot(t, tab, v.name+"-"+p.name)
 			if errs := tab.Errors(); len(errs) > 0 {
 				t.Errorf("%s: the console has %q", name, errs)
@@ -206,6 +209,17 @@ func nothingCut(t *testing.T, tab *browser.Tab, width int, name string) {
 	}
 }
 
+// shortRows checks that a job takes at most three lines of the list.
+func shortRows(t *testing.T, tab *browser.Tab, name string) {
+	t.Helper()
+	var lines float64
+	tab.Eval(`Math.max(...[...document.querySelectorAll("tbody tr")].map(row =>
+		row.offsetHeight / parseFloat(getComputedStyle(row).lineHeight)))`, &lines)
+	if !(lines >= 1 && lines <= 3) {
+		t.Errorf("%s: a job takes %.1f lines", name, lines)
+	}
+}
+
 func wantText(t *testing.T, tab *browser.Tab, want string) {
 	t.Helper()
 	var shown string
@@ -230,14 +244,16 @@ func (f *fixture) rejudge(id string, ids []string) {
 	open, err := f.store.UnfinishedRejudgings(ctx, 1)
 	must(err)
 	var selected []jobs.SelectedJob
+	problem := ""
 	for _, original := range ids {
 		record, err := f.store.Get(ctx, original)
 		must(err)
 		selected = append(selected, jobs.SelectedJob{ID: original, Verdict: record.Report.Verdict})
+		problem = record.Job.Problem
 	}
 	must(f.store.SelectRejudged(ctx, open[0], selected, jobs.RejudgingProgress{Selected: true}))
 	for i, one := range selected {
-		must(f.store.QueueRejudged(ctx, id, one, jobs.Submission{Job: api.Job{Priority: api.Rejudge,
+		must(f.store.QueueRejudged(ctx, id, one, jobs.Submission{Job: api.Job{Priority: api.Rejudge, Problem: problem,
 			Labels: map[string]string{jobs.RejudgeLabel: one.ID, jobs.RejudgingLabel: id}}}))
 		w, err := f.store.Take(ctx, api.Want{Host: "host:/data", CPUs: "2"})
 		must(err)

@@ -2,10 +2,12 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +25,7 @@ type jobPage struct {
 	Steps    []step
 	Tests    []testView
 	Labels   []label
-	Original *original // of a job that judges another one
+	Original *original // of a copy
 	Copies   []copies
 	Guest    bool
 }
@@ -39,11 +41,19 @@ type step struct {
 	Rest  []string
 }
 
-// original is the job that this one judges again, and why.
+// original is the job that a copy repeats, and what the copy is.
 type original struct{ Why, ID string }
 
-// copies is an address of the jobs that judged made of this one.
+// copies is the address of a list of copies.
 type copies struct{ What, Address string }
+
+// copyKinds says for each label of copies what one is, and what the others of a job are.
+var copyKinds = []struct{ label, one, all string }{
+	{jobs.AuditLabel, "Audit of", "Audits"},
+	{jobs.ScreeningLabel, "Report of a screening pool for", "Reports of a screening pool"},
+	{jobs.RecheckLabel, "Report of another host for", "Reports of other hosts"},
+	{jobs.RejudgeLabel, "Judges again", "Jobs that judge it again"},
+}
 
 // testView is a test with the plot of its runs.
 type testView struct {
@@ -58,6 +68,9 @@ func (h *handler) job(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := viewJob(record.Report)
+	if p.Copies, err = h.copiesOf(r.Context(), record.Report); err != nil {
+		return err
+	}
 	return h.show(w, r, http.StatusOK, page{Title: "Job " + short(record.ID), template: "job.html",
 		Live: !record.Report.State.Final(), Body: p})
 }
@@ -65,7 +78,7 @@ func (h *handler) job(w http.ResponseWriter, r *http.Request) error {
 // viewJob prepares the page of a report.
 func viewJob(report api.Report) jobPage {
 	p := jobPage{Report: report, Sentence: render.Sentence(report), Original: originalOf(report)}
-	for _, text := range render.Steps(report, queuedAt(report)) {
+	for _, text := range render.Steps(withoutOutput(report), queuedAt(report)) {
 		lines := strings.Split(text, "\n")
 		if more := len(lines) - maxLines; more > 0 {
 			lines = append(lines[:maxLines], fmt.Sprintf("… %d more lines", more))
@@ -79,10 +92,17 @@ func viewJob(report api.Report) jobPage {
 		p.Labels = append(p.Labels, label{key, value})
 	}
 	slices.SortFunc(p.Labels, func(a, b label) int { return cmp.Compare(a.Key, b.Key) })
-	if p.Original == nil {
-		p.Copies = copiesOf(report)
-	}
 	return p
+}
+
+// withoutOutput removes the output of the compiler, which has its own section.
+func withoutOutput(r api.Report) api.Report {
+	if r.Compilation != nil {
+		compilation := *r.Compilation
+		compilation.Output = ""
+		r.Compilation = &compilation
+	}
+	return r
 }
 
 // queuedAt returns when the run that the report describes was queued, or the zero time if that is not known: a job that
@@ -95,32 +115,27 @@ func queuedAt(r api.Report) time.Time {
 }
 
 func originalOf(r api.Report) *original {
-	for _, o := range []original{{"An audit of", jobs.AuditLabel},
-		{"The report of a screening pool for", jobs.ScreeningLabel},
-		{"The report of another host for", jobs.RecheckLabel}, {"Judges again", jobs.RejudgeLabel}} {
-		if id := r.Labels[o.ID]; id != "" {
-			return &original{o.Why, id}
+	for _, kind := range copyKinds {
+		if id := r.Labels[kind.label]; id != "" {
+			return &original{kind.one, id}
 		}
 	}
 	return nil
 }
 
-// copiesOf returns the jobs that lists omit because they repeat this one.
-func copiesOf(r api.Report) (all []copies) {
-	add := func(what, key string) {
-		all = append(all, copies{what, "/jobs?label=" + key + "%3D" + r.ID})
-	}
-	add("Audits", jobs.AuditLabel)
-	if r.CrossCheck != nil {
-		add("Reports of other hosts", jobs.RecheckLabel)
-	}
-	if r.Screening != nil {
-		add("Reports of the screening pool", jobs.ScreeningLabel)
+// copiesOf returns the lists of the copies of a job.
+func (h *handler) copiesOf(ctx context.Context, r api.Report) (all []copies, err error) {
+	counts, err := h.desk.Jobs().Copies(ctx, r.ID)
+	for _, kind := range copyKinds {
+		if n := counts[r.ID][kind.label]; n > 0 {
+			all = append(all, copies{fmt.Sprintf("%s: %d", kind.all, n),
+				"/jobs?label=" + url.QueryEscape(kind.label+"="+r.ID)})
+		}
 	}
 	if r.Rejudging != nil {
 		all = append(all, copies{"Report before the rejudging", "/jobs/" + r.Rejudging.Job})
 	}
-	return all
+	return all, err
 }
 
 // reportJSON sends the report as GET /v1/jobs/{id} does.

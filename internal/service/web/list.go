@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -13,7 +14,7 @@ import (
 // listPage is a page of the list of jobs, with the form that selects them.
 type listPage struct {
 	Form    listForm
-	Jobs    []api.Report
+	Jobs    []jobRow
 	Next    string // address of the next page
 	Missing string // ID that no job has
 	Copies  string // ID of the job whose copies are listed
@@ -22,14 +23,22 @@ type listPage struct {
 // listForm has what the form shows.
 type listForm struct {
 	ID, State, Verdict, Problem, Labels, From, To string
+	WithCopies                                    bool
 	Verdicts                                      []api.Meaning
 	States                                        []api.State
+}
+
+// jobRow is a job in a list.
+type jobRow struct {
+	api.Report
+	Original *original // of a copy
+	Copies   int
 }
 
 // pageOfJobs is the number of jobs on a page.
 const pageOfJobs = "50"
 
-// list shows jobs, newest first. Copies made for audits and comparisons of hosts are listed by their original only.
+// list shows jobs, newest first. A job has the number of its copies in its row, unless the reader asks for them.
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	values := r.URL.Query()
 	p := listPage{Form: formOf(values)}
@@ -52,13 +61,15 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range []string{jobs.AuditLabel, jobs.RecheckLabel, jobs.ScreeningLabel} {
+	for _, key := range jobs.CopyLabels() {
 		if id := filter.Label[key]; id != "" {
 			p.Copies = id
 		}
 	}
+	filter.Audits = filter.Audits || p.Form.WithCopies
+	filter.Originals = !p.Form.WithCopies && p.Copies == "" && filter.Label[jobs.RejudgingLabel] == ""
 	var next string
-	if p.Jobs, next, err = h.desk.Jobs().List(r.Context(), filter); err != nil {
+	if p.Jobs, next, err = h.rows(r.Context(), filter); err != nil {
 		return err
 	}
 	if next != "" {
@@ -68,12 +79,33 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	return h.show(w, r, http.StatusOK, page{Title: "Jobs", template: "jobs.html", Live: values.Get("after") == "", Body: p})
 }
 
+// rows returns a page of jobs with their copies.
+func (h *handler) rows(ctx context.Context, f jobs.Filter) (rows []jobRow, next string, err error) {
+	list, next, err := h.desk.Jobs().List(ctx, f)
+	if err != nil {
+		return nil, "", err
+	}
+	var ids []string
+	for _, r := range list {
+		ids = append(ids, r.ID)
+	}
+	copies, err := h.desk.Jobs().Copies(ctx, ids...)
+	for _, r := range list {
+		row := jobRow{Report: r, Original: originalOf(r)}
+		for _, n := range copies[r.ID] {
+			row.Copies += n
+		}
+		rows = append(rows, row)
+	}
+	return rows, next, err
+}
+
 func formOf(values url.Values) listForm {
 	get := func(name string) string { return strings.TrimSpace(values.Get(name)) }
 	return listForm{ID: get("id"), State: get("state"), Verdict: get("verdict"), Problem: get("problem"),
 		Labels: strings.Join(values["label"], " "), From: get("created_from"), To: get("created_to"),
-		Verdicts: api.Verdicts(),
-		States:   []api.State{api.Queued, api.Running, api.Done, api.CancelledState}}
+		Verdicts: api.Verdicts(), WithCopies: get("copies") != "",
+		States: []api.State{api.Queued, api.Running, api.Done, api.CancelledState}}
 }
 
 // query returns the parameters of GET /v1/jobs. A browser sends empty fields, several labels as one text, and times

@@ -25,7 +25,7 @@ type nowPage struct {
 	Queue    []queueRow
 	Waiting  int
 	Hour     hour
-	Latest   []api.Report
+	Latest   []jobRow
 }
 
 // queueRow is the number of waiting jobs of one priority, and when the oldest was submitted.
@@ -54,7 +54,7 @@ func (h *handler) now(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	p := nowPage{Operator: operator(ctx)}
 	var err error
-	if p.Latest, _, err = h.desk.Jobs().List(ctx, jobs.Filter{Limit: latestJobs}); err != nil {
+	if p.Latest, _, err = h.rows(ctx, jobs.Filter{Limit: latestJobs, Originals: true}); err != nil {
 		return err
 	}
 	depths, oldest, err := h.desk.Jobs().Waiting(ctx)

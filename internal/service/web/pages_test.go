@@ -149,3 +149,55 @@ func TestQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestCopies checks that lists show the number of copies of a job, and the copies themselves only if asked.
+func TestCopies(t *testing.T) {
+	f := newFixture(t)
+	f.contest()
+	if _, err := f.store.PutAudit(t.Context(), jobs.Audit{ID: "@audit", Original: "c2-39", Origin: "n"},
+		api.Job{}); err != nil {
+		t.Fatal(err)
+	}
+	again := jobs.RejudgeID("again", "c2-39")
+	r := f.signIn("reader")
+	for _, tt := range []struct {
+		path     string
+		has, not []string
+	}{
+		{"/", []string{`href="/jobs/c2-39"`, ">2 copies</a>", ">1 copy</a>"}, []string{again, "@audit"}},
+		{"/jobs", []string{`href="/jobs/c2-0"`, `href="/jobs/c2-39#more"`, ">2 copies</a>"}, []string{again, "@audit", " checked"}},
+		{"/jobs?state=done&verdict=AC", []string{`href="/jobs/c2-0"`}, []string{"@rejudge"}},
+		{"/jobs?copies=1", []string{" checked", "/jobs/@audit", "copies=1", `Audit of <a href="/jobs/c2-39">`,
+			`Judges again <a href="/jobs/c2-39">`}, nil},
+		{"/jobs?label=%40rejudge_of%3Dc2-39", []string{again, "Copies of the job"}, []string{"@audit"}},
+		{"/jobs?label=%40rejudging%3Dagain", []string{"@rejudge"}, []string{"@audit"}},
+		{"/jobs/c2-39", []string{`href="/jobs?label=%40rejudge_of%3Dc2-39">Jobs that judge it again: 1</a>`,
+			`href="/jobs?label=%40audit_of%3Dc2-39">Audits: 1</a>`}, []string{"other hosts"}},
+		{"/jobs/" + again, []string{`Judges again <a href="/jobs/c2-39">`}, []string{"Audits"}},
+		{"/problems/sum", []string{"<dd>40</dd>"}, nil},
+	} {
+		body := r.get(tt.path).body
+		for _, text := range tt.has {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s lacks %q: %s", tt.path, text, body)
+			}
+		}
+		for _, text := range tt.not {
+			if strings.Contains(body, text) {
+				t.Errorf("%s has %q", tt.path, text)
+			}
+		}
+	}
+}
+
+// TestCompilerOutputOnce checks that a page has the output of the compiler once.
+func TestCompilerOutputOnce(t *testing.T) {
+	f := newFixture(t)
+	r := finished("a", api.CompileError)
+	r.Compilation = &api.Compilation{Language: "cpp", Output: "error: no such thing"}
+	f.judge("", r)
+	body := f.signIn("reader").get("/jobs/a").body
+	if n := strings.Count(body, "no such thing"); n != 1 || !strings.Contains(body, "The source was compiled as cpp") {
+		t.Errorf("%d times: %s", n, body)
+	}
+}

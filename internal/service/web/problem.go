@@ -62,7 +62,8 @@ func (h *handler) problem(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := problemPage{Problem: problem.Shown()}
-	list, next, err := h.desk.Jobs().List(ctx, jobs.Filter{Problem: problem.ID, State: api.Done, Limit: problemJobs})
+	list, next, err := h.desk.Jobs().List(ctx, jobs.Filter{Problem: problem.ID, State: api.Done, Originals: true,
+		Limit: problemJobs})
 	if err != nil {
 		return err
 	}
