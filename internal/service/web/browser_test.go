@@ -28,7 +28,7 @@ var views = []struct {
 }{
 	{"desktop", 1600, false, true, true, nil},
 	{"phone", 400, true, false, false, nil},
-	{"dark", 1600, true, true, true, []string{"now", "job", "slot", "rejudging"}},
+	{"dark", 1600, true, true, true, []string{"now", "job", "slot", "rejudging", "signin", "link"}},
 }
 
 // TestPagesInABrowser opens every page on a screen, and on a phone without a script, light and dark. It checks that
@@ -36,29 +36,30 @@ var views = []struct {
 // the screenshots.
 func TestPagesInABrowser(t *testing.T) {
 	testkit.Need(t, testkit.Chromium, testkit.Axe)
-	path, err := testkit.AxePath()
-	if err != nil {
-		t.Fatal(err)
-	}
-	axe, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := axeScript(t)
 	f := newFixture(t)
 	f.fill()
+	link, status := f.link("boss", "near")
+	if status != 200 {
+		t.Fatalf("link: status %d", status)
+	}
+	all := append(f.pages(), pageCase{"link", link.Path, []string{"Time limit exceeded on test 07", "a judge host"}})
 	tab := browser.Open(t)
 	tab.Go(f.server.URL + "/jobs/near")
-	tab.Wait(`document.getElementById("token")`)
-	checkUsable(t, tab, axe, "sign in")
-	shot(t, tab, "signin")
-	tab.Eval(`(document.getElementById("token").value = "token of boss",
-		document.querySelector("form.signin button").click(), true)`, new(bool))
+	signIn(tab, "wrong")
+	tab.Wait(`document.querySelector("[role=alert]")`)
+	checkUsable(t, tab, axe, "sign in refused")
+	shot(t, tab, "refused")
+	if errs := tab.Errors(); len(errs) != 1 || !strings.Contains(errs[0], "401") {
+		t.Errorf("a wrong token: the console has %q", errs)
+	}
+	signIn(tab, "token of boss")
 	tab.Wait(`location.pathname === "/jobs/near" && document.getElementById("why")`)
 	for _, v := range views {
 		tab.Dark(v.dark)
 		tab.Script(v.script)
 		tab.Resize(v.width, 900)
-		for _, p := range f.pages() {
+		for _, p := range all {
 			if v.pages != nil && !slices.Contains(v.pages, p.name) {
 				continue
 			}
@@ -84,6 +85,27 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 }
 
+// axeScript returns the source of axe-core.
+func axeScript(t *testing.T) []byte {
+	t.Helper()
+	path, err := testkit.AxePath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	axe, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return axe
+}
+
+// signIn sends a token by the form that the tab shows, or will show.
+func signIn(tab *browser.Tab, token string) {
+	tab.Wait(`document.getElementById("token")`)
+	tab.Eval(fmt.Sprintf(`(document.getElementById("token").value = %q,
+		document.querySelector("form.signin button").click(), true)`, token), new(bool))
+}
+
 type pageCase struct {
 	name, path string
 	want       []string
@@ -103,6 +125,7 @@ func (f *fixture) pages() []pageCase {
 		{"problem", "/problems/sum", []string{"In the band", "cpp"}},
 		{"rejudgings", "/rejudgings", []string{"again"}},
 		{"rejudging", "/rejudgings/again?old=TLE&new=AC", []string{"Old verdicts by new ones", "TLE, now AC"}},
+		{"signin", "/sign-in", []string{"Token with the scope read"}},
 		{"fairness", "/fairness?label=contest%3D2", []string{"is wrong by time with a probability of",
 			"One run alone would have decided otherwise"}},
 	}

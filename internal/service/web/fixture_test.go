@@ -41,6 +41,7 @@ type fixture struct {
 	host   machine.Topology
 	log    *strings.Builder
 	now    time.Time // zero: the real time
+	file   string    // of the database
 }
 
 type poolSlots struct{ *slots.Pool }
@@ -53,12 +54,13 @@ func (p poolSlots) Undrain(cpus cpuset.Set) error { return p.Lift(cpus) }
 
 func newFixture(t testing.TB, change ...func(*httpapi.Options)) *fixture {
 	t.Helper()
-	store, err := jobs.Open(t.Context(), jobs.Options{File: filepath.Join(t.TempDir(), "judged.db"),
+	file := filepath.Join(t.TempDir(), "judged.db")
+	store, err := jobs.Open(t.Context(), jobs.Options{File: file,
 		Tenants: []config.Tenant{{Name: "tenant-a", Weight: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, store: store, host: bigHost(), doctor: fitHost(), log: &strings.Builder{},
+	f := &fixture{t: t, store: store, file: file, host: bigHost(), doctor: fitHost(), log: &strings.Builder{},
 		pool: slots.NewPool([]slots.Slot{{CPUs: cpuset.New(2), Node: 0}, {CPUs: cpuset.New(40, 41), Node: 1}}, time.Now)}
 	door, err := Door(Options{Key: []byte("a key of the test"), Owner: "host:/data",
 		Topology: func() machine.Topology { return f.host },

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"judged/internal/api"
@@ -25,6 +26,7 @@ func functions() template.FuncMap {
 	return template.FuncMap{
 		"short":       short,
 		"note":        note,
+		"sentence":    sentence,
 		"long":        func(s string) string { return cut(printableLines(s), maxText) },
 		"verdictName": render.VerdictName,
 		"tone":        tone,
@@ -54,6 +56,19 @@ func short(s string) string { return text.Printable(cut(s, maxName)) }
 
 // note returns a sentence as it is shown.
 func note(s string) string { return text.Printable(cut(strings.ReplaceAll(s, "\n", " "), maxNote)) }
+
+// sentence returns a message as a sentence.
+func sentence(s string) string {
+	if s = note(s); s == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(s)
+	s = string(unicode.ToUpper(first)) + s[size:]
+	if strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}
 
 // cut shortens a text to a number of characters. It looks at no more of the text than it keeps.
 func cut(s string, most int) string {

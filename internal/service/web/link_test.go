@@ -73,7 +73,7 @@ func TestLink(t *testing.T) {
 		"no number":         "/link/mine?until=x&signature=x",
 		"another signature": strings.Replace(l.Path, "signature=", "signature=A", 1),
 	} {
-		if a := stranger.get(path); a.status != 404 || !strings.Contains(a.body, "this link is not valid") {
+		if a := stranger.get(path); a.status != 404 || !strings.Contains(a.body, "This link is not valid") {
 			t.Errorf("%s: %d %s", name, a.status, a.body)
 		}
 	}
@@ -86,7 +86,7 @@ func TestLink(t *testing.T) {
 		t.Errorf("without the scope read: %d", status)
 	}
 	f.now = l.Until
-	if a := stranger.get(l.Path); a.status != 410 || !strings.Contains(a.body, "this link has ended") {
+	if a := stranger.get(l.Path); a.status != 410 || !strings.Contains(a.body, "This link has ended") {
 		t.Errorf("at its end: %d %s", a.status, a.body)
 	}
 }

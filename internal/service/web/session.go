@@ -106,7 +106,7 @@ func (h *handler) signIn(w http.ResponseWriter, r *http.Request) error {
 	next := localPath(r.PostFormValue("next"))
 	if _, err := h.desk.Enter(w, r, token, httpapi.Read); err != nil {
 		p := h.desk.Explain(r, err)
-		return h.showSignIn(w, r, p.Status, signInPage{Next: next, Why: p.Detail + "; " + p.NextStep})
+		return h.showSignIn(w, r, p.Status, signInPage{Next: next, Why: sentence(p.Detail) + " " + sentence(p.NextStep)})
 	}
 	h.setCookie(w, r, h.sessions.seal(token, h.desk.Now().Add(sessionTime)), sessionTime)
 	http.Redirect(w, r, next, http.StatusSeeOther)

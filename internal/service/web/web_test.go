@@ -27,8 +27,8 @@ func TestSignIn(t *testing.T) {
 		status            int
 		location, text    string
 	}{
-		{"an unknown token", "x", "/", 401, "", "the token is unknown"},
-		{"no token", "", "/", 401, "", "this needs a token"},
+		{"an unknown token", "x", "/", 401, "", "The token is unknown"},
+		{"no token", "", "/", 401, "", "This needs a token. Send a token."},
 		{"another scope", "token of writer", "/", 403, "", "lacks the scope read"},
 		{"a page", "token of reader", "/jobs/a?x=1", 303, "/jobs/a?x=1", ""},
 		{"another host", "token of reader", "//example.org/", 303, "/", ""},
@@ -193,7 +193,7 @@ func TestSearch(t *testing.T) {
 		{"created_to=2100-01-01T00%3A00", 200, []string{"/jobs/a"}, nil},
 		{"id=a", 303, nil, nil},
 		{"id=c", 200, []string{"No job has the ID <bdi>c</bdi>"}, nil},
-		{"verdict=XY", 400, []string{"unknown verdict"}, nil},
+		{"verdict=XY", 400, []string{"Unknown verdict"}, nil},
 		{"label=%3Cb%3E", 400, []string{"has no value"}, []string{"<b>"}},
 	} {
 		a := r.get("/jobs?" + tt.query)
