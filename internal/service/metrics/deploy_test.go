@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -82,17 +81,7 @@ func TestEveryAlertHasSeverityAndRunbook(t *testing.T) {
 }
 
 func TestDashboard(t *testing.T) {
-	var dashboard struct {
-		Panels []struct {
-			ID      int
-			Type    string
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	if err := json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	dashboard := readDashboard(t)
 	var rows []string
 	seen := map[int]bool{}
 	for _, p := range dashboard.Panels {
@@ -106,7 +95,7 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("panel %q shows nothing", p.Title)
 		}
 	}
-	if diff := cmp.Diff([]string{"Health", "Spread", "Causes", "Queue", "Slots"}, rows); diff != "" {
+	if diff := cmp.Diff([]string{"Health", "Spread", "Causes", "Queue", "Slots", "Fleet"}, rows); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -64,11 +64,22 @@ scrape_configs: [{job_name: judged, scrape_timeout: 1s, static_configs: [{target
 				for s.Scan() { // it must not wait for a reader
 				}
 			}()
-			return promServer{t, "http://" + line.Address}
+			p := promServer{t, "http://" + line.Address}
+			testkit.WaitFor(t, 30*time.Second, "Prometheus to be ready", p.ready)
+			return p
 		}
 	}
 	t.Fatalf("prometheus says no address:\n%s", log.String())
 	return promServer{}
+}
+
+func (p promServer) ready() bool {
+	r, err := http.Get(p.url + "/-/ready")
+	if err != nil {
+		return false
+	}
+	r.Body.Close()
+	return r.StatusCode == http.StatusOK
 }
 
 // get decodes what an address of the API returns.
@@ -100,6 +111,70 @@ func (p promServer) samples(expr string) int {
 	return len(data.Result)
 }
 
+// dashboard is what a test needs of the file for Grafana.
+type dashboard struct {
+	Templating struct {
+		List []struct {
+			Name, Type string
+			Query      json.RawMessage
+		}
+	}
+	Panels []struct {
+		ID          int
+		Type, Title string
+		Targets     []struct{ Expr string }
+	}
+}
+
+func readDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// variables returns the values of the variables of a dashboard, and a function that replaces each in an expression as
+// Grafana does if all values are selected.
+func (p promServer) variables(d dashboard) (fill func(expr string) string, all map[string][]string) {
+	p.t.Helper()
+	text := map[string]string{"__rate_interval": "1m"}
+	name := regexp.MustCompile(`\$\w+`)
+	fill = func(expr string) string {
+		return name.ReplaceAllStringFunc(expr, func(v string) string {
+			value, known := text[v[1:]]
+			if !known {
+				p.t.Errorf("%s uses the variable %s, which is not declared before it", expr, v)
+			}
+			return value
+		})
+	}
+	all = map[string][]string{}
+	labelValues := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+	for _, v := range d.Templating.List {
+		if v.Type != "query" {
+			continue
+		}
+		var query struct{ Query string }
+		if err := json.Unmarshal(v.Query, &query); err != nil {
+			p.t.Fatal(err)
+		}
+		parts := labelValues.FindStringSubmatch(query.Query)
+		if parts == nil {
+			p.t.Fatalf("variable %s: unknown query %q", v.Name, query.Query)
+		}
+		var values []string
+		p.get("/api/v1/label/"+parts[2]+"/values", url.Values{"match[]": {fill(parts[1])}}, &values)
+		all[v.Name] = values
+		var quoted []string
+		for _, value := range values {
+			quoted = append(quoted, strings.ReplaceAll(regexp.QuoteMeta(value), `\`, `\\`))
+		}
+		text[v.Name] = "(" + strings.Join(quoted, "|") + ")"
+	}
+	return fill, all
+}
+
 // TestPrometheus lets a server scrape judged, load the rules, and evaluate each expression of the dashboard.
 func TestPrometheus(t *testing.T) {
 	testkit.Need(t, testkit.Prometheus)
@@ -110,14 +185,6 @@ func TestPrometheus(t *testing.T) {
 	}))
 	defer judged.Close()
 	p := startPrometheus(t, judged.URL)
-	testkit.WaitFor(t, 30*time.Second, "Prometheus to be ready", func() bool {
-		r, err := http.Get(p.url + "/-/ready")
-		if err != nil {
-			return false
-		}
-		r.Body.Close()
-		return r.StatusCode == http.StatusOK
-	})
 	// Rates need two scrapes.
 	testkit.WaitFor(t, 30*time.Second, "scrapes", func() bool {
 		return p.samples("instance:judged_discarded:ratio15m") > 0 && p.samples("instance:judged_repeat_spread:p95_6h") > 0
@@ -145,25 +212,18 @@ func TestPrometheus(t *testing.T) {
 			}
 		}
 	}
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
+	dashboard := readDashboard(t)
+	fill, values := p.variables(dashboard)
+	instance := strings.TrimPrefix(judged.URL, "http://")
+	if diff := cmp.Diff(map[string][]string{"pool": {"default", "metal"}, "instance": {instance},
+		"node": {"judge-1", "judge-2"}, "slot": {"2", "3"}}, values); diff != "" {
+		t.Errorf("values of the variables -want +got\n%s", diff)
 	}
-	if err := json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard); err != nil {
-		t.Fatal(err)
-	}
-	variables := strings.NewReplacer("$instance", ".*", "$__rate_interval", "1m")
-	left := regexp.MustCompile(`\$\w+`)
 	var empty []string
 	evaluated := 0
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
-			expr := variables.Replace(target.Expr)
-			if found := left.FindString(expr); found != "" {
-				t.Errorf("panel %q uses the variable %s, which this test does not know", panel.Title, found)
-			}
+			expr := fill(target.Expr)
 			if evaluated++; p.samples(expr) == 0 {
 				empty = append(empty, panel.Title)
 			}
