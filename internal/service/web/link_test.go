@@ -73,7 +73,8 @@ func TestLink(t *testing.T) {
 		"no number":         "/link/mine?until=x&signature=x",
 		"another signature": strings.Replace(l.Path, "signature=", "signature=A", 1),
 	} {
-		if a := stranger.get(path); a.status != 404 || !strings.Contains(a.body, "This link is not valid") {
+		if a := stranger.get(path); a.status != 404 || !strings.Contains(a.body, "This link is not valid") ||
+			strings.Contains(a.body, "<a href") {
 			t.Errorf("%s: %d %s", name, a.status, a.body)
 		}
 	}

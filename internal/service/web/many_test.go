@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"syscall"
 	"testing"
+	"time"
 
 	"judged/internal/api"
 	"judged/internal/testkit"
@@ -89,4 +91,28 @@ func TestManyJobs(t *testing.T) {
 			t.Errorf("the console has %q", errs)
 		}
 	})
+}
+
+// BenchmarkNow requests / while 100,000 jobs wait, and reports the CPU time, which other programs change little.
+func BenchmarkNow(b *testing.B) {
+	f := newFixture(b)
+	f.judge("", finished("done", api.Accepted, timedTest("1", api.Accepted, 100)))
+	f.copyJob("done", 100_000)
+	f.judge("", api.Report{ID: "waiting", State: api.Queued})
+	f.copyJob("waiting", 100_000)
+	r := f.signIn("boss")
+	cpu := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	start := cpu()
+	for b.Loop() {
+		if a := r.get("/"); a.status != 200 {
+			b.Fatal(a.status)
+		}
+	}
+	b.ReportMetric(float64((cpu()-start).Milliseconds())/float64(b.N), "cpu-ms/op")
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"judged/internal/api"
@@ -133,7 +134,8 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header()[name] = values
 		}
 	}
-	if err := h.show(w, r, p.Status, page{Title: p.Title, template: "error.html", Body: p}); err != nil {
+	guest := strings.HasPrefix(r.URL.Path, httpapi.LinkPath)
+	if err := h.show(w, r, p.Status, page{Title: p.Title, template: "error.html", Guest: guest, Body: p}); err != nil {
 		h.desk.Explain(r, err) // logs it
 		http.Error(w, p.Title, p.Status)
 	}
