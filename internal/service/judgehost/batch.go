@@ -18,24 +18,24 @@ import (
 	"judged/internal/engine/problem"
 )
 
-// batch are tasks of one submission that a host got at once.
+// batch holds tasks of one submission that a host fetched at once.
 type batch struct {
 	*host
 	drain   context.Context
-	ctx     context.Context // ends when nothing more of the batch is wanted; its cause says why
+	ctx     context.Context // canceled when no more results are needed; its cause says why
 	end     context.CancelCauseFunc
 	program program
 	reports *reporter
 }
 
-// Why a batch ends early, other than by an error.
+// The reasons why a batch ends early without an error.
 var (
-	errDecided   = errors.New("the server wants no more of this judging")
-	errTakenBack = errors.New("the server has taken the judging back")
-	errDraining  = errors.New("judged is ending")
+	errDecided   = errors.New("the server needs no more results of this judging")
+	errTakenBack = errors.New("the server has withdrawn the judging")
+	errDraining  = errors.New("judged is shutting down")
 )
 
-// judge judges a batch. It reports whether tasks of it may be left.
+// judge judges a batch. It reports whether some of its tasks may be unfinished.
 func (h *host) judge(drain, abort context.Context, tasks []task) (unfinished bool) {
 	defer h.engine.Tidy(h.slot)
 	b := &batch{host: h, drain: drain}
@@ -53,28 +53,28 @@ func (h *host) judge(drain, abort context.Context, tasks []task) (unfinished boo
 	return b.finish(abort, tasks[min(at, len(tasks)-1)], err)
 }
 
-// finish does what the end of a batch at a task needs.
+// finish handles the end of a batch at task t, and reports whether some of its tasks may be unfinished.
 func (b *batch) finish(abort context.Context, t task, err error) (unfinished bool) {
 	switch {
 	case err == nil:
 		return false
 	case abort.Err() != nil || errors.Is(err, errDraining):
-		b.log.Info("judged is ending; giving back the rest", "job", string(t.Job))
+		b.log.Info("judged is shutting down; returning the remaining tasks", "job", string(t.Job))
 	case errors.Is(err, errDecided), errors.Is(err, errTakenBack), errors.Is(err, errCompilerError):
 	case errors.As(err, new(*fault)):
 		b.report(abort, t, err)
 	case errors.As(err, new(*serverError)):
-		b.log.Error("the DOMjudge server does not answer; giving back the rest", "job", string(t.Job), "error", err)
+		b.log.Error("the DOMjudge server does not answer; returning the remaining tasks", "job", string(t.Job), "error", err)
 	case b.failures.add(t.ID):
-		b.report(abort, t, fmt.Errorf("cannot decide a test in %d attempts: %w", maxFailures, err))
+		b.report(abort, t, fmt.Errorf("judge a test: failed %d times: %w", maxFailures, err))
 	default:
-		b.log.Error("cannot decide a test; giving it back, so that it is judged again", "judgetask", string(t.ID), "error",
+		b.log.Error("cannot judge a test; returning it, so that it is judged again", "judgetask", string(t.ID), "error",
 			err)
 	}
 	return true
 }
 
-// run judges the tasks in order. at is the one at which an error ended it.
+// run judges the tasks in order. It returns the index of the task at which an error stopped it.
 func (b *batch) run(tasks []task) (at int, err error) {
 	if err := b.prepare(tasks); err != nil {
 		return 0, err
@@ -87,7 +87,7 @@ func (b *batch) run(tasks []task) (at int, err error) {
 	return at, err
 }
 
-// prepare checks the tasks, and compiles the submission unless the last batch has.
+// prepare checks the tasks. It compiles the submission, unless the previous batch was for the same one.
 func (b *batch) prepare(tasks []task) error {
 	for i := range tasks {
 		if err := tasks[i].checkRun(); err != nil {
@@ -116,8 +116,8 @@ func (b *batch) prepare(tasks []task) error {
 	return nil
 }
 
-// judgeFrom judges the first tasks: until one is not correct, or another needs something else. It returns how many have
-// their result.
+// judgeFrom judges tasks until one is not correct, or the next one needs different settings. It returns the number of
+// tasks that have a result.
 func (b *batch) judgeFrom(tasks []task) (n int, err error) {
 	if b.drain.Err() != nil {
 		return 0, errDraining
@@ -137,8 +137,8 @@ func (b *batch) judgeFrom(tasks []task) (n int, err error) {
 	return n + 1, nil
 }
 
-// conclude reports a run that is not correct, and returns errDecided if that is enough. What ran before has to be known
-// to the server by then: it decides in the order of the tests.
+// conclude reports a run that is not correct. It returns errDecided if the server needs no further results. It sends
+// earlier results first, because the server decides in the order of the tests.
 func (b *batch) conclude(r run) error {
 	if r.result == "" {
 		return r.fault()
@@ -149,7 +149,7 @@ func (b *batch) conclude(r run) error {
 	return b.reports.send(r)
 }
 
-// fault is whose fault it is that a run has no result.
+// fault returns an error that says who is responsible for a run without a result.
 func (r run) fault() error {
 	if v := r.report.Verdict; v != api.InternalError {
 		return fmt.Errorf("report test %s: DOMjudge has no result for verdict %q; report this as a bug of judged",
@@ -170,7 +170,7 @@ func (r run) fault() error {
 	return err
 }
 
-// segment are tasks that the engine judges together, so that the check of one is made while the next one runs.
+// segment holds tasks that the engine judges together: while it checks the output of one, the next one runs.
 type segment struct {
 	*batch
 	tasks  []task
@@ -179,7 +179,8 @@ type segment struct {
 	held   []held
 }
 
-// newSegment gathers the first task, and those after it that need nothing else and whose test cases are here.
+// newSegment returns a segment of the first task and of those after it that have the same settings and whose test cases
+// are cached.
 func (b *batch) newSegment(tasks []task) (_ *segment, err error) {
 	s := &segment{batch: b}
 	defer func() {
@@ -216,8 +217,8 @@ func (b *batch) newSegment(tasks []task) (_ *segment, err error) {
 	return s, nil
 }
 
-// quietPyPy is the environment in which PyPy, the Python of DOMjudge's scripts, does not warn on stderr that it finds no
-// /proc/cpuinfo. The size is what it takes then.
+// quietPyPy returns the environment in which PyPy does not warn on stderr that /proc/cpuinfo is missing. DOMjudge's
+// scripts use PyPy for Python. The size is the one that PyPy falls back to.
 func quietPyPy() []string { return []string{"PYPY_GC_NURSERY=4MB"} }
 
 func (s *segment) close() {
@@ -226,22 +227,22 @@ func (s *segment) close() {
 	}
 }
 
-// sameRules reports whether two tasks differ in their test cases and the arguments of their checkers only.
+// sameRules reports whether two tasks differ only in their test cases and the arguments of their checkers.
 func sameRules(a, b task) bool {
 	a.compare.Args = b.compare.Args
 	return a.RunText == b.RunText && a.compare == b.compare && a.RunScript == b.RunScript &&
 		a.CompareScript == b.CompareScript
 }
 
-// maxKept is how much of an output is kept, in bytes. No output limit in use is larger.
+// maxKept is the number of bytes of an output that are kept. It exceeds all output limits in use.
 const maxKept units.Bytes = 64 << 20
 
-// wholeOutputs keeps outputs in full, because the server may request them later.
+// wholeOutputs returns a setting that keeps outputs in full, because the server may request them later.
 func wholeOutputs(l api.Limits) api.Keep {
 	return api.Keep{Stdout: api.KeepAlways, Stderr: api.KeepAlways, Bytes: min(l.Output, maxKept), Total: math.MaxInt64}
 }
 
-// addJury adds the checker or the interactor.
+// addJury adds the checker or the interactor of a task.
 func (s *segment) addJury(t task) (err error) {
 	script, err := s.executable(s.ctx, "run", t.RunScript, t.run.Hash)
 	if err != nil {
@@ -273,8 +274,8 @@ func juryProgram(what string, id stringOrNumber, x executable) jury.Program {
 	return jury.Program{Name: fmt.Sprintf("%s %s", what, id), Command: []string{"./" + runFile}, Files: x.files}
 }
 
-// judge judges the tasks of a segment and reports those that are correct. last is the first one that is not; it is not
-// reported.
+// judge judges the tasks of a segment and reports the correct ones. last is the first one that is not correct; it is
+// not reported yet.
 func (s *segment) judge() (correct int, last *run, err error) {
 	ctx, stop := context.WithCancelCause(s.ctx)
 	defer stop(nil)
@@ -308,7 +309,7 @@ func (s *segment) judge() (correct int, last *run, err error) {
 	case err != nil && cause != nil && !errors.As(err, new(*measure.NoiseError)):
 		return correct, nil, cause
 	case err == nil && correct == 0:
-		return 0, nil, errors.New("the engine decided no test")
+		return 0, nil, errors.New("the engine returned no test result")
 	}
 	return correct, nil, err
 }

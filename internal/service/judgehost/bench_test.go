@@ -16,7 +16,7 @@ import (
 	"judged/internal/testkit/domserver"
 )
 
-// recordingEngine records what is judged, and when.
+// recordingEngine records which tests are judged, and when.
 type recordingEngine struct {
 	OwnSlots
 
@@ -56,7 +56,7 @@ func TestOverhead(t *testing.T) {
 	e := &recordingEngine{OwnSlots: openEngine(t, w.world, 1)}
 	w.start(e)
 	var served, alone []time.Duration
-	for round := range rounds { // the first one fetches the test cases
+	for round := range rounds { // the first round fetches the test cases
 		e.tests, e.begun = nil, time.Time{}
 		id := w.Submit(domserver.Submission{Language: w.c, Problem: p,
 			Files: []domserver.File{{Name: "a.c", Content: doubles}}})

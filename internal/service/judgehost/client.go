@@ -18,18 +18,18 @@ import (
 	"judged/internal/base/poll"
 )
 
-// Server says where a DOMjudge server is, and who this is there.
+// Server has the address of a DOMjudge server and the credentials for it.
 type Server struct {
 	URL string // ends with /api/v4
 	Account
 	Log *slog.Logger
 	// Pause, if not nil, is called for pauses between tries; tests make them shorter.
 	Pause func(context.Context, time.Duration)
-	// Idle is how long a request may wait for the next bytes; 0 means a minute.
+	// Idle is the longest time without received data before a request fails; 0 means one minute.
 	Idle time.Duration
 }
 
-// Client talks with a server. It is safe for concurrent use.
+// Client is a client of the judgehost API of a DOMjudge server. It is safe for concurrent use.
 type Client struct {
 	server  Server
 	account atomic.Pointer[Account]
@@ -45,7 +45,7 @@ func NewClient(s Server) (*Client, error) {
 	u, err := url.Parse(s.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("not an http or https URL; write such as https://domjudge.example/api/v4")
+		return nil, errors.New("not an http or https URL; use the form https://domjudge.example/api/v4")
 	case u.User != nil:
 		return nil, errors.New("the URL has a user or a password; write them into the file with the account")
 	case u.RawQuery != "" || u.Fragment != "":
@@ -78,7 +78,7 @@ func (c *Client) note(err error) {
 	}
 }
 
-// transport keeps a connection for each slot.
+// transport returns a transport that keeps one idle connection for each slot.
 func transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 64
@@ -87,11 +87,11 @@ func transport() *http.Transport {
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// StatusError is an answer of the server other than success.
+// StatusError is a response with a status other than success.
 type StatusError struct {
 	Status  int
 	Message string
-	Final   bool // the server does not want the request again
+	Final   bool // the same request would fail again
 }
 
 func (e *StatusError) Error() string {
@@ -116,27 +116,27 @@ func isFinal(err error) bool {
 	return errors.As(err, &status) && (status.Final || IsRefused(err) || status.Status >= 300 && status.Status < 400)
 }
 
-// isAnswer reports whether an error is about what was asked for, and not about the connection or the server.
+// isAnswer reports whether an error is about the requested object, and not about the connection or the server.
 func isAnswer(err error) bool {
 	status := new(StatusError)
 	return errors.As(err, &status) && status.Status >= 400 && status.Status < 500 || errors.As(err, new(*contentError))
 }
 
-// serverError is one of the connection, or of a server that cannot answer.
+// serverError is an error of the connection, or of a server that cannot respond.
 type serverError struct{ error }
 
 func (e *serverError) Unwrap() error { return e.error }
 
-// request is one call of the interface.
+// request describes one call of the API.
 type request struct {
 	method, path string
 	form         url.Values // of POST and PUT
-	limit        int64      // of the answer, in bytes
-	tries        int        // at most; 0 means 3
+	limit        int64      // maximum size of the response in bytes
+	tries        int        // maximum; 0 means 3
 	take         func(io.Reader) error
 }
 
-// The waits between tries: they double, with up to as much again at random.
+// The waits between tries double. A random time of up to the same length is added.
 const (
 	firstPause   = 500 * time.Millisecond
 	usualTries   = 3
@@ -145,7 +145,7 @@ const (
 	mediumAnswer = 64 << 20
 )
 
-// do sends a request until it succeeds, the server does not want it again, or there were enough tries.
+// do sends a request until it succeeds, fails for good, or has been tried often enough.
 func (c *Client) do(ctx context.Context, r request) error {
 	tries := r.tries
 	if tries == 0 {
@@ -170,7 +170,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 			return &serverError{err}
 		}
 		wait := pause + rand.N(pause)
-		c.server.Log.Warn("a request to the DOMjudge server failed; trying again", "error", err, "try", n,
+		c.server.Log.Warn("a request to the DOMjudge server failed; retrying", "error", err, "try", n,
 			"wait_seconds", wait.Seconds())
 		c.server.Pause(ctx, wait)
 		pause *= 2
@@ -216,8 +216,7 @@ func (c *Client) once(ctx context.Context, r request) error {
 	return nil
 }
 
-// because replaces the error of a request that was ended by its cause, and takes the address, which the caller names,
-// from others.
+// because returns the cause if ctx was canceled. From other errors it removes the URL, which callers add themselves.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -228,7 +227,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// refusal reads why the server refuses a request.
+// refusal returns the reason that the server gives for refusing a request.
 func refusal(answer *http.Response, body io.Reader) error {
 	e := &StatusError{Status: answer.StatusCode}
 	text, err := io.ReadAll(io.LimitReader(body, smallAnswer))
@@ -277,7 +276,7 @@ func (p *progress) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// counter refuses more bytes than an answer may have.
+// counter returns an error if a response exceeds its maximum size.
 type counter struct {
 	in   io.Reader
 	left int64
@@ -286,7 +285,7 @@ type counter struct {
 func (c *counter) Read(b []byte) (int, error) {
 	n, err := c.in.Read(b)
 	if c.left -= int64(n); c.left < 0 {
-		return 0, errors.New("the answer is longer than it may be")
+		return 0, errors.New("the response is too long")
 	}
 	return n, err
 }
@@ -315,7 +314,7 @@ func get[T any](ctx context.Context, c *Client, r request) (v T, err error) {
 	return v, c.do(ctx, r)
 }
 
-// send is for calls whose answer does not matter.
+// send sends a request and ignores the content of the response.
 func (c *Client) send(ctx context.Context, r request) error {
 	r.limit = smallAnswer
 	r.take = func(in io.Reader) error {

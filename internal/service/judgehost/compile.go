@@ -26,7 +26,7 @@ type program struct {
 	files []sandbox.File
 }
 
-// compilation is what the server gets to know about one. It is next to the files of the program.
+// compilation is the result of a compilation as the server needs it. It is stored next to the files of the program.
 type compilation struct {
 	Failed     bool   `json:"failed"`
 	Output     []byte `json:"output"`
@@ -38,7 +38,7 @@ type compilation struct {
 const (
 	compilationFile = "compilation.json"
 	programFolder   = "program"
-	programName     = "program" // what a compile script has to make
+	programName     = "program" // what a compile script must create
 )
 
 // source is a file of a submission.
@@ -48,10 +48,10 @@ type source struct {
 	md5  string
 }
 
-// errCompilerError ends a judging whose submission does not compile. The server knows it by then.
+// errCompilerError ends the judging of a submission that does not compile. The server already has that result.
 var errCompilerError = errors.New("the submission does not compile")
 
-// compileJob compiles the submission of a batch, reports that, and returns the program.
+// compileJob compiles the submission of a batch, reports the result, and returns the program.
 func (h *host) compileJob(ctx context.Context, t task) (program, error) {
 	if err := h.checkVersions(ctx, t); err != nil {
 		return program{}, err
@@ -115,7 +115,7 @@ func (s *Service) sources(ctx context.Context, t task, folder string) (sources [
 	return sources, nil
 }
 
-// compile compiles a submission, or returns what came of it the last time.
+// compile compiles a submission, or returns the cached result.
 func (h *host) compile(ctx context.Context, t task, sources []source) (c compilation, p program, err error) {
 	passed := passedSources(t.compile, sources)
 	if len(passed) == 0 {
@@ -152,7 +152,7 @@ func (h *host) compile(ctx context.Context, t task, sources []source) (c compila
 	return c, p, nil
 }
 
-// passedSources are the names that the compile script gets.
+// passedSources returns the file names that are passed to the compile script.
 func passedSources(c compileConfig, sources []source) (names []string) {
 	for _, s := range sources {
 		picked := !bool(c.Filter)
@@ -166,7 +166,7 @@ func passedSources(c compileConfig, sources []source) (names []string) {
 	return names
 }
 
-// compileKey identifies a compilation by all that it depends on.
+// compileKey returns a key that identifies a compilation by all of its inputs.
 func compileKey(t task, sources []source, passed []string) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q %q %v %v %v %v", t.CompileScript, t.compile.Hash, t.run.EntryPoint, t.run.Memory,
@@ -178,15 +178,15 @@ func compileKey(t task, sources []source, passed []string) string {
 	return fmt.Sprintf("compilation %x", sum.Sum(nil))
 }
 
-// compileOnce is the result of a compilation that may end differently another time, and is not kept.
+// compileOnce is the result of a compilation that is not cached, because a repetition may give a different one.
 type compileOnce struct{ compilation }
 
-func (e *compileOnce) Error() string { return "the compilation may end differently another time" }
+func (e *compileOnce) Error() string { return "the compilation may give a different result next time" }
 
-// scriptFolder is where the compile script and its files are, next to the folder of the sources.
+// scriptFolder holds the compile script and its files. It is next to the folder of the sources.
 const scriptFolder = "compile-script"
 
-// runCompiler runs the compile script and fills a folder of the store.
+// runCompiler runs the compile script and copies its result to a folder of the store.
 func (h *host) runCompiler(ctx context.Context, folder string, t task, sources []source, passed []string,
 	script string) error {
 	from, err := os.Open(script)
@@ -260,13 +260,13 @@ func (h *host) runCompiler(ctx context.Context, folder string, t task, sources [
 	return os.WriteFile(filepath.Join(folder, compilationFile), text, 0o600)
 }
 
-// What compile scripts say to the judgehost.
+// Patterns for the output of compile scripts that is meant for the judgehost.
 var (
 	internalErrorLine = text.Pattern(`(?mi)^internal-error: *(.*)$`)
 	entryPointLine    = text.Pattern(`(?m)^.*[Dd]etected entry_point: (.*)\n?`)
 )
 
-// notUsable is why what a compile script left is no program, or "".
+// notUsable returns why the result of a compile script is not a program, or "".
 func (s *Service) notUsable(folder string) (string, error) {
 	info, err := os.Stat(filepath.Join(folder, programName))
 	if errors.Is(err, os.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
@@ -289,14 +289,14 @@ func (s *Service) notUsable(folder string) (string, error) {
 	}
 	switch {
 	case size > s.work.Bytes:
-		return fmt.Sprintf("the program has %s; a working directory takes %s", size, s.work.Bytes), nil
+		return fmt.Sprintf("the program has %s; a working directory holds at most %s", size, s.work.Bytes), nil
 	case len(files) > s.work.Files:
-		return fmt.Sprintf("the program has %d files; a working directory takes %d", len(files), s.work.Files), nil
+		return fmt.Sprintf("the program has %d files; a working directory holds at most %d", len(files), s.work.Files), nil
 	}
 	return "", nil
 }
 
-// reportCompilation reports a compilation, once for each job.
+// reportCompilation reports a compilation. It does so once for each job.
 func (h *host) reportCompilation(ctx context.Context, t task, c compilation) error {
 	form := url.Values{"compile_success": {"1"}, "output_compile": {encoded(h.stored(c.Output))}}
 	if c.Metadata != "" {
@@ -311,7 +311,7 @@ func (h *host) reportCompilation(ctx context.Context, t task, c compilation) err
 	return h.client.updateJudging(ctx, h.name, t.ID, form)
 }
 
-// stored cuts what is longer than the server wants to store. The note is what its web interface looks for.
+// stored truncates what is longer than the server stores. The server's web interface looks for this note.
 func (s *Service) stored(b []byte) []byte {
 	if limit := int(s.config().OutputStorage); limit >= 0 && len(b) > limit {
 		return fmt.Appendf(slices.Clip(b[:limit]), "\n[output storage truncated after %d B]\n", limit)
@@ -319,7 +319,7 @@ func (s *Service) stored(b []byte) []byte {
 	return b
 }
 
-// checkVersions runs the scripts that print the versions of a language's compiler and runner, if the server has some.
+// checkVersions runs the server's scripts, if any, that print the versions of a language's compiler and runner.
 func (h *host) checkVersions(ctx context.Context, t task) error {
 	commands, err := h.client.versionCommands(ctx, t.ID)
 	if err != nil {
@@ -341,7 +341,7 @@ func (h *host) checkVersions(ctx context.Context, t task) error {
 	}
 	err = h.client.checkVersions(ctx, t.ID, form)
 	if isFinal(err) && !IsRefused(err) {
-		h.log.Error("the server refuses the versions of this host, and disables it", "error", err)
+		h.log.Error("the server rejects the language versions of this host and disables it", "error", err)
 		return errTakenBack
 	}
 	return err

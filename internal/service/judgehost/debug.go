@@ -8,22 +8,23 @@ import (
 	"strconv"
 )
 
-// debug answers requests for more about what was judged here.
+// debug answers requests of the server for more output of earlier judgings.
 func (h *host) debug(ctx context.Context, tasks []task) {
 	for _, t := range tasks {
 		member, content, err := h.more(t)
 		if err != nil {
-			h.log.Warn("cannot send what the server asks for; it is no longer here", "judgetask", string(t.ID), "error", err)
+			h.log.Warn("cannot send the output that the server requests; it has been deleted", "judgetask", string(t.ID),
+				"error", err)
 			continue
 		}
 		if err := h.client.addDebugInfo(ctx, h.name, t.ID, url.Values{member: {encoded(content)}}); err != nil {
-			h.log.Error("cannot send what the server asks for", "judgetask", string(t.ID), "error", err)
+			h.log.Error("cannot send the output that the server requests", "judgetask", string(t.ID), "error", err)
 		}
 	}
 }
 
-// more is the whole output of a test, or an archive of all that is known of a job. The server has a script that makes
-// such archives of a judgehost's folder; judged has no such folder, and makes one with the same files.
+// more returns the complete output of a test, or an archive of the data of a job. DOMjudge has a script that archives a
+// judgehost's folder. judged has no such folder, so it builds an archive with the same files.
 func (h *host) more(t task) (member string, content []byte, err error) {
 	if t.RunScript != "" {
 		var packed bytes.Buffer

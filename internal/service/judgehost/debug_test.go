@@ -17,7 +17,7 @@ import (
 	"judged/internal/testkit/domserver"
 )
 
-// TestDebug: the server gets the whole output of a test, and an archive of all that is known of a judging.
+// TestDebug: the server gets the complete output of a test, and an archive of the data of a judging.
 func TestDebug(t *testing.T) {
 	w := newWorld(t)
 	w.Settings["output_storage_limit"] = 2
@@ -65,7 +65,7 @@ func TestDebug(t *testing.T) {
 	w.clean()
 }
 
-// TestHistoryIsBounded: the oldest jobs are forgotten.
+// TestHistoryIsBounded: the oldest jobs are removed.
 func TestHistoryIsBounded(t *testing.T) {
 	h := newHistory(t.TempDir(), 30<<10)
 	for _, job := range []stringOrNumber{"1", "2", "1", "3", "4"} {

@@ -21,20 +21,20 @@ import (
 	"judged/internal/sandbox"
 )
 
-// The files of an executable: names of the protocol.
+// The names of files of an executable in the protocol.
 const (
 	buildFile = "build"
 	runFile   = "run"
 )
 
-// executable is a program of the jury, built.
+// executable is a jury program that has been built.
 type executable struct {
 	held
 	files         []sandbox.File
-	onlyRedirects bool // a run script that judged knows
+	onlyRedirects bool // a run script that only redirects stdin and stdout
 }
 
-// scripts are the types of executables, and what is disabled if one fails.
+// scripts maps the types of executables to what the server disables if one fails.
 var scripts = map[string]faultKind{"compile": faultCompile, "run": faultRun, "compare": faultCompare}
 
 // executable fetches an executable and builds it, once for each ID and hash.
@@ -53,7 +53,7 @@ func (s *Service) executable(ctx context.Context, kind string, id stringOrNumber
 	return executable{h, files, err == nil}, nil
 }
 
-// makeExecutable fills a folder with what an executable needs to run.
+// makeExecutable fills a folder with the files that an executable needs to run.
 func (s *Service) makeExecutable(ctx context.Context, folder, kind string, id stringOrNumber, hash string) error {
 	fetched, err := os.MkdirTemp(s.scratch, "executable-")
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) makeExecutable(ctx context.Context, folder, kind string, id st
 	return s.build(ctx, folder, fetched, command)
 }
 
-// executableHash is the hash of the files of an executable.
+// executableHash returns the hash of the files of an executable.
 func executableHash(files map[string]written) string {
 	var all strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -102,11 +102,11 @@ func executableHash(files map[string]written) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// buildCommand is what makes the program of an executable in its folder; nil if it is there already.
+// buildCommand returns the command that builds an executable in its folder, or nil if it needs no build.
 func (s *Service) buildCommand(files map[string]written) ([]string, error) {
 	if build, ok := files[buildFile]; ok {
 		if !build.Exec {
-			return nil, &contentError{errors.New("its file build cannot be executed")}
+			return nil, &contentError{errors.New("its file build is not executable")}
 		}
 		return []string{"./" + buildFile}, nil
 	}
@@ -121,14 +121,14 @@ func (s *Service) buildCommand(files map[string]written) ([]string, error) {
 			}
 		}
 	}
-	return nil, &contentError{errors.New("it has neither a file build nor a source in C, C++, Java or Python")}
+	return nil, &contentError{errors.New("no file named build, and no source in C, C++, Java or Python")}
 }
 
-// sourceLanguages are those in which an executable without a build script may be, in the order in which they are looked
-// for. build gets the name of the source, with and without its extension.
+// sourceLanguages are the languages of executables without a build script, in the order of the search. build receives
+// the name of the source, with and without its extension.
 var sourceLanguages = []struct {
 	id         string
-	extensions []string // unless the server says others
+	extensions []string // unless the server lists others
 	build      string
 }{
 	{"c", []string{"c"}, `gcc -Wall -O2 -std=gnu11 "$1" -o run -lm`},
@@ -138,7 +138,7 @@ chmod +x run`},
 	{"py", []string{"py"}, `printf '#!/bin/sh\nexec python3 "${0%%/*}/%s" "$@"\n' "$1" >run && chmod +x run`},
 }
 
-// extensionsOf returns the extensions of sourceLanguages, with those that the server says.
+// extensionsOf returns the extensions of sourceLanguages, where those that the server lists take precedence.
 func extensionsOf(known []language) map[string][]string {
 	all := map[string][]string{}
 	for _, l := range sourceLanguages {
@@ -152,7 +152,7 @@ func extensionsOf(known []language) map[string][]string {
 	return all
 }
 
-// build builds an executable in the sandbox and copies what is there then.
+// build builds an executable in the sandbox and copies the resulting files.
 func (s *Service) build(ctx context.Context, folder, from string, command []string) error {
 	files, err := filesIn(from)
 	if err != nil {
@@ -166,27 +166,27 @@ func (s *Service) build(ctx context.Context, folder, from string, command []stri
 	case err != nil:
 		return err
 	case ended.Failure != "":
-		return &contentError{fmt.Errorf("does not build: %s\n%s", strings.Replace(ended.Failure, "the compiler", "it", 1),
+		return &contentError{fmt.Errorf("build failed: %s\n%s", strings.Replace(ended.Failure, "the compiler", "it", 1),
 			ended.Output)}
 	}
 	info, err := os.Stat(filepath.Join(folder, runFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0):
-		return &contentError{fmt.Errorf("its build script made no program run\n%s", ended.Output)}
+		return &contentError{fmt.Errorf("its build script created no file \"run\"\n%s", ended.Output)}
 	case err != nil:
 		return err
 	}
 	return nil
 }
 
-// wallFactor is how much longer a script may take than its time limit, which counts its CPU time here: several compile
-// at once, and others' work is not a script's fault.
+// wallFactor is the ratio of a script's wall time limit to its time limit, which applies to its CPU time here. Other
+// scripts that run at the same time may slow it down.
 const wallFactor = 3
 
-// scriptProcesses is how many processes and threads a script may have.
+// scriptProcesses is the maximum number of processes and threads of a script.
 const scriptProcesses = 1000
 
-// scriptLimits are those of a script, from the units of the protocol.
+// scriptLimits converts the limits of a script from the units of the protocol.
 func scriptLimits(seconds, memoryKB, fileKB number) sandbox.Limits {
 	limit := time.Duration(float64(seconds) * float64(time.Second))
 	memory := units.Bytes(memoryKB) << 10
@@ -194,12 +194,12 @@ func scriptLimits(seconds, memoryKB, fileKB number) sandbox.Limits {
 		Output: units.Bytes(fileKB) << 10, Stack: memory, Processes: scriptProcesses}
 }
 
-// JuryLimits are the limits of checkers and interactors, which are those of scripts.
+// JuryLimits returns the limits of checkers and interactors, which are those of scripts.
 func (c Config) JuryLimits() sandbox.Limits {
 	return scriptLimits(c.ScriptTimeLimit, c.ScriptMemory, c.ScriptFileSize)
 }
 
-// filesIn lists the regular files in a folder, for a working directory.
+// filesIn lists the regular files in a folder, to put them into a working directory.
 func filesIn(folder string) (files []sandbox.File, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || filepath.Base(path) == redirectMark {
@@ -225,13 +225,13 @@ func copyTree(to, from string) error {
 	return copyRoot(to, root)
 }
 
-// The most that a script may leave.
+// The maximum number and size of the files that a script may create.
 const (
 	maxLeftFiles = 20_000
 	maxLeftBytes = 4 << 30
 )
 
-// copyRoot copies the regular files of a folder, which a hostile program may have filled.
+// copyRoot copies the regular files of a folder. The folder may come from a hostile program.
 func copyRoot(to string, root *os.Root) error {
 	files, bytes := 0, int64(0)
 	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -239,7 +239,7 @@ func copyRoot(to string, root *os.Root) error {
 		case err != nil || name == ".":
 			return err
 		case files == maxLeftFiles:
-			return &contentError{fmt.Errorf("leaves more than %d files", maxLeftFiles)}
+			return &contentError{fmt.Errorf("created more than %d files", maxLeftFiles)}
 		case d.IsDir():
 			files++
 			return os.Mkdir(filepath.Join(to, name), 0o700)
@@ -252,7 +252,7 @@ func copyRoot(to string, root *os.Root) error {
 		}
 		files++
 		if bytes += info.Size(); bytes > maxLeftBytes {
-			return &contentError{fmt.Errorf("leaves more than %s", units.Bytes(maxLeftBytes))}
+			return &contentError{fmt.Errorf("created more than %s", units.Bytes(maxLeftBytes))}
 		}
 		return copyFile(filepath.Join(to, name), root, name, info.Mode())
 	})
@@ -272,10 +272,11 @@ func copyFile(to string, root *os.Root, name string, mode fs.FileMode) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// redirectMark is in the folder of a run script that only redirects stdin and stdout, which judged does itself.
+// redirectMark is the name of a file in the folder of a run script that only redirects stdin and stdout. judged
+// redirects them itself.
 const redirectMark = ".only-redirects"
 
-// markRedirect marks the folder of a run script of which judged knows what it does.
+// markRedirect marks the folder of a run script if the script only redirects.
 func markRedirect(folder, fetched string) error {
 	build, err := os.ReadFile(filepath.Join(fetched, buildFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -291,8 +292,8 @@ func markRedirect(folder, fetched string) error {
 	return os.WriteFile(filepath.Join(folder, redirectMark), nil, 0o600)
 }
 
-// onlyRedirects reports whether a script executes its third argument with its first as stdin and its second as stdout,
-// and does nothing else.
+// onlyRedirects reports whether a script does nothing except execute its third argument with the file $1 as stdin and
+// the file $2 as stdout.
 func onlyRedirects(script []byte) bool {
 	m := redirect().FindStringSubmatch(strings.Join(statements(script), "\n"))
 	return m != nil && m[1] == m[3] && m[2] == m[4] && m[1] != m[2]
@@ -301,7 +302,7 @@ func onlyRedirects(script []byte) bool {
 var redirect = text.Pattern(`^(\w+)="?\$1"? ?; ?shift\n(\w+)="?\$1"? ?; ?shift\n` +
 	`(?:exec )?"\$@" ?< ?"?\$(\w+)"? ?> ?"?\$(\w+)"?$`)
 
-// statements are the lines of a shell script without comments and with single spaces.
+// statements returns the lines of a shell script without comments and with single spaces.
 func statements(script []byte) (lines []string) {
 	for line := range strings.Lines(string(script)) {
 		line = strings.Join(strings.Fields(line), " ")

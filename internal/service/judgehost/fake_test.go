@@ -24,8 +24,8 @@ import (
 	"judged/internal/testkit/domserver"
 )
 
-// fakeEngine is an engine without a sandbox. A submission is lines INPUT VERDICT: what it gets for the test with that
-// input. The verdict NOISE is an error, and SLEEP an accepted run that took long by the clock.
+// fakeEngine is an engine without a sandbox. A submission has lines INPUT VERDICT with the verdict for the test with
+// that input. The verdict NOISE is an error, and SLEEP is an accepted run with a long wall time.
 type fakeEngine struct {
 	slots []slots.Slot
 	// before, if not nil, is called before each test with its input.
@@ -51,7 +51,7 @@ func (e *fakeEngine) Slots() []slots.Slot                   { return e.slots }
 func (e *fakeEngine) Tidy(slots.Slot)                       {}
 func (e *fakeEngine) Jury(slots.Slot) (*jury.Runner, error) { return nil, nil }
 
-// RunScript makes the program of a submission from its sources, or what a build script makes: a file run.
+// RunScript creates the program of a submission from its sources, or the file "run" of a build script.
 func (e *fakeEngine) RunScript(_ context.Context, s languages.Script, take func(*os.Root) error) (languages.Ended, error) {
 	dir, err := os.MkdirTemp("", "fake")
 	if err != nil {
@@ -201,20 +201,20 @@ func fakeReport(name, verdict string) (api.TestReport, error) {
 	return r, nil
 }
 
-// The scripts of the tests: judged's own, with the conventions of the protocol.
+// The scripts of the tests. They follow the conventions of the protocol.
 const (
 	redirectScript = "#!/bin/sh\n# runs it\nIN=\"$1\"; shift\nOUT=\"$1\"; shift\nexec \"$@\" < \"$IN\" > \"$OUT\"\n"
 	noBuild        = "#!/bin/sh\n# nothing to build\n"
 )
 
-// world is a server with what submissions need.
+// world is a server with all that submissions need.
 type world struct {
 	*domserver.Server
 	t        *testing.T
 	language domserver.Language
 	run      domserver.Executable
 	compare  domserver.Executable
-	drain    context.CancelFunc // of what start has started
+	drain    context.CancelFunc // drains the services that start has started
 }
 
 func newWorld(t *testing.T) *world {
@@ -228,7 +228,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// problem has a test for each input.
+// problem returns a problem with a test for each input.
 func (w *world) problem(inputs ...string) domserver.Problem {
 	p := domserver.Problem{TimeLimit: 1, Run: w.run, Compare: w.compare}
 	for _, in := range inputs {
@@ -288,7 +288,7 @@ func (w *world) startOn(pool *slots.Pool, folder string, e Engine) (stop func())
 
 func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(w.t.Output(), nil)) }
 
-// client has short pauses.
+// client returns a client with short pauses.
 func (w *world) client(password string) *Client {
 	c, err := NewClient(Server{URL: w.Base(), Account: Account{domserver.User, password}, Log: w.log(),
 		Idle: 100 * time.Millisecond, Pause: func(ctx context.Context, d time.Duration) {
@@ -303,14 +303,14 @@ func (w *world) client(password string) *Client {
 	return c
 }
 
-// await waits for the result of a judging, and that nothing is assigned any more.
+// await waits until a judging has a result and nothing is assigned.
 func (w *world) await(id int) domserver.Judging {
 	w.t.Helper()
 	testkit.WaitFor(w.t, 20*time.Second, fmt.Sprintf("judging %d", id), func() bool { return w.Judging(id).Result != "" })
 	return w.Judging(id)
 }
 
-// clean fails the test if the server has something to complain about.
+// clean fails the test if the server has recorded a violation of the protocol.
 func (w *world) clean() {
 	w.t.Helper()
 	for _, c := range w.Complaints() {
@@ -318,7 +318,7 @@ func (w *world) clean() {
 	}
 }
 
-// results are those of the tests of a judging, "" for those without.
+// results returns the results of the tests of a judging, "" for those without.
 func results(j domserver.Judging) (list []string) {
 	for _, t := range j.Tasks {
 		r := ""

@@ -11,7 +11,7 @@ import (
 // faultKind is what an internal error disables on the server.
 type faultKind string
 
-// The kinds.
+// The kinds of faults.
 const (
 	faultHost     faultKind = "judgehost"
 	faultTestcase faultKind = "testcase"
@@ -20,7 +20,7 @@ const (
 	faultCompare  faultKind = "compare_script"
 )
 
-// member is the name under which the server expects the ID.
+// member returns the name under which the server expects the ID.
 func (k faultKind) member() string {
 	switch k {
 	case faultHost:
@@ -31,24 +31,24 @@ func (k faultKind) member() string {
 	return string(k) + "_id"
 }
 
-// fault is an error for which something is to be disabled.
+// fault is an error for which the server must disable something.
 type fault struct {
 	kind faultKind
-	id   stringOrNumber // of what is at fault; "" is this host
-	log  string         // more for those who read the internal error
+	id   stringOrNumber // ID of what is disabled; "" means this host
+	log  string         // further output for the reader of the internal error
 	err  error
 }
 
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
-// contentError says that what the server sends is not what it should be, and comes as it is each time.
+// contentError means that the server sends invalid content. A retry would fail, too.
 type contentError struct{ error }
 
 func (e *contentError) Unwrap() error { return e.error }
 
-// blame makes an error a fault of what was fetched, where the server has sent something wrong, or says that it does not
-// have it. That it does not answer is nobody's fault.
+// blame turns err into a fault of the fetched object if the server sent invalid content or does not have the object. A
+// server that does not respond is no fault of the object.
 func blame(kind faultKind, id stringOrNumber, err error) error {
 	if isAnswer(err) && !IsRefused(err) {
 		return &fault{kind: kind, id: id, err: err}
@@ -56,13 +56,13 @@ func blame(kind faultKind, id stringOrNumber, err error) error {
 	return err
 }
 
-// The limits of an internal error.
+// The size limits of an internal error.
 const (
 	maxDescription = 255
 	maxLog         = 16 << 10
 )
 
-// report sends the internal error, after which the server has taken the judging back.
+// report sends the internal error. The server then withdraws the judging.
 func (h *host) report(ctx context.Context, t task, err error) {
 	f := new(fault)
 	if !errors.As(err, &f) {
@@ -77,7 +77,7 @@ func (h *host) report(ctx context.Context, t task, err error) {
 		h.log.Error("cannot describe an internal error", "error", marshalErr)
 		return
 	}
-	// The server compares this as a text, to find errors that it knows.
+	// The server compares this text with those of known errors.
 	disabled := fmt.Sprintf(`{"kind":%q,%q:%s}`, f.kind, f.kind.member(), quoted)
 	form := url.Values{"description": {clip(f.Error(), maxDescription)}, "disabled": {disabled},
 		"judgehostlog": {encoded([]byte(clip(fmt.Sprintf("%s: %v\n%s", h.name, f.err, f.log), maxLog)))},
@@ -86,14 +86,14 @@ func (h *host) report(ctx context.Context, t task, err error) {
 		form.Set("judgetaskid", string(t.ID))
 	}
 	number, err := h.client.internalError(ctx, form)
-	h.log.Error("internal error; somebody has to resolve it at the server", "disabled", disabled, "number", number,
+	h.log.Error("internal error; resolve it in the web interface of the server", "disabled", disabled, "number", number,
 		"judgetask", string(t.ID), "error", f.err)
 	if err != nil {
-		h.log.Error("cannot report the internal error; the task is given back", "error", err)
+		h.log.Error("cannot report the internal error; returning the task", "error", err)
 	}
 }
 
-// clip cuts a text.
+// clip truncates a text to n bytes.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -20,7 +20,7 @@ import (
 	"judged/internal/testkit/domserver"
 )
 
-// TestFaults: whatever call fails, and however, each task has one result in the end, and nothing is disabled.
+// TestFaults: whichever call fails, in whichever way, each task ends with one result, and nothing is disabled.
 func TestFaults(t *testing.T) {
 	calls := map[string]string{
 		"register": "POST judgehosts", "config": "GET config", "fetch-work": "POST judgehosts/fetch-work",
@@ -43,7 +43,7 @@ func TestFaults(t *testing.T) {
 	for what, call := range calls {
 		for how, fault := range faults {
 			switch {
-			case how == "not JSON" && what == "compilation": // its answer does not matter
+			case how == "not JSON" && what == "compilation": // the response is ignored
 				continue
 			case testing.Short() && how != "500" && how != "cut after the work" && how != "truncated":
 				continue
@@ -56,7 +56,7 @@ func TestFaults(t *testing.T) {
 				var mu sync.Mutex
 				left := 7 // more than the tries of one call
 				if how == "500" {
-					left = 18 // and than those of as many calls as a task may fail
+					left = 18 // and more than those of all failed attempts at a task
 				}
 				started := make(chan struct{})
 				w.Fault = func(method, path string) *domserver.Fault {
@@ -103,7 +103,7 @@ func matches(call, method, path string) bool {
 	return ok && (rest == "" || rest[0] == '/' && call != "POST judgehosts")
 }
 
-// TestServerAway: a server that is away before, during and after runs is waited for.
+// TestServerAway: hosts wait for a server that is unreachable before, during or after runs.
 func TestServerAway(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex
@@ -123,7 +123,7 @@ func TestServerAway(t *testing.T) {
 	}
 	e := newFakeEngine(1)
 	e.before = func(_ context.Context, input string) {
-		if input == "2" { // once: later it is there
+		if input == "2" { // only once: the server is reachable later
 			set(true)
 			time.AfterFunc(300*time.Millisecond, func() { set(false) })
 			e.before = nil
@@ -142,7 +142,7 @@ func TestServerAway(t *testing.T) {
 	w.clean()
 }
 
-// TestRefused: wrong credentials are an error, which does not say them.
+// TestRefused: wrong credentials are an error that does not contain them.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	const wrong = "another-Secret"
@@ -158,7 +158,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreNotLogged: whatever fails, the log has neither the password nor the header that has it.
+// TestCredentialsAreNotLogged: the log contains neither the password nor the header with it, whatever fails.
 func TestCredentialsAreNotLogged(t *testing.T) {
 	var log safeBuffer
 	for _, fault := range []domserver.Fault{{Status: 500, Body: "x"}, {CutBefore: true}, {Truncate: 1}, {Status: 401},
@@ -195,7 +195,7 @@ func TestCredentialsAreNotLogged(t *testing.T) {
 		<-ended
 	}
 	text := log.String()
-	if !strings.Contains(text, "trying again") {
+	if !strings.Contains(text, "retrying") {
 		t.Error("the log is empty")
 	}
 	for _, secret := range []string{domserver.Password, "Basic ", "Authorization"} {
@@ -222,7 +222,7 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// TestDisabledHost: a host that is not enabled gets nothing, and works once it is.
+// TestDisabledHost: a host that is not enabled gets no work, and gets work once it is enabled.
 func TestDisabledHost(t *testing.T) {
 	w := newWorld(t)
 	w.EnableHosts = false
@@ -340,7 +340,7 @@ func TestUnlistedHost(t *testing.T) {
 	}
 }
 
-// TestUnknownSpace: free space that cannot be read is a fault of the host, not enough space.
+// TestUnknownSpace: free space that cannot be read is a fault of the host.
 func TestUnknownSpace(t *testing.T) {
 	w := newWorld(t)
 	folder := t.TempDir()
@@ -355,7 +355,7 @@ func TestUnknownSpace(t *testing.T) {
 	}
 }
 
-// TestTryAgain: the server may ask a host to ask again.
+// TestTryAgain: the server may ask a host to repeat its request.
 func TestTryAgain(t *testing.T) {
 	w := newWorld(t)
 	id := w.submit(w.problem("1"), "")
@@ -368,7 +368,7 @@ func TestTryAgain(t *testing.T) {
 	w.clean()
 }
 
-// TestPrefetch: what is prefetched is not fetched again.
+// TestPrefetch: prefetched files are not fetched again.
 func TestPrefetch(t *testing.T) {
 	w := newWorld(t)
 	p := w.problem("1", "2")
@@ -385,7 +385,7 @@ func TestPrefetch(t *testing.T) {
 	w.clean()
 }
 
-// TestVersions: versions are reported before the compilation, and a host with others than the server wants gives back.
+// TestVersions: versions are reported before the compilation, and a host with unwanted versions returns its tasks.
 func TestVersions(t *testing.T) {
 	for _, wanted := range []string{"version 1.2", "version 2"} {
 		t.Run(wanted, func(t *testing.T) {
@@ -414,12 +414,12 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestDrain: the test that runs is reported, and the rest is given back.
+// TestDrain: a drained host reports its current test and returns the other tasks.
 func TestDrain(t *testing.T) {
 	w := newWorld(t)
 	p := w.problem("1", "2", "3")
 	folder := t.TempDir()
-	stop := w.startIn(folder, newFakeEngine(1)) // so that all test cases are there
+	stop := w.startIn(folder, newFakeEngine(1)) // all test cases are cached then
 	w.await(w.submit(p, ""))
 	stop()
 	id := w.submit(p, "text")
@@ -443,7 +443,7 @@ func TestDrain(t *testing.T) {
 	w.clean()
 }
 
-// TestSharedJudging: several hosts share a judging, compile it once here, and each test has one result.
+// TestSharedJudging: several hosts share a judging and compile it once, and each test has one result.
 func TestSharedJudging(t *testing.T) {
 	w := newWorld(t)
 	w.Batch = 2

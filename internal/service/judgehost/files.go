@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// file is one of get_files, without its content.
+// file is one entry of get_files, without its content.
 type file struct {
 	Name string
 	Exec bool
 }
 
-// maxFiles is how many files one answer may have.
+// maxFiles is the maximum number of files in a response.
 const maxFiles = 10_000
 
-// readFiles reads an answer of get_files: an array of objects with filename, content in base64 and is_executable. The
-// content, which may have hundreds of megabytes, goes to the writer that create returns for file number n while it
-// comes. done is called once all of the file is known.
+// readFiles reads a response of get_files: an array of objects with filename, content in base64 and is_executable. The
+// content can have hundreds of megabytes, so it is streamed to the writer that create returns for file number n. done
+// is called after each file.
 func readFiles(in io.Reader, create func(n int) (io.WriteCloser, error), done func(n int, f file) error) (err error) {
 	r := &scanner{bufio.NewReaderSize(in, 64<<10)}
 	if err := r.expect('['); err != nil {
@@ -59,7 +59,9 @@ func readFiles(in io.Reader, create func(n int) (io.WriteCloser, error), done fu
 // scanner reads JSON without holding its strings.
 type scanner struct{ *bufio.Reader }
 
-func unexpected(c byte) error { return fmt.Errorf("unexpected %q in a list of files", string(rune(c))) }
+func unexpected(c byte) error {
+	return fmt.Errorf("unexpected %q in the list of files", string(rune(c)))
+}
 
 // next returns the next byte that is not white space.
 func (r *scanner) next() (byte, error) {
@@ -82,7 +84,7 @@ func (r *scanner) expect(want byte) error {
 	return err
 }
 
-// expectEOF returns an error if data follows.
+// expectEOF returns an error if there is trailing data.
 func (r *scanner) expectEOF() error {
 	switch c, err := r.next(); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -94,14 +96,14 @@ func (r *scanner) expectEOF() error {
 	}
 }
 
-// file reads an object after its brace.
+// file reads an object after its opening brace.
 func (r *scanner) file(n int, create func(int) (io.WriteCloser, error)) (f file, err error) {
 	named, filled := false, false
 	for first := true; ; first = false {
 		c, err := r.next()
 		if err == nil && c == '}' && (first || named && filled) {
 			if !named || !filled {
-				return f, errors.New("a file without filename or content")
+				return f, errors.New("file without filename or content")
 			}
 			return f, nil
 		}
@@ -132,7 +134,7 @@ func (r *scanner) file(n int, create func(int) (io.WriteCloser, error)) (f file,
 			}
 		case "content":
 			if filled {
-				return f, errors.New("a file with two contents")
+				return f, errors.New("file with duplicate content")
 			}
 			filled = true
 			err = r.content(n, create)
@@ -148,10 +150,10 @@ func (r *scanner) file(n int, create func(int) (io.WriteCloser, error)) (f file,
 	}
 }
 
-// maxShort is how long a name or another value may be, in bytes.
+// maxShort is the maximum length of a name or another short value in bytes.
 const maxShort = 4 << 10
 
-// short reads a string after its quote.
+// short reads a string after its opening quote.
 func (r *scanner) short() (s string, err error) {
 	quoted := []byte{'"'}
 	for escaped := false; ; {
@@ -162,7 +164,7 @@ func (r *scanner) short() (s string, err error) {
 		quoted = append(quoted, c)
 		switch {
 		case len(quoted) > maxShort:
-			return "", fmt.Errorf("a value of more than %d bytes", maxShort)
+			return "", fmt.Errorf("value exceeds %d bytes", maxShort)
 		case escaped:
 			escaped = false
 		case c == '\\':
@@ -174,7 +176,7 @@ func (r *scanner) short() (s string, err error) {
 	}
 }
 
-// value reads a string, a number or a word.
+// value reads a string, a number or a literal such as true.
 func (r *scanner) value() (string, error) {
 	c, err := r.next()
 	if err != nil {
@@ -198,7 +200,7 @@ func (r *scanner) value() (string, error) {
 	}
 }
 
-// content decodes a string to a new file.
+// content decodes a string into a new file.
 func (r *scanner) content(n int, create func(int) (io.WriteCloser, error)) error {
 	if err := r.expect('"'); err != nil {
 		return err
@@ -211,7 +213,7 @@ func (r *scanner) content(n int, create func(int) (io.WriteCloser, error)) error
 	return errors.Join(err, w.Close())
 }
 
-// stringReader reads a string of base64 up to its closing quote. The only escape in it is that of the slash.
+// stringReader reads a base64 string up to its closing quote. The only escape sequence that it accepts is \/.
 type stringReader struct {
 	r     *scanner
 	ended bool
@@ -222,7 +224,7 @@ func (s *stringReader) Read(b []byte) (n int, err error) {
 		c, err := s.r.ReadByte()
 		if err == nil && c == '\\' {
 			if c, err = s.r.ReadByte(); err == nil && c != '/' {
-				return n, errors.New("content with an escape that base64 does not need")
+				return n, errors.New("unexpected escape sequence in base64 content")
 			}
 		} else if err == nil && c == '"' {
 			s.ended = true

@@ -15,14 +15,14 @@ import (
 	"judged/internal/api"
 )
 
-// history keeps what was judged, for requests about it: a folder for each job. It forgets the oldest jobs first, and all
-// when judged ends.
+// history keeps the data of judged jobs for later requests, in a folder for each job. It removes the oldest jobs first,
+// and everything when judged exits.
 type history struct {
 	folder string
 	most   int64 // bytes
 
 	mu    sync.Mutex       // guards the rest
-	jobs  []stringOrNumber // the one that was written to last is the last
+	jobs  []stringOrNumber // the most recently written job is the last
 	bytes map[stringOrNumber]int64
 	sum   int64
 }
@@ -102,12 +102,12 @@ func (h *history) archive(to io.Writer, job stringOrNumber) error {
 	return errors.Join(err, w.Close(), packed.Close())
 }
 
-// testFile is the name of a file about a pass of a test.
+// testFile returns the name of a file of a pass of a test.
 func testFile(testcase stringOrNumber, pass int, name string) string {
 	return fmt.Sprintf("testcase%05s/%d/%s", testcase, pass, name)
 }
 
-// remember keeps what is known of a run.
+// remember stores the output and the report of a run.
 func (h *host) remember(r run) {
 	for name, content := range map[string][]byte{
 		"program.out": r.kept(api.StdoutStream).Content, "program.err": r.kept(api.StderrStream).Content,
@@ -115,13 +115,13 @@ func (h *host) remember(r run) {
 		"compare.meta": []byte(r.compareMetadata()), "judgemessage.txt": []byte(judgeText(or(r.report.Checker))),
 	} {
 		if err := h.history.put(r.task.Job, testFile(r.task.Testcase, r.pass(), name), content); err != nil {
-			h.log.Warn("cannot keep what a test has written; the server cannot ask for it", "error", err)
+			h.log.Warn("cannot store the output of a test; the server cannot request it later", "error", err)
 			return
 		}
 	}
 }
 
-// rememberCompilation keeps the sources of a job and what the compile script said.
+// rememberCompilation stores the sources of a job and the output of the compile script.
 func (h *host) rememberCompilation(t task, sources []source, c compilation) {
 	err := h.history.put(t.Job, "compile.out", c.Output)
 	for _, s := range sources {
@@ -129,6 +129,6 @@ func (h *host) rememberCompilation(t task, sources []source, c compilation) {
 		err = errors.Join(err, readErr, h.history.put(t.Job, "compile/"+s.name, content))
 	}
 	if err != nil {
-		h.log.Warn("cannot keep the sources of a submission; the server cannot ask for them", "error", err)
+		h.log.Warn("cannot store the sources of a submission; the server cannot request them later", "error", err)
 	}
 }

@@ -12,31 +12,31 @@ import (
 	"judged/internal/host/slots"
 )
 
-// host is a slot as the server knows it. One goroutine uses it.
+// host is a slot that is registered as a judgehost. Only one goroutine uses it.
 type host struct {
 	*Service
 	name  string
 	slot  slots.Slot
 	lease *slots.Lease // of slot, while it works
 	log   *slog.Logger
-	stale bool // the server may think that this host has work; register before asking for more
+	stale bool // the server may have assigned work to this host; register again before asking for more
 
 	last lastJob
 }
 
-// lastJob is the job of the last batch. The next one may go on with it.
+// lastJob is the job of the last batch. The next batch may continue it.
 type lastJob struct {
 	job, uuid stringOrNumber
 	program   program
 }
 
-// forget releases what the last job used.
+// forget releases the resources of the last job.
 func (h *host) forget() {
 	h.last.program.close()
 	h.last = lastJob{}
 }
 
-// run asks for work and does it until drain is done.
+// run asks for work and judges it until drain is done.
 func (h *host) run(drain, abort context.Context) {
 	defer h.forget()
 	wait := time.Duration(0)
@@ -100,14 +100,14 @@ func (h *host) waitForWork(ctx context.Context, wait time.Duration) time.Duratio
 	return min(2*wait, longestWait)
 }
 
-// giveBack registers the host, which gives back all that it had not finished, until that succeeds. It returns false when
-// ctx is done.
+// giveBack registers the host until that succeeds; registering returns all of its unfinished tasks. It returns false
+// when ctx is done.
 func (h *host) giveBack(ctx context.Context) bool {
 	for pause := registerPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		given, err := h.client.register(ctx, h.name)
 		if err == nil {
 			for _, u := range given {
-				h.log.Warn("gave back an unfinished judging", "job", string(u.Job), "submission", string(u.Submission))
+				h.log.Warn("returned an unfinished judging", "job", string(u.Job), "submission", string(u.Submission))
 			}
 			h.stale = false
 			return true
@@ -115,26 +115,27 @@ func (h *host) giveBack(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			break
 		}
-		h.log.Error("cannot register at the DOMjudge server; trying again", "error", err)
+		h.log.Error("cannot register at the DOMjudge server; retrying", "error", err)
 		h.client.server.Pause(ctx, pause+rand.N(pause/4))
 	}
 	return false
 }
 
-// leaveTimeout bounds how long the end of judged waits for a server that does not answer. What it has assigned is given
-// back when a host of this name registers again.
+// leaveTimeout bounds how long the shutdown of judged waits for a server that does not respond. Its tasks are returned
+// when a host of this name registers again.
 const leaveTimeout = 5 * time.Second
 
-// leave gives back what is unfinished when judged ends.
+// leave returns unfinished tasks at shutdown.
 func (h *host) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if _, err := h.client.register(ctx, h.name); err != nil {
-		h.log.Warn("cannot give back what is unfinished; it is given back when judged starts again", "error", err)
+		h.log.Warn("cannot return unfinished tasks; they are returned when judged starts again", "error", err)
 	}
 }
 
-// hasSpace reports whether the cache has as much free space as the server demands. It makes space first.
+// hasSpace reports whether the file system of the cache has as much free space as the server requires. If not, it
+// clears the cache first.
 func (h *host) hasSpace(ctx context.Context) bool {
 	want := int64(h.config().DiskSpace) << 10
 	for try := range 2 {
@@ -143,13 +144,13 @@ func (h *host) hasSpace(ctx context.Context) bool {
 			h.report(ctx, task{}, fmt.Errorf("read the free space: %w; check that the folder exists", err))
 			return false
 		}
-		if free.Bytes < 0 || free.Bytes >= want { // below 0: without limit
+		if free.Bytes < 0 || free.Bytes >= want { // the server requires no free space
 			return true
 		}
 		if try == 0 {
-			h.log.Warn("low on disk space; removing what is cached", "free_bytes", free.Bytes, "wanted_bytes", want)
+			h.log.Warn("low on disk space; clearing the cache", "free_bytes", free.Bytes, "wanted_bytes", want)
 			if err := h.store.clear(); err != nil {
-				h.log.Error("cannot remove what is cached", "error", err)
+				h.log.Error("cannot clear the cache", "error", err)
 			}
 			continue
 		}
@@ -159,7 +160,7 @@ func (h *host) hasSpace(ctx context.Context) bool {
 	return false
 }
 
-// handle does the tasks of one answer. It reports whether some may be left.
+// handle processes the tasks of one response. It reports whether some may be unfinished.
 func (h *host) handle(drain, abort context.Context, tasks []task) (unfinished bool) {
 	kind := tasks[0].Type
 	if kind == typeAgain {
@@ -185,12 +186,12 @@ func (h *host) handle(drain, abort context.Context, tasks []task) (unfinished bo
 		h.debug(abort, tasks)
 		return false
 	}
-	h.report(abort, tasks[0], fmt.Errorf("the server sends tasks of type %q, which judged does not know; see "+
+	h.report(abort, tasks[0], fmt.Errorf("unsupported task type %q; see "+
 		"deploy/DOMJUDGE.md for what it supports", kind))
 	return true
 }
 
-// prefetch fetches executables and test cases that will be needed.
+// prefetch fetches executables and test cases that later tasks need.
 func (h *host) prefetch(ctx context.Context, tasks []task) {
 	for _, t := range tasks {
 		if err := errors.Join(h.prefetchScript(ctx, "compile", t.CompileScript, t.compile.Hash),
@@ -210,7 +211,7 @@ func (h *host) failPrefetch(ctx context.Context, t task, err error) {
 		h.report(ctx, t, err)
 		return
 	}
-	h.log.Warn("cannot prefetch; it is fetched when it is needed", "error", err)
+	h.log.Warn("cannot prefetch; fetching it later when a task needs it", "error", err)
 }
 
 func (h *host) prefetchScript(ctx context.Context, kind string, id stringOrNumber, hash string) error {

@@ -74,7 +74,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestOrder: a result that ends a judging is sent after those before it, without which the server cannot decide.
+// TestOrder: a result that ends a judging is sent after the earlier ones, because the server needs those to decide.
 func TestOrder(t *testing.T) {
 	w := newWorld(t)
 	p := w.problem("1", "2", "3")
@@ -129,8 +129,8 @@ func TestFields(t *testing.T) {
 	w.clean()
 }
 
-// TestTimes: the time of a run is its CPU time, as with DOMjudge's judgehosts, and what says that judged has stopped the
-// program is what the server looks for.
+// TestTimes: the reported time of a run is its CPU time, as with DOMjudge's own judgehosts. The explanation has the
+// text by which the server recognizes a killed program.
 func TestTimes(t *testing.T) {
 	cpu, wall, code := 12*time.Millisecond, 3*time.Second, 0
 	ended, killed := &api.Exit{Code: &code}, &api.Exit{Signal: "SIGKILL"}
@@ -138,7 +138,7 @@ func TestTimes(t *testing.T) {
 		name    string
 		verdict api.Verdict
 		exit    *api.Exit
-		want    string // result, exit status, signal, limit, and why it was stopped
+		want    string // result, exit status, signal, limit, and why the program was killed
 	}{
 		{"accepted", api.Accepted, ended, "correct exitcode 0 time-used cpu-time"},
 		{"too slow", api.TimeLimit, ended, "timelimit exitcode 0 time-used cpu-time time-result soft-timelimit"},
@@ -157,7 +157,7 @@ func TestTimes(t *testing.T) {
 				got += " " + key + " " + value
 			}
 		}
-		terminated := regexp.MustCompile(`timelimit exceeded.*hard (wall|cpu) time`) // the server's
+		terminated := regexp.MustCompile(`timelimit exceeded.*hard (wall|cpu) time`) // pattern of the server
 		if m := terminated.FindStringSubmatch(r.explanation()); m != nil {
 			got += " " + m[1]
 		}
@@ -193,7 +193,7 @@ func TestCompareMetadata(t *testing.T) {
 	}
 }
 
-// TestQuietPyPy: DOMjudge's Python is PyPy, which warns on stderr that it finds no /proc/cpuinfo unless a variable is set.
+// TestQuietPyPy: PyPy, which DOMjudge uses for Python, warns on stderr without /proc/cpuinfo unless a variable is set.
 func TestQuietPyPy(t *testing.T) {
 	w := newWorld(t)
 	id := w.Submit(domserver.Submission{Language: w.language, Problem: w.problem("1"), EntryPoint: "Main",
@@ -210,7 +210,7 @@ func TestQuietPyPy(t *testing.T) {
 	w.clean()
 }
 
-// TestPass: a result is about one pass, and says which one.
+// TestPass: a result belongs to one pass and says which one.
 func TestPass(t *testing.T) {
 	x := task{}
 	x.run.Passes = 3
@@ -220,7 +220,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestLongOutput: what is longer than the server stores is cut and says so; domserver checks it.
+// TestLongOutput: output that is longer than the server stores is truncated and has a note; domserver checks it.
 func TestLongOutput(t *testing.T) {
 	w := newWorld(t)
 	w.Settings["output_storage_limit"] = 3
@@ -240,7 +240,7 @@ func TestLongOutput(t *testing.T) {
 	w.clean()
 }
 
-// TestCompilation: a submission is compiled once for all slots and batches, and what does not compile is reported.
+// TestCompilation: a submission is compiled once for all slots and batches, and a compilation error is reported.
 func TestCompilation(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -263,7 +263,7 @@ func TestCompilation(t *testing.T) {
 			x.Files = append(x.Files, domserver.File{Name: "main.h", Content: "x"})
 		}, "correct", "warning: x", ""},
 		{"too large", func(x *domserver.Submission) { x.Files[0].Content = strings.Repeat("x", 1<<20) }, "compiler-error",
-			"a working directory takes 1MiB", ""},
+			"a working directory holds at most 1MiB", ""},
 		{"a bad name", func(x *domserver.Submission) { x.Files[0].Name = "../main.txt" }, "", "", "judgehost"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -301,7 +301,7 @@ func TestCompilation(t *testing.T) {
 	}
 }
 
-// TestInternalErrors: an error disables what is at fault, once, and nothing else.
+// TestInternalErrors: an error disables the faulty object once, and nothing else.
 func TestInternalErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
@@ -372,7 +372,7 @@ func TestInternalErrors(t *testing.T) {
 	}
 }
 
-// TestNoiseIsJudgedAgain: a test that noise explains is given back, and has its result when it is judged again.
+// TestNoiseIsJudgedAgain: a test whose result noise can explain is returned, and is decided the next time.
 func TestNoiseIsJudgedAgain(t *testing.T) {
 	w := newWorld(t)
 	id := w.submit(w.problem("1", "2", "3"), "2 NOISE")

@@ -11,7 +11,7 @@ import (
 
 const (
 	cHead = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
-	// The interactor sends the number of the input, and wants its double.
+	// The interactor sends the number in the input and expects its double.
 	interactorC = cHead + `int main(int n, char **a) {
 	int x, y;
 	fscanf(fopen(a[1], "r"), "%d", &x);
@@ -22,8 +22,8 @@ const (
 	return 42;
 }
 `
-	// The checker wants the double of the number of the pass, asks for a second pass with another number, and gives a
-	// score in the end. It says something to everybody.
+	// The checker expects the double of the number of the pass, asks for a second pass with another number, and gives a
+	// score at the end. It writes to all of its outputs.
 	scoringC = cHead + `FILE *at(char *dir, const char *name) {
 	char path[500];
 	snprintf(path, sizeof path, "%s%s", dir, name);

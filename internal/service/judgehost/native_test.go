@@ -13,7 +13,7 @@ import (
 	"judged/internal/testkit/domserver"
 )
 
-// Scripts with the conventions of the protocol, by judged.
+// Scripts that follow the conventions of the protocol.
 const (
 	compileC = `#!/bin/sh
 dest=$1 memory=$2
@@ -31,7 +31,7 @@ rm -rf __pycache__
 printf '#!/bin/sh\ncd "${0%%/*}"\nexec python3 %s\n' "$main" >"$dest"
 chmod +x "$dest"
 `
-	// It runs a class in its own folder, and takes the memory limit for the virtual machine.
+	// The program runs a class in its own folder, with the memory limit for the virtual machine.
 	compileJava = `#!/bin/sh
 dest=$1 memory=$2
 shift 2
@@ -61,7 +61,7 @@ public class Find {
     }
 }
 `
-	// It compares the first word of output and answer, and says what its arguments are.
+	// compareC compares the first word of output and answer, and prints its arguments.
 	compareC = `#include <stdio.h>
 #include <string.h>
 int main(int n, char **a) {
@@ -101,7 +101,7 @@ func openEngine(t *testing.T, w *world, count int) OwnSlots {
 	return OwnSlots{e}
 }
 
-// nativeWorld has languages and a checker that work.
+// nativeWorld is a world with languages and a checker.
 type nativeWorld struct {
 	*world
 	c, python, java domserver.Language

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// overshoot is how long a program may run beyond its time limit, by a setting of DOMjudge: N seconds as "Ns", N percent
-// of the limit as "N%", or two of them with + for their sum, | for the larger and & for the smaller one.
+// overshoot returns how long a program may run beyond its time limit. The setting of DOMjudge is N seconds as "Ns" or N
+// percent of the limit as "N%". Two of them are combined by + for the sum, | for the maximum and & for the minimum.
 func overshoot(limit time.Duration, setting string) (time.Duration, error) {
 	i := strings.IndexAny(setting, "+|&")
 	if i < 0 {

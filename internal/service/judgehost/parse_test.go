@@ -50,7 +50,7 @@ func TestExecutableHash(t *testing.T) {
 	}
 }
 
-// all collects the files of an answer.
+// all collects the files of a response.
 func all(text string) (map[string]string, error) {
 	got := map[string]string{}
 	var content *buffer
@@ -111,7 +111,7 @@ func TestReadFiles(t *testing.T) {
 	}
 }
 
-// FuzzReadFiles: what is read is what the JSON and base64 packages read.
+// FuzzReadFiles compares the result with that of the JSON and base64 packages.
 func FuzzReadFiles(f *testing.F) {
 	f.Add(`[{"filename":"a","content":"aGk=","is_executable":true},{"filename":"b","content":"Pz8\/","x":null}]`)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -124,7 +124,7 @@ func FuzzReadFiles(f *testing.F) {
 			Exec              any `json:"is_executable"`
 		}
 		if json.Unmarshal([]byte(text), &known) != nil {
-			return // values that are not looked at may be wrong
+			return // values that are not read may be wrong
 		}
 		want := map[string]string{}
 		for _, k := range known {
@@ -144,7 +144,7 @@ func FuzzReadFiles(f *testing.F) {
 	})
 }
 
-// FuzzTask: a task from a server, however wrong, is decoded or refused.
+// FuzzTask: any task from a server is decoded or refused.
 func FuzzTask(f *testing.F) {
 	f.Add(`{"judgetaskid":1,"type":"judging_run","jobid":"2","run_config":"{\"time_limit\":\"1.5\",\"entry_point\":null}"}`)
 	f.Add(strings.NewReplacer("'", `\"`, "\n", "", "\t", "").Replace(usableTask))

@@ -14,7 +14,7 @@ import (
 	"judged/internal/base/text"
 )
 
-// stringOrNumber is a value that the server writes as a string or a number.
+// stringOrNumber is a value that the server sends as a string or a number.
 type stringOrNumber string
 
 func (t *stringOrNumber) UnmarshalJSON(b []byte) error {
@@ -37,7 +37,7 @@ func (t *stringOrNumber) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// number is one that the server may also write as a string.
+// number is a number that the server may also send as a string.
 type number float64
 
 func (n *number) UnmarshalJSON(b []byte) error {
@@ -75,7 +75,7 @@ func (f *flag) UnmarshalJSON(b []byte) error {
 	case "false", "0", `"0"`, `""`, "null":
 		*f = false
 	default:
-		return fmt.Errorf("%s is not a truth value", b)
+		return fmt.Errorf("%s is not a boolean", b)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ type compileConfig struct {
 }
 
 type runConfig struct {
-	TimeLimit  number         `json:"time_limit"` // s
+	TimeLimit  number         `json:"time_limit"` // seconds
 	Memory     number         `json:"memory_limit"`
 	Output     number         `json:"output_limit"`
 	Processes  number         `json:"process_limit"`
@@ -138,14 +138,14 @@ type compareConfig struct {
 	Hash     string         `json:"hash"`
 }
 
-// IDs become parts of paths, here and in addresses.
+// Patterns of IDs. They become parts of paths and URLs.
 var (
 	numericID = text.Pattern(`^[0-9]{1,20}$`)
 	wordID    = text.Pattern(`^[A-Za-z0-9_.-]{1,255}$`)
 	md5Hex    = text.Pattern(`^[0-9a-f]{32}$`)
 )
 
-// decode decodes the texts in a task and checks what it needs.
+// decode decodes the JSON documents that a task contains as strings, and checks the required members.
 func (t *task) decode() error {
 	for _, c := range []struct {
 		name, text string
@@ -167,12 +167,12 @@ func (t *task) decode() error {
 		}
 	}
 	if t.ID == "" {
-		return errors.New("read a judge task: no judgetaskid")
+		return errors.New("read a judge task: judgetaskid is missing")
 	}
 	return nil
 }
 
-// checkRun checks what a task of type typeRun needs.
+// checkRun checks the members that a task of type typeRun needs.
 func (t *task) checkRun() error {
 	for _, c := range []struct {
 		name string
@@ -203,7 +203,7 @@ func (t *task) checkRun() error {
 		{"compile_config.script_filesize_limit", t.compile.FileSize.isCount(maxKB)},
 	} {
 		if !c.ok {
-			return fmt.Errorf("read %s of judge task %s: missing or not usable; judged knows the protocol of DOMjudge 8.3 "+
+			return fmt.Errorf("read %s of judge task %s: missing or invalid; judged supports the protocol of DOMjudge 8.3 "+
 				"to 10, see deploy/DOMJUDGE.md", c.name, t.ID)
 		}
 	}
@@ -227,7 +227,7 @@ type Config struct {
 	DiskSpace       number `json:"diskspace_error"`       // kB
 	OutputStorage   number `json:"output_storage_limit"`  // bytes, -1 is unlimited
 	Overshoot       string `json:"timelimit_overshoot"`   // such as 1s|10%
-	ScriptTimeLimit number `json:"script_timelimit"`      // s
+	ScriptTimeLimit number `json:"script_timelimit"`      // seconds
 	ScriptMemory    number `json:"script_memory_limit"`   // kB
 	ScriptFileSize  number `json:"script_filesize_limit"` // kB
 }
@@ -264,7 +264,7 @@ func (c *Client) Config(ctx context.Context) (Config, error) {
 	return got, nil
 }
 
-// language is one of the server, by its extensions.
+// language is a language of the server with the extensions of its files.
 type language struct {
 	ID         string   `json:"id"`
 	Extensions []string `json:"extensions"`
@@ -274,25 +274,25 @@ func (c *Client) languages(ctx context.Context) ([]language, error) {
 	return get[[]language](ctx, c, request{path: "languages", limit: smallAnswer})
 }
 
-// unfinished is a job that was given back.
+// unfinished is a job that the host has returned.
 type unfinished struct {
 	Job        stringOrNumber `json:"jobid"`
 	Submission stringOrNumber `json:"submitid"`
 }
 
-// register registers a host, and gives back all that it had not finished.
+// register registers a host and returns all of its unfinished jobs to the server.
 func (c *Client) register(ctx context.Context, host string) ([]unfinished, error) {
 	return get[[]unfinished](ctx, c, request{method: http.MethodPost, path: "judgehosts",
 		form: url.Values{"hostname": {host}}, limit: smallAnswer, tries: 1})
 }
 
-// fetchWork asks for tasks once. If it fails, they may have been assigned nevertheless.
+// fetchWork asks for tasks once. If the request fails, the server may still have assigned tasks.
 func (c *Client) fetchWork(ctx context.Context, host string) ([]task, error) {
 	return get[[]task](ctx, c, request{method: http.MethodPost, path: "judgehosts/fetch-work",
 		form: url.Values{"hostname": {host}}, limit: mediumAnswer, tries: 1})
 }
 
-// enabled reports whether the server gives work to a host.
+// enabled reports whether the server assigns work to a host.
 func (c *Client) enabled(ctx context.Context, host string) (bool, error) {
 	hosts, err := get[[]struct {
 		Hostname string `json:"hostname"`
@@ -309,7 +309,7 @@ func (c *Client) enabled(ctx context.Context, host string) (bool, error) {
 	return false, err
 }
 
-// versionCommands are shell scripts; "" where the server has none.
+// versionCommands are shell scripts; an empty one means that the server has none.
 type versionCommands struct {
 	Compiler string `json:"compiler_version_command"`
 	Runner   string `json:"runner_version_command"`
@@ -333,10 +333,10 @@ func (c *Client) updateJudging(ctx context.Context, host string, t stringOrNumbe
 		path: "judgehosts/update-judging/" + url.PathEscape(host) + "/" + string(t), form: form, tries: reportTries})
 }
 
-// reportTries is how often a result is sent.
+// reportTries is the maximum number of times that a result is sent.
 const reportTries = 5
 
-// addRun reports a run and returns whether the server wants more of its judging.
+// addRun reports a run and returns whether the server needs more results of its judging.
 func (c *Client) addRun(ctx context.Context, host string, t stringOrNumber, form url.Values) (more bool, err error) {
 	answer, err := get[flag](ctx, c, request{method: http.MethodPost,
 		path: "judgehosts/add-judging-run/" + url.PathEscape(host) + "/" + string(t), form: form, limit: smallAnswer,
@@ -349,12 +349,12 @@ func (c *Client) addDebugInfo(ctx context.Context, host string, t stringOrNumber
 		path: "judgehosts/add-debug-info/" + url.PathEscape(host) + "/" + string(t), form: form, tries: reportTries})
 }
 
-// internalError reports a fault and returns the number of the error.
+// internalError reports a fault and returns the number of the internal error.
 func (c *Client) internalError(ctx context.Context, form url.Values) (string, error) {
 	id, err := get[stringOrNumber](ctx, c, request{method: http.MethodPost, path: "judgehosts/internal-error", form: form,
 		limit: smallAnswer, tries: reportTries})
 	return string(id), err
 }
 
-// encoded is how binary values are in forms.
+// encoded encodes a binary value for a form.
 func encoded(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

@@ -12,7 +12,7 @@ import (
 // quietLater is an engine on a host that is noisy at first.
 type quietLater struct {
 	*fakeEngine
-	after int // jobs from which nothing is noise
+	after int // number of jobs after which there is no noise
 }
 
 func (q *quietLater) Judge(ctx context.Context, l *slots.Lease, t judge.Task, decided func(api.TestReport)) (api.Report,

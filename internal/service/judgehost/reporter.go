@@ -7,20 +7,20 @@ import (
 	"judged/internal/api"
 )
 
-// reporter sends results that are correct while the next test runs, one after the other.
+// reporter sends the results of correct tests in order while the next test runs.
 type reporter struct {
 	*host
 	ctx   context.Context
-	end   context.CancelCauseFunc // of the batch
+	end   context.CancelCauseFunc // ends the batch
 	queue chan run
 	ended chan struct{}
 
-	open sync.WaitGroup // results that are not sent yet
+	open sync.WaitGroup // results that have not been sent
 	mu   sync.Mutex     // guards err
 	err  error
 }
 
-// waitingResults is how many results may wait to be sent before the next test waits, too.
+// waitingResults is the number of unsent results at which the next test has to wait.
 const waitingResults = 32
 
 func newReporter(ctx context.Context, h *host, end context.CancelCauseFunc) *reporter {
@@ -34,7 +34,7 @@ func newReporter(ctx context.Context, h *host, end context.CancelCauseFunc) *rep
 	return r
 }
 
-// later sends a result and ends the batch if that fails or nothing more is wanted.
+// later sends a result in the background. It ends the batch if that fails or the server needs no more results.
 func (r *reporter) later(x run) {
 	defer r.open.Done()
 	if err := r.send(x); err != nil {
@@ -59,13 +59,13 @@ func (r *reporter) add(x run) {
 	r.queue <- x
 }
 
-// send sends a result. It returns errDecided if the server wants nothing more.
+// send sends a result. It returns errDecided if the server needs no more results.
 func (r *reporter) send(x run) error {
 	r.remember(x)
 	more, err := r.client.addRun(r.ctx, r.name, x.task.ID, x.form(r.name, r.stored))
 	switch {
 	case isFinal(err) && !IsRefused(err):
-		r.log.Warn("the server does not want a result", "judgetask", string(x.task.ID), "error", err)
+		r.log.Warn("the server does not need a result", "judgetask", string(x.task.ID), "error", err)
 		return errTakenBack
 	case err != nil:
 		return err

@@ -16,7 +16,7 @@ import (
 	"judged/internal/sandbox"
 )
 
-// The results of a run, in the words of the protocol.
+// The results of a run in the protocol.
 const (
 	resultCorrect     = "correct"
 	resultWrong       = "wrong-answer"
@@ -26,7 +26,7 @@ const (
 	resultOutputLimit = "output-limit"
 )
 
-// Whose limit a run was over.
+// Values that say which time limit a run exceeded.
 const (
 	softLimit = "soft-timelimit"
 	hardLimit = "hard-timelimit"
@@ -42,8 +42,8 @@ type run struct {
 	interactive bool
 }
 
-// limitsOf are the limits of a task for the engine. The wall limit is where DOMjudge ends a program; see overWall for
-// wall times between the time limit and that.
+// limitsOf returns the limits of a task for the engine. The wall time limit is the one at which DOMjudge kills a
+// program; overWall handles wall times between the time limit and that one.
 func limitsOf(t task, setting string) (api.Limits, error) {
 	limit := timeLimit(t)
 	over, err := overshoot(limit, setting)
@@ -52,7 +52,7 @@ func limitsOf(t task, setting string) (api.Limits, error) {
 	}
 	wall := limit + over + time.Duration(float64(t.run.Overshoot)*float64(time.Second))
 	if t.compare.Combined {
-		wall *= 2 // the interactor may work as long
+		wall *= 2 // the interactor may run as long again
 	}
 	memory := units.Bytes(t.run.Memory) << 10
 	return api.Limits{CPUTimeMS: ceilMS(limit), WallTimeMS: ceilMS(wall), Memory: memory,
@@ -67,7 +67,7 @@ func ceilMS(d time.Duration) int64 {
 	return max(1, int64(math.Ceil(float64(d)/float64(time.Millisecond))))
 }
 
-// newRun translates what the engine says about a test. There is no result where the protocol has none for the verdict.
+// newRun translates the engine's report of a test. The result is empty if the protocol has none for the verdict.
 func newRun(t task, report api.TestReport) run {
 	r := run{task: t, report: report, interactive: bool(t.compare.Combined)}
 	switch report.Verdict {
@@ -76,7 +76,7 @@ func newRun(t task, report api.TestReport) run {
 	case api.WrongAnswer, api.PresentationError:
 		switch {
 		case report.Checker != nil && report.Checker.Score != nil:
-			r.result = resultCorrect // for 0 points
+			r.result = resultCorrect // for a score of 0
 		case !r.interactive && r.kept(api.StdoutStream).Bytes == 0:
 			r.result = resultNoOutput
 		default:
@@ -92,7 +92,7 @@ func newRun(t task, report api.TestReport) run {
 	return r
 }
 
-// kept is what the program wrote to a stream. It has no content where that was not kept, as with an interactor.
+// kept returns the stored output of a stream. It is empty if the output was not kept, as with an interactor.
 func (r run) kept(of api.Stream) api.KeptOutput {
 	for _, k := range r.report.Kept {
 		if k.Stream == of {
@@ -109,13 +109,13 @@ func or[T any](p *T) (v T) {
 	return v
 }
 
-// pass is the pass that the report, and what it keeps, is about.
+// pass returns the number of the pass that the report and its outputs belong to.
 func (r run) pass() int { return max(1, r.report.Pass) }
 
-// outOfTime is how the server finds out that a program did not end by itself, in the explanation.
+// outOfTime is the text in the explanation by which the server recognizes a program that was killed.
 const outOfTime = "timelimit exceeded (hard %s time)\n"
 
-// stoppedBy names the time for which a program was stopped, or is "".
+// stoppedBy returns the kind of time limit for which a program was killed, or "".
 func (r run) stoppedBy() string {
 	t := r.report
 	switch {
@@ -127,7 +127,7 @@ func (r run) stoppedBy() string {
 	return ""
 }
 
-// form is the result for the server. stored cuts what it does not store.
+// form returns the result as a form for the server. stored truncates outputs to what the server stores.
 func (r run) form(host string, stored func([]byte) []byte) url.Values {
 	said := or(r.report.Checker)
 	form := url.Values{
@@ -157,7 +157,7 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 
 func unix(t time.Time) string { return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/1000) }
 
-// metadata describes the run of the program, as lines of KEY: VALUE.
+// metadata describes the run of the program as lines of KEY: VALUE.
 func (r run) metadata() string {
 	t := r.report
 	code, signal := 0, ""
@@ -180,7 +180,8 @@ func (r run) metadata() string {
 		"exitcode: " + strconv.Itoa(code+signalCode(signal)),
 	}
 	if r.stoppedBy() == "wall" {
-		m = append(m, fmt.Sprintf("signal: %d", syscall.SIGALRM)) // what ends a judgehost's wait, not the program
+		// DOMjudge's own runner reports this signal at the wall time limit.
+		m = append(m, fmt.Sprintf("signal: %d", syscall.SIGALRM))
 	}
 	m = append(m,
 		"wall-time: "+seconds(or(t.WallTime)), "user-time: "+seconds(or(t.UserTime)),
@@ -196,7 +197,7 @@ func (r run) metadata() string {
 	return strings.Join(m, "\n") + "\n"
 }
 
-// signalBase is what a shell adds to the number of a signal for an exit status.
+// signalBase is what a shell adds to a signal number to make an exit status.
 const signalBase = 128
 
 func signalCode(name string) int {
@@ -241,7 +242,7 @@ func (r run) compareMetadata() string {
 			m = "exitcode: 43\n"
 		}
 	default:
-		return "" // it has not decided
+		return "" // there is no decision
 	}
 	if r.interactive {
 		m += fmt.Sprintf("validator-exited-first: %t\n", said.FirstExit == api.ExitInteractor)
@@ -249,7 +250,7 @@ func (r run) compareMetadata() string {
 	return m
 }
 
-// judgeText is all that the checker or the interactor said to the jury.
+// judgeText returns all messages of the checker or the interactor to the jury.
 func judgeText(said api.CheckReport) string {
 	if said.Said == nil {
 		return said.Message
@@ -264,7 +265,7 @@ func judgeText(said api.CheckReport) string {
 	return text
 }
 
-// explanation says for the jury what judged decided, and why.
+// explanation describes for the jury what judged decided, and why.
 func (r run) explanation() string {
 	t := r.report
 	var b strings.Builder
@@ -318,7 +319,7 @@ func scriptMetadata(r sandbox.Result) string {
 		seconds(or(r.SystemTime)), seconds(r.CPUTime), over)
 }
 
-// sizeOfFile is the size of a file, or 0.
+// sizeOfFile returns the size of a file, or 0 if it does not exist.
 func sizeOfFile(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -27,7 +27,7 @@ type Engine interface {
 	Judge(ctx context.Context, l *slots.Lease, t judge.Task, decided func(api.TestReport)) (api.Report, error)
 	// Jury returns the runner of the jury's programs for a slot.
 	Jury(s slots.Slot) (*jury.Runner, error)
-	// RunScript runs a compile or a build script.
+	// RunScript runs a compile script or a build script.
 	RunScript(ctx context.Context, s languages.Script, take func(*os.Root) error) (languages.Ended, error)
 	// Tidy prepares a slot for the next run, in the background.
 	Tidy(s slots.Slot)
@@ -57,7 +57,7 @@ func WorkOf(s config.Sandbox) Work {
 // Options configure a Service. All are required.
 type Options struct {
 	Client *Client
-	Config Config // of the server; see Await
+	Config Config // from the server; see Await
 	Engine Engine
 	Pool   *slots.Pool // of its slots; a slot out of use gets no work
 	Name   string      // of the hosts, before -0
@@ -66,15 +66,15 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Service judges on all slots, each of which is a host of the server.
+// Service judges on all slots. Each slot is a judgehost of the server.
 type Service struct {
 	client     *Client
 	engine     Engine
 	pool       *slots.Pool
 	store      *store
-	scratch    string // for what is used once
+	scratch    string // folder of temporary files
 	work       Work
-	extensions map[string][]string // of sources that a jury program may have
+	extensions map[string][]string // file extensions of sources of jury programs
 	settings   atomic.Pointer[Config]
 	log        *slog.Logger
 	hosts      []*host
@@ -88,8 +88,8 @@ const cacheBytes = 16 << 30
 // historyBytes is how much is kept for requests about what was judged.
 const historyBytes = 2 << 30
 
-// Await asks the server for its settings until it answers. It returns an error if the server refuses the credentials, or
-// ctx ends.
+// Await asks the server for its settings until it responds. It returns an error if the server refuses the credentials
+// or ctx is done.
 func Await(ctx context.Context, c *Client) (Config, error) {
 	for {
 		config, err := c.Config(ctx)
@@ -101,7 +101,7 @@ func Await(ctx context.Context, c *Client) (Config, error) {
 	}
 }
 
-// New opens the cache.
+// New opens the cache and returns a Service.
 func New(ctx context.Context, o Options) (_ *Service, err error) {
 	s := &Service{client: o.Client, engine: o.Engine, pool: o.Pool, scratch: filepath.Join(o.Folder, "scratch"),
 		work: o.Work, log: o.Log, failures: failures{counts: map[stringOrNumber]int{}}}
@@ -127,8 +127,8 @@ func New(ctx context.Context, o Options) (_ *Service, err error) {
 	return s, nil
 }
 
-// Run judges until drain is done; then each host ends the test that it runs and gives the rest back. When abort is
-// done, it ends tests, too.
+// Run judges until drain is done. Each host then finishes its current test and returns its other tasks. When abort is
+// done, hosts cancel their current test, too.
 func (s *Service) Run(drain, abort context.Context) {
 	var group sync.WaitGroup
 	for _, h := range s.hosts {
@@ -148,20 +148,20 @@ func (s *Service) refresh(ctx context.Context) error {
 	return err
 }
 
-// failures counts how often a task could not be decided here.
+// failures counts the failed attempts at each task.
 type failures struct {
 	mu     sync.Mutex // guards the rest
 	counts map[stringOrNumber]int
-	order  []stringOrNumber // of counts, the oldest first
+	order  []stringOrNumber // keys of counts, the oldest first
 }
 
-// A task is given back that often; then it is an internal error.
+// maxFailures is the number of failed attempts at a task that makes an internal error; before, the task is returned.
 const maxFailures = 3
 
-// rememberedFailures is for how many tasks failures are counted.
+// rememberedFailures is the maximum number of tasks in failures.
 const rememberedFailures = 1000
 
-// add counts a failure and reports whether there were too many.
+// add counts a failure and reports whether there have been too many.
 func (f *failures) add(id stringOrNumber) (tooMany bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,7 +174,7 @@ func (f *failures) add(id stringOrNumber) (tooMany bool) {
 	return f.counts[id] >= maxFailures
 }
 
-// pauses of the loop of a host.
+// Pauses in the loop of a host.
 const (
 	firstWait     = 100 * time.Millisecond
 	longestWait   = 5 * time.Second

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// store keeps folders that are made once: test cases, executables, compiled submissions. It removes the least recently
-// used ones first. All slots share it; only one process uses it at a time.
+// store is a cache of folders that are written once: test cases, executables and compiled submissions. It removes the
+// least recently used folders first. All slots share it; only one process may use it at a time.
 type store struct {
 	folder  string
 	most    int64 // bytes
@@ -36,10 +36,10 @@ type entry struct {
 	pins  int
 }
 
-// unfinishedPrefix is that of folders that are being made.
+// unfinishedPrefix is the name prefix of folders that are not complete.
 const unfinishedPrefix = "new-"
 
-// openStore opens a folder. It removes what an earlier process has not finished.
+// openStore opens a folder. It removes incomplete entries of an earlier process.
 func openStore(folder string, most int64) (*store, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
@@ -71,7 +71,7 @@ func openStore(folder string, most int64) (*store, error) {
 	return s, nil
 }
 
-// sizeOf is the size of the files in a folder, with something for each.
+// sizeOf returns the size of the files in a folder, with a constant overhead for each file.
 func sizeOf(folder string) (sum int64, err error) {
 	const each = 4 << 10
 	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
@@ -87,14 +87,14 @@ func sizeOf(folder string) (sum int64, err error) {
 	return sum, err
 }
 
-// held is a folder of the store that stays until release.
+// held is a folder of the store that is not removed before release.
 type held struct {
 	path    string
 	release func()
 }
 
-// get returns the folder for a key. If it does not exist, one caller fills it with fill while the others wait. A caller
-// whose ctx ends does not end that for the others.
+// get returns the folder for a key. If it does not exist, one caller fills it and the others wait. If the context of
+// one caller is done, the others continue.
 func (s *store) get(ctx context.Context, key string, fill func(ctx context.Context, folder string) error) (held, error) {
 	name := entryName(key)
 	for {
@@ -137,7 +137,7 @@ func (s *store) remove(name string) (held, bool) {
 	e.pins++
 	e.used = time.Now()
 	path := filepath.Join(s.folder, name)
-	_ = os.Chtimes(path, e.used, e.used) // only for the order after a restart
+	_ = os.Chtimes(path, e.used, e.used) // needed only for the order after a restart
 	return held{path, sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -145,10 +145,10 @@ func (s *store) remove(name string) (held, bool) {
 	})}, true
 }
 
-// fill makes a folder and then shows it, so that a crash leaves no part of one.
+// fill fills a new folder and then renames it, so that a crash leaves no incomplete entry.
 func (s *store) fill(ctx context.Context, name string, fill func(context.Context, string) error) error {
 	s.mu.Lock()
-	_, made := s.entries[name] // since the caller looked
+	_, made := s.entries[name] // another caller may have made it meanwhile
 	s.mu.Unlock()
 	if made {
 		return nil
@@ -181,7 +181,7 @@ func (s *store) publish(folder, name string, size int64) error {
 	return s.shrink(s.most, name)
 }
 
-// shrink removes entries that nobody uses until the rest has at most that many bytes. It needs the lock.
+// shrink removes unused entries until the rest has at most that many bytes. The caller holds the lock.
 func (s *store) shrink(most int64, newest string) error {
 	var names []string
 	for name, e := range s.entries {
@@ -203,7 +203,7 @@ func (s *store) shrink(most int64, newest string) error {
 	return nil
 }
 
-// clear removes all that nobody uses.
+// clear removes all unused entries.
 func (s *store) clear() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

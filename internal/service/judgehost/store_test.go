@@ -19,7 +19,7 @@ func fillWith(n int, calls *atomic.Int64) func(context.Context, string) error {
 	}
 }
 
-// TestStoreFetchesOnce: callers of one key share what one of them makes, also after a restart.
+// TestStoreFetchesOnce: callers with one key share the result of one call of fill, also after a restart.
 func TestStoreFetchesOnce(t *testing.T) {
 	folder, calls := t.TempDir(), new(atomic.Int64)
 	for range 2 {
@@ -80,7 +80,7 @@ func TestStoreIsBounded(t *testing.T) {
 	}
 }
 
-// TestStoreForgetsFailures: what could not be made leaves nothing, and is made by the next caller.
+// TestStoreForgetsFailures: a failed fill leaves nothing, and the next caller fills again.
 func TestStoreForgetsFailures(t *testing.T) {
 	s, err := openStore(t.TempDir(), 1<<20)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestStoreForgetsFailures(t *testing.T) {
 	if list, err := os.ReadDir(s.folder); err != nil || len(list) > 0 {
 		t.Errorf("%d folders, %v", len(list), err)
 	}
-	if err := os.Mkdir(filepath.Join(s.folder, unfinishedPrefix+"x"), 0o700); err != nil { // of a judged that was killed
+	if err := os.Mkdir(filepath.Join(s.folder, unfinishedPrefix+"x"), 0o700); err != nil { // left by a killed process
 		t.Fatal(err)
 	}
 	if s, err = openStore(s.folder, 1<<20); err != nil {

@@ -13,19 +13,20 @@ import (
 	"judged/internal/base/text"
 )
 
-// The files of a test case: names of the protocol.
+// The names of files of a test case in the protocol.
 const (
 	inputFile  = "input"
 	outputFile = "output"
 )
 
-// maxTestcase is how long the answer with a test case may be, in bytes.
+// maxTestcase is the maximum size of a response with a test case in bytes.
 const maxTestcase = 16 << 30
 
-// bothHashes is the form of the hash of a test case, in the versions that are known. Others are only keys.
+// bothHashes matches the hash of a test case in known versions of the server: two MD5 sums. Other hashes are used as
+// keys only.
 var bothHashes = text.Pattern(`^([0-9a-f]{32})_([0-9a-f]{32})$`)
 
-// testcase fetches a test case. The folder has the files input and output.
+// testcase fetches a test case. The returned folder has the files input and output.
 func (s *Service) testcase(ctx context.Context, id, hash stringOrNumber) (held, error) {
 	h, err := s.store.get(ctx, testcaseKey(id, hash), func(ctx context.Context, folder string) error {
 		return s.fetchTestcase(ctx, folder, id, hash)
@@ -50,7 +51,7 @@ func (s *Service) fetchTestcase(ctx context.Context, folder string, id, hash str
 				f, ok := sums[name]
 				switch {
 				case !ok:
-					return &contentError{fmt.Errorf("no file %q", name)}
+					return &contentError{fmt.Errorf("file %q is missing", name)}
 				case want != nil && f.md5 != want[i+1]:
 					return &contentError{fmt.Errorf("%s has the MD5 sum %s; the task says %s", name, f.md5, want[i+1])}
 				}
@@ -59,13 +60,13 @@ func (s *Service) fetchTestcase(ctx context.Context, folder string, id, hash str
 		}})
 }
 
-// written is a file that came from the server.
+// written is a file that was received from the server.
 type written struct {
 	file
 	md5 string
 }
 
-// writeFiles writes the files of an answer to a folder, in place of what is there, and returns them by their names.
+// writeFiles writes the files of a response to a folder, replaces its contents, and returns the files by name.
 func writeFiles(in io.Reader, folder string) (map[string]written, error) {
 	sums := map[string]written{}
 	if err := empty(folder); err != nil {
@@ -81,7 +82,7 @@ func writeFiles(in io.Reader, folder string) (map[string]written, error) {
 			return err
 		}
 		if _, twice := sums[f.Name]; twice {
-			return &contentError{fmt.Errorf("two files %q", f.Name)}
+			return &contentError{fmt.Errorf("duplicate file %q", f.Name)}
 		}
 		mode := os.FileMode(0o600)
 		if f.Exec {
@@ -93,10 +94,10 @@ func writeFiles(in io.Reader, folder string) (map[string]written, error) {
 	return sums, err
 }
 
-// checkName refuses names that lead elsewhere.
+// checkName returns an error for a name that leads outside of the folder.
 func checkName(name string) error {
 	if !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." || name == ".part" || len(name) > 255 {
-		return &contentError{fmt.Errorf("a file with the name %q, which is not usable", name)}
+		return &contentError{fmt.Errorf("invalid file name %q", name)}
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func empty(folder string) error {
 
 // hashed is a file that computes its MD5 sum while it is written.
 type hashed struct {
-	file *os.File // not embedded: its ReadFrom would pass the sum by
+	file *os.File // not embedded: its ReadFrom would bypass the sum
 	sum  interface {
 		io.Writer
 		Sum([]byte) []byte
@@ -129,7 +130,7 @@ func (h *hashed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close makes the content durable: the store keeps it across restarts.
+// Close syncs the file, because the store keeps it across restarts.
 func (h *hashed) Close() error { return errors.Join(h.file.Sync(), h.file.Close()) }
 
 func (h *hashed) String() string { return hex.EncodeToString(h.sum.Sum(nil)) }
