@@ -19,29 +19,29 @@ import (
 	"judged/internal/jobs"
 )
 
-// view is how a caller wants to see submissions.
+// view says how the caller wants submissions to be shown.
 type view struct {
 	fields  []string
-	encoded bool // texts in base64
+	encoded bool // strings are in base64
 }
 
-// defaultFields are the members of a submission that are shown unless others are asked for.
+// defaultFields are the members that are shown by default.
 var defaultFields = []string{"token", "time", "memory", "stdout", "stderr", "compile_output", "message", "status"}
 
-// A getter returns one member of a submission.
+// A getter returns the value of one member of a submission.
 type getter func(s submission) (any, error)
 
-// submission is a job as a submission.
+// submission is a job, seen as a submission.
 type submission struct {
 	jobs.Record
 	view    view
-	path    func(digest string) (string, error) // of a blob
-	known   catalogue                           // for the name of the language
+	path    func(digest string) (string, error) // returns the path of a blob
+	known   catalogue                           // provides the name of the language
 	asked   asked
 	decided bool // the job has ended
 }
 
-// getters are all members of a submission.
+// getters maps the members of a submission to their getters.
 var getters = map[string]getter{
 	"token":                        plainly(func(s submission) any { return tokenOf(s.ID) }),
 	"language_id":                  plainly(func(s submission) any { return s.asked.Language }),
@@ -85,7 +85,7 @@ var getters = map[string]getter{
 	"additional_files":          submission.files,
 }
 
-// byName are the members that * leaves out: Judge0's Python client 0.0.8 asks for all members, and fails on those.
+// byName are the members that * omits: Judge0's Python client 0.0.8 requests * and fails on them.
 var byName = []string{"execution_host", "queue_host", "queued_at", "started_at", "updated_at"}
 
 func plainly(get func(submission) any) getter {
@@ -111,10 +111,10 @@ func fieldsOf(parameter string) (fields, unknown []string) {
 	return slices.Compact(fields), unknown
 }
 
-// errNotText means that a text is not UTF-8 and was not asked for in base64.
+// errNotText means that a text is not UTF-8 and the caller did not request base64.
 var errNotText = errors.New("a text is not UTF-8")
 
-// show returns a submission as JSON members.
+// show returns the requested members of a submission.
 func (s submission) show() (map[string]any, error) {
 	s.decided = s.Report.State.Final()
 	if err := json.Unmarshal(s.Job.Origin, &s.asked); err != nil {
@@ -147,7 +147,7 @@ func (s submission) language() any {
 	return s.known.show(l)
 }
 
-// text returns a text in the form that the caller wants; nil if it is empty.
+// text encodes a text as requested; it returns nil for an empty text.
 func (s submission) text(text []byte) (any, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -161,7 +161,7 @@ func (s submission) text(text []byte) (any, error) {
 	return string(text), nil
 }
 
-// file returns a stored file as a text.
+// file returns the content of a stored file as a text.
 func (s submission) file(f *api.File) (any, error) {
 	if f == nil {
 		return nil, nil
@@ -188,7 +188,7 @@ func (s submission) source() (any, error) {
 	return s.file(&s.Job.Program)
 }
 
-// files returns a zip file of the additional files, always in base64.
+// files returns the additional files as a zip file, always in base64.
 func (s submission) files() (any, error) {
 	all := maps.Clone(s.Job.Files)
 	if s.asked.Language == multiFile {
@@ -279,7 +279,8 @@ func (s submission) wallTime() any {
 	return s.mean(testOf(s.Report).WallTime, func(r api.Run) time.Duration { return r.WallTime })
 }
 
-// mean returns the mean of the kept runs in seconds if several were asked for, otherwise the value that decided.
+// mean returns the mean of the counted runs in seconds if several runs were requested, otherwise the value that
+// decided.
 func (s submission) mean(decided *time.Duration, of func(api.Run) time.Duration) any {
 	if !s.ran() || decided == nil {
 		return nil
@@ -295,7 +296,7 @@ func (s submission) mean(decided *time.Duration, of func(api.Run) time.Duration)
 	return strconv.FormatFloat(value.Seconds(), 'f', 3, 64)
 }
 
-// kept returns the kept runs if several were asked for.
+// kept returns the counted runs if several runs were requested.
 func (s submission) kept() []api.Run {
 	if s.asked.Runs < 2 {
 		return nil
@@ -303,7 +304,7 @@ func (s submission) kept() []api.Run {
 	return slices.DeleteFunc(slices.Clone(testOf(s.Report).Runs), func(r api.Run) bool { return !r.Kept })
 }
 
-// memory returns the memory in KiB.
+// memory returns the peak memory in KiB.
 func (s submission) memory() any {
 	peak := testOf(s.Report).MemoryPeak
 	if !s.ran() || peak == nil {
@@ -322,7 +323,7 @@ func (s submission) memory() any {
 	return int64(value / kib)
 }
 
-// exitCode returns the exit code of a program that has run; 0 if a signal ended it.
+// exitCode returns the exit code of the program, or 0 if a signal ended it.
 func (s submission) exitCode() any {
 	exit := testOf(s.Report).Exit
 	switch {
@@ -352,7 +353,7 @@ func (s submission) updatedAt() any {
 	return timeText(s.Report.CreatedAt)
 }
 
-// timeText returns a time as Judge0 writes it; nil if it has not come.
+// timeText formats a time like Judge0; it returns nil for the zero time.
 func timeText(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -360,7 +361,7 @@ func timeText(t time.Time) any {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// seconds returns a limit as Judge0 writes it: with at least one decimal.
+// seconds formats a limit like Judge0, with at least one decimal.
 func seconds(n float64) string {
 	text := strconv.FormatFloat(n, 'f', -1, 64)
 	if !strings.Contains(text, ".") {

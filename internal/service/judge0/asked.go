@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// asked is a submission as a caller asked for it, but for its texts, with all defaults. It is the origin of the job.
+// asked holds a submission as requested, with defaults and without its texts. It is stored as the origin of the job.
 type asked struct {
 	Language         int     `json:"language_id"`
 	CompilerOptions  *string `json:"compiler_options"`
@@ -29,19 +29,19 @@ type asked struct {
 	Network          bool    `json:"enable_network"`
 }
 
-// texts are the contents of a submission; nil means not given.
+// texts holds the contents of a submission; nil means absent.
 type texts struct {
 	source, stdin, expected, files []byte
 }
 
-// faults are the errors of a submission, by member, as Judge0 reports them.
+// faults holds the errors of a submission by member, as Judge0 reports them.
 type faults map[string][]string
 
 func (f faults) add(member, format string, args ...any) {
 	f[member] = append(f[member], fmt.Sprintf(format, args...))
 }
 
-// check adds an error unless ok.
+// check adds an error for a member unless ok.
 func (f faults) check(ok bool, member, format string, args ...any) {
 	if !ok {
 		f.add(member, format, args...)
@@ -51,13 +51,13 @@ func (f faults) check(ok bool, member, format string, args ...any) {
 // maxText is the maximum length of options and arguments in characters.
 const maxText = 512
 
-// form reads the members of a submission. A wrong value is a fault, and reads as its default.
+// form reads the members of a submission. A wrong value adds a fault, and its default is used.
 type form struct {
 	values map[string]json.RawMessage
 	faults faults
 }
 
-// given returns a member, or "" if it is absent or null.
+// given returns the value of a member, or "" if it is absent or null.
 func (f form) given(member string) string {
 	text := string(f.values[member])
 	if text == "null" {
@@ -66,7 +66,8 @@ func (f form) given(member string) string {
 	return text
 }
 
-// text returns a text, or nil if it is not given. Numbers and truth values are texts, too, as in a form.
+// text returns a text, or nil if it is absent. Numbers and booleans are accepted as texts, because forms have only
+// texts.
 func (f form) text(member string) *string {
 	raw := f.given(member)
 	if raw == "" {
@@ -85,7 +86,7 @@ func (f form) text(member string) *string {
 	return &raw
 }
 
-// bytes returns a content, or nil if it is not given.
+// bytes returns the content of a member, or nil if it is absent.
 func (f form) bytes(member string, encoded bool) []byte {
 	text := f.text(member)
 	if text == nil {
@@ -102,7 +103,7 @@ func (f form) bytes(member string, encoded bool) []byte {
 	return content
 }
 
-// number returns a number, or a default if it is not given.
+// number returns a number, or otherwise if it is absent.
 func (f form) number(member string, otherwise float64) float64 {
 	text := f.text(member)
 	if text == nil || *text == "" {
@@ -116,7 +117,7 @@ func (f form) number(member string, otherwise float64) float64 {
 	return n
 }
 
-// between returns a number within bounds.
+// between returns a number between low and high.
 func (f form) between(member string, otherwise, low, high float64) float64 {
 	n := f.number(member, otherwise)
 	switch {
@@ -133,7 +134,7 @@ func (f form) between(member string, otherwise, low, high float64) float64 {
 // plain formats a number without an exponent.
 func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// truth returns a truth value, or false if it is not given.
+// truth returns a boolean, or false if it is absent.
 func (f form) truth(member string) bool {
 	text := f.text(member)
 	if text == nil {
@@ -149,7 +150,7 @@ func (f form) truth(member string) bool {
 	return false
 }
 
-// read reads a submission. Without faults it can be judged, if its language can.
+// read reads a submission. If there are no faults, it can be judged, unless its language is not available.
 func (f form) read(encoded bool, b bounds) (asked, texts) {
 	a := asked{
 		Language:        int(f.between("language_id", 0, math.MinInt32, math.MaxInt32)),
@@ -176,7 +177,7 @@ func (f form) read(encoded bool, b bounds) (asked, texts) {
 	return a, t
 }
 
-// check finds faults in the members together.
+// check checks the members together.
 func (f form) check(a asked, t texts) {
 	if f.given("language_id") == "" {
 		f.faults.add("language_id", "can't be blank")
@@ -196,7 +197,7 @@ func (f form) check(a asked, t texts) {
 		if text != nil {
 			f.faults.check(utf8.RuneCountInString(*text) <= maxText, member, "is too long (maximum is %d characters)",
 				maxText)
-			f.faults.check(!strings.ContainsRune(*text, 0), member, "has a NUL; no argument can")
+			f.faults.check(!strings.ContainsRune(*text, 0), member, "contains a NUL character")
 		}
 	}
 	const fixed = "this option cannot be enabled"

@@ -7,7 +7,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// Judge0's own defaults and limits, which no setting of judged has.
+// Defaults and limits of Judge0 that judged has no setting for.
 const (
 	defaultRuns      = 1
 	maxRuns          = 20
@@ -18,13 +18,13 @@ const (
 	defaultPage      = 20
 )
 
-// kib is the unit of sizes of Judge0, which it calls kB.
+// kib is the unit of sizes in Judge0, which calls it kB.
 const kib units.Bytes = 1024
 
-// maxExtracted is the maximum size of unpacked additional files.
+// maxExtracted is the maximum size of additional files after decompression.
 const maxExtracted = 10240 * kib
 
-// bounds are the default and maximum values of submissions: the defaults of Judge0, and the maxima of judged.
+// bounds holds the defaults and maxima of submissions. The defaults are those of Judge0, the maxima those of judged.
 type bounds struct {
 	CPUTime, DefaultCPUTime     float64 // seconds
 	WallTime, DefaultWallTime   float64

@@ -13,8 +13,8 @@ import (
 // CallbackFormat names the format of the callbacks of submissions.
 const CallbackFormat api.CallbackFormat = kind
 
-// Callback is how Judge0 sends a callback: the default members in base64, three times at most. path returns where a
-// blob is stored.
+// Callback returns the format of Judge0's callbacks: the default members in base64, at most three tries. path returns
+// the path of a blob.
 func Callback(path func(digest string) (string, error)) callback.Format {
 	return callback.Format{
 		Method: http.MethodPut, Tests: true, Limit: 5 * time.Second, Pauses: []time.Duration{time.Second, 5 * time.Second},

@@ -1,10 +1,9 @@
-// Package judge0 serves the HTTP interface of Judge0 1.13, so that a site written for Judge0 uses judged by a change of
-// its address.
+// Package judge0 serves the HTTP API of Judge0 1.13, so that a site written for Judge0 can use judged by changing only
+// the URL.
 //
-// A submission is a job with one test. Its token is a UUID, from which the job's ID follows; what was asked and is not
-// in the job otherwise is kept with the job, as its origin.
+// A submission is a job with one test. Its token is a UUID, from which the ID of the job is derived. Members of a
+// submission that a job does not have are stored with the job as its origin.
 //
-// Not here: authorization, limits of requests and the acceptance of jobs (httpapi), and what jobs mean (jobspec,
-// judge).
-// Nothing below this package knows Judge0.
+// Not here: authorization, request limits and admission of jobs (httpapi), and the meaning of jobs (jobspec, judge). No
+// lower package knows Judge0.
 package judge0

@@ -20,7 +20,7 @@ var (
 	timesText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 )
 
-// canonical returns JSON with sorted keys, and without what differs from run to run.
+// canonical returns JSON with sorted keys, without values that differ between runs.
 func canonical(t *testing.T, text string) string {
 	t.Helper()
 	if strings.TrimSpace(text) == "" {
@@ -39,8 +39,8 @@ func canonical(t *testing.T, text string) string {
 
 const hello = `{"source_code": "print('hello, world')", "language_id": 71}`
 
-// TestDocumented sends requests of Judge0's documentation. DONE and WAITING in an address are the tokens of a
-// submission that is done and of one that waits.
+// TestDocumented sends the requests in Judge0's documentation. DONE and WAITING in a URL are replaced by the tokens of
+// a finished and a waiting submission.
 func TestDocumented(t *testing.T) {
 	f := newFixture(t, "")
 	done := f.create(t, "", `{"source_code": "x", "language_id": 50, "stdin": "Judge0", "expected_output": "hello"}`)
@@ -181,7 +181,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestWait checks that a caller that waits gets the result with the status of a new submission.
+// TestWait checks that a caller that waits gets the result with the status code of a new submission.
 func TestWait(t *testing.T) {
 	f := newFixture(t, "")
 	for _, tt := range []struct{ query, stdout, want string }{
@@ -199,7 +199,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestQueueFull checks the answer to a submission for which there is no room.
+// TestQueueFull checks the response to a submission when the queue is full.
 func TestQueueFull(t *testing.T) {
 	f := newFixture(t, "")
 	for range maxWaiting {
@@ -291,7 +291,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestTokens checks which tokens permit what.
+// TestTokens checks what each token permits.
 func TestTokens(t *testing.T) {
 	f := newFixture(t, "site submit,read "+hashText("site")+"\nreader read "+hashText("reader")+"\nboss admin "+
 		hashText("boss")+"\nother submit,read "+hashText("other")+" tenant")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lineLength is the length of a line of base64, as Ruby writes it.
+// lineLength is the length of a base64 line, the same as in Ruby.
 const lineLength = 60
 
 // encode returns base64 with a line break after every 60 characters and at the end.
@@ -22,10 +22,10 @@ func encode(text []byte) string {
 	return lines.String()
 }
 
-// spaces are what base64 may contain in addition.
+// spaces removes the white space that base64 may contain.
 var spaces = strings.NewReplacer("\n", "", "\r", "", " ", "", "\t", "")
 
-// decode returns the content of base64 with or without line breaks and padding.
+// decode decodes base64 with or without line breaks and padding.
 func decode(text string) ([]byte, error) {
 	flat := strings.TrimRight(spaces.Replace(text), "=")
 	content, err := base64.RawStdEncoding.DecodeString(flat)

@@ -12,11 +12,11 @@ import (
 	"judged/internal/base/units"
 )
 
-// maxEntries is the maximum number of entries of a zip file.
+// maxEntries is the maximum number of entries in a zip file.
 const maxEntries = 1000
 
-// unzip returns the files of a zip file by name. As in Judge0, folders without files are left out and the first of two
-// files with one name counts.
+// unzip returns the files of a zip file by name. As in Judge0, empty folders are ignored, and of several files with one
+// name the first is used.
 func unzip(content []byte) (map[string][]byte, error) {
 	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
@@ -33,7 +33,7 @@ func unzip(content []byte) (map[string][]byte, error) {
 		}
 		name := path.Clean(entry.Name)
 		if !fs.ValidPath(name) || strings.ContainsAny(entry.Name, "\\\x00") {
-			return nil, fmt.Errorf("has %.70q, which is not a name below the working directory", entry.Name)
+			return nil, fmt.Errorf("has %.70q, which is not a path within the working directory", entry.Name)
 		}
 		if !entry.Mode().IsRegular() {
 			return nil, fmt.Errorf("has %.70q, which is not a regular file", entry.Name)
@@ -50,7 +50,7 @@ func unzip(content []byte) (map[string][]byte, error) {
 	return files, nil
 }
 
-// extract returns a file of at most some bytes. The size that a zip file states is not trusted.
+// extract returns a file of at most that size. It does not trust the size in the zip file.
 func extract(entry *zip.File, most units.Bytes) ([]byte, error) {
 	r, err := entry.Open()
 	if err != nil {

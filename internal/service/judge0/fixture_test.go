@@ -26,7 +26,7 @@ import (
 	"judged/internal/service/httpapi"
 )
 
-// fixture is a server with a real store; the test acts as the judge.
+// fixture is a server with a real store. The test acts as the judge.
 type fixture struct {
 	*httpapi.Server
 	store *countedJobs
@@ -80,7 +80,7 @@ func newFixtureIn(t testing.TB, dir, tokens string) *fixture {
 	return &fixture{httpapi.New(o), store}
 }
 
-// publicOnly refuses callbacks to loopback addresses.
+// publicOnly rejects callbacks to loopback addresses.
 type publicOnly struct{}
 
 func (publicOnly) Check(_ context.Context, _ string, c api.Callback) (jobspec.Errors, error) {
@@ -152,7 +152,7 @@ func (f *fixture) finish(ctx context.Context, r api.Report) error {
 	return f.store.Finish(ctx, w.Lease, r)
 }
 
-// judgeNext judges the next job. The report has one test with the verdict.
+// judgeNext judges the next job with a report of one test.
 func (f *fixture) judgeNext(t testing.TB, test api.TestReport) {
 	t.Helper()
 	f.judgeNextAs(t, reportOf(test))
@@ -171,7 +171,7 @@ func reportOf(test api.TestReport) api.Report {
 		Compilation: &api.Compilation{Language: "c"}}
 }
 
-// ranWell is a run of 12 ms with an output.
+// ranWell returns the report of a run of 12 ms with an output.
 func ranWell(stdout string) api.TestReport {
 	return api.TestReport{Verdict: api.Accepted, CPUTime: new(12 * time.Millisecond), WallTime: new(15 * time.Millisecond),
 		MemoryPeak: new(units.Bytes(376 * 1024)), Exit: &api.Exit{Code: new(0)}, StdoutHead: &stdout, StderrHead: new("")}

@@ -20,7 +20,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// TestHostile checks that bad input is refused with the member that has it, and that nothing is stored.
+// TestHostile checks that bad input is rejected, that the error names the member, and that nothing is stored.
 func TestHostile(t *testing.T) {
 	f := newFixture(t, "")
 	with := func(member string, value any) string {
@@ -104,7 +104,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// depth returns how many jobs wait.
+// depth returns the number of waiting jobs.
 func (f *fixture) depth(t testing.TB) int {
 	t.Helper()
 	d, err := f.store.Depth(t.Context())
@@ -114,7 +114,7 @@ func (f *fixture) depth(t testing.TB) int {
 	return d.Total()
 }
 
-// TestForm checks that a submission may come as a form.
+// TestForm checks that a submission may be a form.
 func TestForm(t *testing.T) {
 	f := newFixture(t, "")
 	body := url.Values{"source_code": {"print(1)"}, "language_id": {"71"}, "redirect_stderr_to_stdout": {"false"}}
@@ -129,7 +129,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestFilesComeBack checks that additional files are files of the job, and come back with the same content.
+// TestFilesComeBack checks that additional files become files of the job, and are returned with the same content.
 func TestFilesComeBack(t *testing.T) {
 	f := newFixture(t, "")
 	token := f.create(t, "", fmt.Sprintf(`{"source_code": "x", "language_id": 50, "additional_files": %q}`,
@@ -155,7 +155,7 @@ func TestFilesComeBack(t *testing.T) {
 	}
 }
 
-// TestForeignJobs checks that jobs that came another way are no submissions, whatever their ID.
+// TestForeignJobs checks that jobs of another API are not submissions, even if their IDs look like it.
 func TestForeignJobs(t *testing.T) {
 	f := newFixture(t, "")
 	const id = "11111111-2222-4333-8444-555555555555"
@@ -175,7 +175,7 @@ func TestForeignJobs(t *testing.T) {
 	}
 }
 
-// FuzzSubmission sends any body, and checks that the answer is JSON and not an internal error.
+// FuzzSubmission sends any body, and checks that the response is JSON and not an internal error.
 func FuzzSubmission(f *testing.F) {
 	for _, body := range []string{hello, "{}", "[", `{"submissions": [` + hello + `]}`, "source_code=x&language_id=71",
 		`{"source_code": "eA", "language_id": 89, "additional_files": "` + zipOf(f, "run", "echo") + `"}`,
@@ -245,7 +245,7 @@ func TestBase64(t *testing.T) {
 	}
 }
 
-// TestCallback checks what a callback has, and that the job asks for it.
+// TestCallback checks the content of a callback, and that the job requests it.
 func TestCallback(t *testing.T) {
 	f := newFixture(t, "")
 	token := f.create(t, "", strings.Replace(hello, "{", `{"callback_url": "https://site.example/done", `, 1))

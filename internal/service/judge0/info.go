@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// imitated is the version of Judge0 whose interface this is. Clients choose their table of languages by it.
+// imitated is the version of Judge0 whose API this is. Clients select their table of languages by it.
 const imitated = "1.13.1"
 
 func (h *handler) listLanguages(w http.ResponseWriter, r *http.Request) error {
@@ -63,7 +63,7 @@ func (h *handler) listStatuses(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// configInfo has the members of Judge0's configuration.
+// configInfo responds with the members of Judge0's configuration.
 func (h *handler) configInfo(w http.ResponseWriter, r *http.Request) error {
 	c := h.desk.Config()
 	b := boundsOf(c)
@@ -136,7 +136,7 @@ func (h *handler) isolate(w http.ResponseWriter, r *http.Request) error {
 	return h.plain(w, r, "judged "+h.version+" runs programs in its own sandbox, not in isolate.\n")
 }
 
-// workers shows the queue of judged, and its slots as the workers.
+// workers responds with the queue of judged, and its slots as workers.
 func (h *handler) workers(w http.ResponseWriter, r *http.Request) error {
 	waiting, slots, err := h.desk.Load(r.Context())
 	if err != nil {

@@ -17,23 +17,23 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// kind is the kind of the IDs of submissions, and the origin of their jobs.
+// kind is the prefix of submission IDs, and the name of the origin of their jobs.
 const kind = "judge0"
 
-// testName is the name of the only test.
+// testName is the name of the only test of a submission.
 const testName = "1"
 
-// minStack is the smallest stack that a program starts with.
+// minStack is the smallest stack with which a program can start.
 const minStack = 128 * kib
 
-// jobOf returns the job of a submission, or adds to the faults.
+// jobOf returns the job of a submission. It adds what is wrong to the faults.
 func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 	j := api.Job{Language: l.id, Program: content(t.source), Command: commands[l.number],
 		Checker: &api.Checker{Kind: "lines"}, StderrToStdout: a.Redirect, Limits: limitsOf(a),
 		Head: min(units.Bytes(a.FileSize)*kib, c.Limits.Max.Head),
 		Keep: api.Keep{Stdout: api.KeepCut, Stderr: api.KeepCut, Bytes: units.Bytes(a.FileSize) * kib}}
 	if l.id != "" {
-		j.Factors = api.Factors{Time: 1, Memory: 1} // the limits of a submission are those of its run
+		j.Factors = api.Factors{Time: 1, Memory: 1} // the limits of a submission apply without factors
 	}
 	test := api.Test{Name: testName}
 	if len(t.stdin) > 0 {
@@ -59,7 +59,7 @@ func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 	return j
 }
 
-// words splits a text as a shell does, but for expansions.
+// words splits a text into words like a shell, without expansions.
 func (f faults) words(member string, text *string) []string {
 	if blank(text) {
 		return nil
@@ -76,14 +76,14 @@ func runProject(j *api.Job, files map[string][]byte, f faults) {
 	for _, name := range []string{"run.sh", "run"} {
 		if text, found := files[name]; found {
 			j.Program = content(text)
-			delete(files, "run") // the name of the program there
+			delete(files, "run") // the program has that name
 			return
 		}
 	}
 	f.add("additional_files", "has neither run.sh nor run")
 }
 
-// addFiles adds the files of a zip file to what is compiled, and to the working directory.
+// addFiles adds the files of a zip file to the sources and to the working directory.
 func addFiles(a asked, j *api.Job, test *api.Test, archive []byte, f faults) {
 	files, err := unzip(archive)
 	if err != nil {
@@ -97,7 +97,7 @@ func addFiles(a asked, j *api.Job, test *api.Test, archive []byte, f faults) {
 	for name, text := range files {
 		j.Files[name] = content(text)
 	}
-	if a.Language != multiFile { // its compilation leaves them
+	if a.Language != multiFile { // a multi-file program finds them where its compilation put them
 		test.Files = j.Files
 	}
 }
@@ -111,7 +111,7 @@ func limitsOf(a asked) api.Limits {
 		Output: max(1, units.Bytes(a.FileSize)*kib)}
 }
 
-// mark returns a job with what was asked, as a submission of this interface.
+// mark stores the request with a job and marks it as a submission of this API.
 func mark(n jobs.Submission, a asked) (jobs.Submission, error) {
 	origin, err := json.Marshal(a)
 	if err != nil {
@@ -122,7 +122,7 @@ func mark(n jobs.Submission, a asked) (jobs.Submission, error) {
 	return n, nil
 }
 
-// refused adds what judged finds wrong with a job to the faults. It returns errors that are not the caller's.
+// refused adds what judged rejects in a job to the faults. It returns errors that the caller did not cause.
 func refused(err error, a asked, f faults) error {
 	var (
 		invalid jobspec.Errors
@@ -141,7 +141,7 @@ func refused(err error, a asked, f faults) error {
 	return nil
 }
 
-// memberOf returns the member of a submission that became a member of a job.
+// memberOf returns the member of a submission that corresponds to a field of a job.
 func memberOf(field string) string {
 	for _, x := range []struct{ start, member string }{
 		{"program", "source_code"}, {"files", "additional_files"}, {"tests[0].files", "additional_files"},

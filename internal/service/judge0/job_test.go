@@ -8,7 +8,7 @@ import (
 	"judged/internal/base/config"
 )
 
-// TestWords: options and arguments are split as a shell splits them, and not expanded.
+// TestWords checks that options and arguments are split like in a shell, without expansions.
 func TestWords(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                        nil,

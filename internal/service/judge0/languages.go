@@ -10,24 +10,25 @@ import (
 	"judged/internal/base/text"
 )
 
-// A language is a number of Judge0 with what judged has for it. A site keeps the numbers in its own database, so they
-// keep their meaning: the name says the version of the host.
+// A language maps a language number of Judge0 to a language of judged. Sites store the numbers in their own database,
+// so the numbers keep their meaning. The version in the name is that of the host.
 type language struct {
 	number int
-	name   string // of the language in Judge0
-	tool   string // before the version in the name
-	id     string // in judged; "" runs the source by a command
-	source string // name that Judge0 shows for the source
+	name   string // name of the language in Judge0
+	tool   string // precedes the version in the name
+	id     string // ID in judged; "" means that a command runs the source
+	source string // name of the source file as Judge0 shows it
 }
 
-// The numbers of languages that are treated differently.
+// The numbers of languages with special treatment.
 const (
 	plainText  = 43
 	executable = 44
 	multiFile  = 89
 )
 
-// languages are all languages of Judge0 1.13.1. Those without an ID that is not a command have nothing in judged.
+// languages are all languages of Judge0 1.13.1. An empty ID without an entry in commands means that judged does not
+// have the language.
 var languages = []language{
 	{plainText, "Plain Text", "", "", "text.txt"},
 	{executable, "Executable", "", "", "a.out"},
@@ -78,20 +79,20 @@ var languages = []language{
 	{multiFile, "Multi-file program", "", "project", ""},
 }
 
-// commands run the source of a language without an ID.
+// commands maps languages without an ID to the command that runs the source.
 var commands = map[int][]string{
 	plainText:  {"cat", "{program}"},
 	executable: {"{program}"},
 }
 
-// shown is a language as the interface shows it.
+// shown is a language in a list.
 type shown struct {
 	ID       int    `json:"id"`
 	Name     string `json:"name"`
 	Archived *bool  `json:"is_archived,omitempty"`
 }
 
-// detailed is a single language as the interface shows it.
+// detailed is a single language with all members.
 type detailed struct {
 	shown
 	Source  *string `json:"source_file"`
@@ -99,7 +100,7 @@ type detailed struct {
 	Run     *string `json:"run_cmd"`
 }
 
-// find returns the language of a number.
+// find returns the language with a number.
 func find(number int) (language, bool) {
 	i := slices.IndexFunc(languages, func(l language) bool { return l.number == number })
 	if i < 0 {
@@ -108,13 +109,13 @@ func find(number int) (language, bool) {
 	return languages[i], true
 }
 
-// catalogue is what the host or fleet has of the languages.
+// catalogue is the status of the languages on the host or in the fleet.
 type catalogue map[string]api.LanguageStatus
 
-// catalogueAge is how long a catalogue is used: reading it looks for the programs of every language.
+// catalogueAge is how long a catalogue is cached, because reading it searches for the programs of every language.
 const catalogueAge = 10 * time.Second
 
-// catalogue returns what the host or fleet has.
+// catalogue returns the status of the languages, possibly from the cache.
 func (h *handler) catalogue(ctx context.Context) (catalogue, error) {
 	return h.known.Get(ctx, h.desk.Now, catalogueAge, func(ctx context.Context) (catalogue, error) {
 		all, err := h.desk.Languages(ctx)
@@ -129,10 +130,10 @@ func (h *handler) catalogue(ctx context.Context) (catalogue, error) {
 	})
 }
 
-// has reports whether submissions in a language are judged.
+// has reports whether a language is available.
 func (c catalogue) has(l language) bool { return l.id == "" || c[l.id].Available }
 
-// show returns a language without whether it is archived.
+// show returns a language as lists show it.
 func (c catalogue) show(l language) shown {
 	name := l.name
 	if v := versionText().FindString(c[l.id].Version); v != "" && l.number != multiFile {
@@ -141,5 +142,5 @@ func (c catalogue) show(l language) shown {
 	return shown{ID: l.number, Name: name}
 }
 
-// versionText matches the version in the first line that a compiler prints.
+// versionText matches a version in the first line of a compiler's output.
 var versionText = text.Pattern(`[0-9]+(\.[0-9]+)+`)

@@ -13,21 +13,21 @@ import (
 	"judged/internal/service/httpapi"
 )
 
-// Path is where the routes are.
+// Path is the path prefix of the routes.
 const Path = "/judge0"
 
-// The headers with tokens: of those who may use the interface, and of those who may list submissions.
+// The headers with tokens: for all requests, and for listing submissions.
 const (
 	tokenHeader = "X-Auth-Token"
 	userHeader  = "X-Auth-User"
 )
 
-// Door returns the interface. version is the one of judged.
+// Door returns the API as a door of httpapi. version is that of judged.
 func Door(version string) httpapi.Door {
 	return httpapi.Door{Path: Path, Open: func(d *httpapi.Desk) http.Handler { return newHandler(d, version) }}
 }
 
-// Below returns a request at an address of the interface alone as one below Path.
+// Below returns a request for the server of this API alone with Path in front of its path.
 func Below(r *http.Request) *http.Request {
 	moved := r.WithContext(r.Context())
 	address := *r.URL
@@ -43,7 +43,7 @@ type handler struct {
 	known   poll.Value[catalogue]
 }
 
-// failure is an error for the caller.
+// failure is an error that is sent to the caller.
 type failure struct {
 	status int
 	body   any
@@ -52,7 +52,7 @@ type failure struct {
 
 func (f *failure) Error() string { return http.StatusText(f.status) }
 
-// failed returns an error in the form of Judge0.
+// failed returns an error in the format of Judge0.
 func failed(status int, text string) *failure {
 	return &failure{status: status, body: map[string]string{"error": text}}
 }
@@ -60,7 +60,7 @@ func failed(status int, text string) *failure {
 // route is one method of one path.
 type route struct {
 	pattern string
-	scopes  []httpapi.Scope // any of them permits it
+	scopes  []httpapi.Scope // any one of these permits it
 	admin   bool            // also needs a token in userHeader
 	handle  func(w http.ResponseWriter, r *http.Request) error
 }
@@ -106,7 +106,7 @@ func newHandler(desk *httpapi.Desk, version string) http.Handler {
 	})
 }
 
-// serve authorizes a request and answers it.
+// serve authorizes and handles a request.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, route route) {
 	entered, err := h.desk.Enter(w, r, r.Header.Get(tokenHeader), route.scopes...)
 	if err == nil && route.admin {
@@ -123,7 +123,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, route route) {
 	}
 }
 
-// fail answers with an error.
+// fail responds with an error.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var f *failure
 	if !errors.As(err, &f) {
@@ -133,7 +133,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.answer(w, r, f.status, f.body)
 }
 
-// failureOf returns an error of judged in the form of Judge0.
+// failureOf converts an error of judged to the format of Judge0.
 func (h *handler) failureOf(r *http.Request, err error) *failure {
 	if errors.Is(err, errNotText) {
 		return failed(http.StatusBadRequest, notText)
@@ -153,7 +153,7 @@ func (h *handler) failureOf(r *http.Request, err error) *failure {
 const notText = "some attributes for this submission cannot be converted to UTF-8, " +
 	"use base64_encoded=true query parameter"
 
-// answer sends a value as JSON.
+// answer responds with a value as JSON.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request, status int, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -164,14 +164,14 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, status int, val
 	h.desk.Answer(w, r, status, append(body, '\n'))
 }
 
-// plain sends a text.
+// plain responds with a text.
 func (h *handler) plain(w http.ResponseWriter, r *http.Request, text string) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	h.desk.Answer(w, r, http.StatusOK, []byte(text))
 	return nil
 }
 
-// viewOf returns how a caller wants to see submissions.
+// viewOf returns the view that a request asks for.
 func viewOf(r *http.Request) (view, error) {
 	q := r.URL.Query()
 	fields, unknown := fieldsOf(q.Get("fields"))
@@ -183,13 +183,13 @@ func viewOf(r *http.Request) (view, error) {
 
 func encodedIn(r *http.Request) bool { return r.URL.Query().Get("base64_encoded") == "true" }
 
-// isForm reports whether a body is a form.
+// isForm reports whether the body of a request is a form.
 func isForm(contentType string) bool {
 	kind, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded")
 }
 
-// sortedLanguages returns the languages in the order of their names.
+// sortedLanguages returns the languages sorted by name.
 func sortedLanguages() []language {
 	byName := func(a, b language) int { return strings.Compare(a.name, b.name) }
 	return slices.SortedStableFunc(slices.Values(languages), byName)

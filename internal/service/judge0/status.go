@@ -94,8 +94,8 @@ func testOf(r api.Report) api.TestReport {
 	return r.Tests[0]
 }
 
-// messageOf returns what Judge0's sandbox says about a run in the same situation, or judged's own message; "" for a run
-// that ended well.
+// messageOf returns the message that Judge0's sandbox gives in the same situation, or judged's own message. It returns
+// "" for a run without an error.
 func messageOf(r api.Report) string {
 	t := testOf(r)
 	switch r.Verdict {
@@ -122,7 +122,7 @@ func messageOf(r api.Report) string {
 	return cmp.Or(t.Message, r.Message)
 }
 
-// lastSignal is the highest number of a signal.
+// lastSignal is the highest signal number.
 const lastSignal = 64
 
 // signalNumber returns the number of the signal that ended a program, or nil.

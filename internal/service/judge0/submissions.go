@@ -22,7 +22,7 @@ func idOf(token string) string { return jobs.NamedID(kind, token) }
 
 func tokenOf(id string) string { return jobs.NameOf(kind, id) }
 
-// record returns the job of a token in any case, as UUIDs are.
+// record returns the job of a token. Tokens are UUIDs, so case does not matter.
 func (h *handler) record(ctx context.Context, token string) (jobs.Record, error) {
 	id, err := uuid.Parse(token)
 	if err != nil || len(token) != len(uuid.Nil.String()) {
@@ -81,7 +81,7 @@ type preparer interface {
 	Prepare(ctx context.Context, r intake.Request) (jobs.Submission, error)
 }
 
-// prepare returns the job of a submission, or what is wrong with the submission.
+// prepare returns the job of a submission, or its faults.
 func (h *handler) prepare(ctx context.Context, to preparer, known catalogue, values map[string]json.RawMessage,
 	encoded bool) (n jobs.Submission, found faults, err error) {
 	f := form{values, faults{}}
@@ -105,7 +105,7 @@ func (h *handler) prepare(ctx context.Context, to preparer, known catalogue, val
 	return n, nil, err
 }
 
-// members reads the members of the body: JSON, or a form.
+// members reads the members of a JSON body or a form.
 func (h *handler) members(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, error) {
 	body, release, err := h.desk.Body(w, r)
 	if err != nil {
@@ -149,7 +149,7 @@ func formMembers(body string) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// show returns a submission as the caller wants to see it.
+// show returns a submission in a view.
 func (h *handler) show(r *http.Request, known catalogue, token string, v view) (map[string]any, error) {
 	rec, err := h.record(r.Context(), token)
 	if err != nil {
@@ -175,12 +175,12 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// remove answers as a Judge0 that does not allow it.
+// remove responds like a Judge0 that does not allow deletion.
 func (h *handler) remove(http.ResponseWriter, *http.Request) error {
 	return failed(http.StatusBadRequest, "delete not allowed")
 }
 
-// checkBatch returns an error for a batch of the wrong size.
+// checkBatch returns an error if the size of a batch is not allowed.
 func checkBatch(n int) error {
 	switch {
 	case n == 0:
@@ -210,7 +210,7 @@ func (h *handler) createBatch(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer release()
 	answers := make([]any, len(all))
-	var at []int // index in answers of each job of the batch
+	var at []int // at[i] is the index of job i in answers
 	for i, values := range all {
 		n, found, err := h.prepare(r.Context(), batch, known, values, encodedIn(r))
 		if err == nil && len(found) == 0 {
@@ -284,14 +284,14 @@ func (h *handler) getBatch(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// The bounds of lists.
+// Limits of lists.
 const (
 	maxPage   = 100
-	maxListed = 10_000 // submissions that a list counts and shows, the newest ones
+	maxListed = 10_000 // only this many of the newest submissions are counted and listed
 	stride    = 500
 )
 
-// list shows a page of submissions, the newest first.
+// list responds with a page of submissions, the newest first.
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	v, err := viewOf(r)
 	if err != nil {
@@ -338,7 +338,7 @@ func (h *handler) tokens(ctx context.Context) (tokens []string, err error) {
 			return nil, err
 		}
 		for _, report := range page {
-			if token := tokenOf(report.ID); token != report.ID { // not a copy
+			if token := tokenOf(report.ID); token != report.ID { // excludes copies
 				tokens = append(tokens, token)
 			}
 		}
@@ -362,7 +362,7 @@ func pageNumber(r *http.Request, parameter string, otherwise, low, high int) (in
 	return n, nil
 }
 
-// meta says which page a list has.
+// meta describes the page of a list.
 type meta struct {
 	Current int  `json:"current_page"`
 	Next    *int `json:"next_page"`
