@@ -14,7 +14,7 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// Store has the callbacks; *jobs.Store implements it.
+// Store stores callbacks; *jobs.Store implements it.
 type Store interface {
 	CallbackDue() <-chan struct{}
 	DueReceivers(ctx context.Context, after string, limit int) ([]jobs.CallbackReceiver, error)
@@ -30,52 +30,53 @@ type Store interface {
 type Options struct {
 	Store    Store
 	Settings Settings
-	// Formats are the formats in addition to that of Standard Webhooks.
+	// Formats are the formats other than that of Standard Webhooks.
 	Formats map[api.CallbackFormat]Format
 	// Tried is called with the result of each try.
 	Tried func(api.CallbackResult)
 	Log   *slog.Logger
 
-	standard Format // the zero value selects that of this package
+	standard Format // the zero value means that of this package
 }
 
-// Settings can change while a Deliverer runs.
+// Settings can be changed while a Deliverer runs.
 type Settings struct {
 	Policy  Policy
 	Secrets *Secrets // nil: Standard Webhooks are refused
 }
 
 const (
-	// atOnce is the number of tries that run at once, and ofReceiver the number of those to one receiver. Receivers
-	// whose last try failed, and those that are new, have one try at a time, and half of atOnce together: the other
-	// half is for those that work.
+	// atOnce is the maximum number of concurrent tries, and ofReceiver the maximum number of those to one receiver. A
+	// receiver that is new or whose last try failed is unproven: it has one try at a time, and all unproven receivers
+	// share half of atOnce, so that the other half remains for the others.
 	atOnce     = 64
 	ofReceiver = 4
-	// lease is how long a claim lasts: longer than any try. After a crash, its tries are repeated then.
+	// lease is how long a claim lasts. It is longer than any try. The tries of a deliverer that crashed are repeated
+	// after it.
 	lease = 30 * time.Second
-	// pollEvery is how often the store is read without a notification.
+	// pollEvery is the interval at which the store is read without a notification.
 	pollEvery = 5 * time.Second
-	// passEvery is the least time between two passes.
+	// passEvery is the minimum time between two passes.
 	passEvery = 20 * time.Millisecond
-	// page is the number of receivers that a pass reads at once.
+	// page is the number of receivers that are read at once.
 	page = 500
 )
 
 // Deliverer delivers callbacks. It is safe for concurrent use.
 type Deliverer struct {
 	o     Options
-	freed chan struct{} // holds a token when a try has ended
+	freed chan struct{} // receives a token when a try ends
 
 	mu       sync.Mutex // guards the rest
 	settings Settings
 	client   *http.Client
-	busy     map[string]int // tries that run, by receiver
+	busy     map[string]int // current tries by receiver
 	running  int
-	unproven int // those of receivers that are not proven
+	unproven int // current tries of unproven receivers
 	tries    sync.WaitGroup
 }
 
-// New returns a deliverer; Run starts it.
+// New returns a deliverer. Run starts it.
 func New(o Options) *Deliverer {
 	if o.standard.Body == nil {
 		o.standard = standard
@@ -85,8 +86,8 @@ func New(o Options) *Deliverer {
 	return d
 }
 
-// Use applies other settings to later tries. Connections of earlier ones are closed, since their addresses may no
-// longer be allowed.
+// Use applies new settings to later tries. It closes existing connections, because their addresses may no longer be
+// allowed.
 func (d *Deliverer) Use(s Settings) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,8 +112,8 @@ func (d *Deliverer) format(name api.CallbackFormat) (Format, bool) {
 	return f, ok
 }
 
-// Check returns what is wrong with the callback of a tenant's job, as errors of its members. The error means that the
-// store could not be read.
+// Check validates the callback of a tenant's job. It returns what is wrong as errors of members, and an error if the
+// store cannot be read.
 func (d *Deliverer) Check(ctx context.Context, tenant string, c api.Callback) (jobspec.Errors, error) {
 	settings, _ := d.current()
 	f, known := d.format(c.Format)
@@ -124,8 +125,8 @@ func (d *Deliverer) Check(ctx context.Context, tenant string, c api.Callback) (j
 		if tenant != "" {
 			whose = " of the tenant"
 		}
-		return jobspec.Errors{{Field: "callback", Detail: "judged has no secret" + whose + " to sign it; ask the operator " +
-			"for one in callbacks.secret_file, or leave it out"}}, nil
+		return jobspec.Errors{{Field: "callback", Detail: "no secret" + whose + " is configured to sign it; " +
+			"ask the operator to add one to callbacks.secret_file, or leave out the callback"}}, nil
 	}
 	if err := settings.Policy.literal(hostOf(c.URL)); err != nil {
 		return jobspec.Errors{{Field: "callback.url", Detail: err.Error() +
@@ -140,7 +141,7 @@ func (d *Deliverer) Check(ctx context.Context, tenant string, c api.Callback) (j
 		"/enable when it works, or leave the callback out"}}, nil
 }
 
-// Run delivers callbacks until ctx is done and the tries have ended.
+// Run delivers callbacks until ctx is done and all tries have ended.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer func() {
 		d.tries.Wait()
@@ -150,7 +151,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		next, err := d.pass(ctx)
 		if err != nil && ctx.Err() == nil {
-			d.o.Log.Warn("cannot read callbacks; trying again soon", "error", err)
+			d.o.Log.Warn("cannot read callbacks; retrying", "error", err)
 			next = d.o.Store.Now().Add(pollEvery)
 		}
 		timer := time.NewTimer(max(0, min(pollEvery, next.Sub(d.o.Store.Now()))))
@@ -165,7 +166,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-// pass starts the tries that are due and for which there is room. It returns when the next one is due.
+// pass starts the tries that are due, within the limits. It returns the time at which the next one is due.
 func (d *Deliverer) pass(ctx context.Context) (next time.Time, err error) {
 	now := d.o.Store.Now()
 	next = now.Add(pollEvery)
@@ -192,11 +193,11 @@ func (d *Deliverer) pass(ctx context.Context) (next time.Time, err error) {
 	}
 }
 
-// start starts tries of a receiver, as many as there is room for.
+// start starts tries of a receiver, within the limits.
 func (d *Deliverer) start(ctx context.Context, r jobs.CallbackReceiver) error {
 	room := d.reserve(r)
 	if room == 0 {
-		return nil // the end of a try starts the next pass
+		return nil // the next pass starts when a try ends
 	}
 	claimed, err := d.o.Store.ClaimCallbacks(ctx, r.ID, room, lease)
 	for range room - len(claimed) {
@@ -211,7 +212,7 @@ func (d *Deliverer) start(ctx context.Context, r jobs.CallbackReceiver) error {
 	return err
 }
 
-// reserve reserves room for tries of a receiver and returns for how many.
+// reserve reserves capacity for tries of a receiver. It returns the number of tries.
 func (d *Deliverer) reserve(r jobs.CallbackReceiver) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -242,7 +243,7 @@ func (d *Deliverer) release(r jobs.CallbackReceiver) {
 	}
 }
 
-// ended releases the room of a try and starts the next pass.
+// ended releases the capacity of a try and starts the next pass.
 func (d *Deliverer) ended(r jobs.CallbackReceiver) {
 	d.release(r)
 	select {

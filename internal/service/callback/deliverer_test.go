@@ -29,7 +29,7 @@ func triesOf(l api.CallbackLog) (all []string) {
 	return all
 }
 
-// TestDeliver checks what a receiver gets, the first one alone.
+// TestDeliver checks the requests that a receiver gets. The first one is sent alone.
 func TestDeliver(t *testing.T) {
 	f, r := open(t, jobs.Options{}), receive(t, nil)
 	for n := range 3 {
@@ -48,7 +48,7 @@ func TestDeliver(t *testing.T) {
 		}
 		order = append(order, e.Data.ID)
 	}
-	slices.Sort(order[1:]) // tried at once, since the first was delivered
+	slices.Sort(order[1:]) // concurrent, because the first was delivered
 	if diff := cmp.Diff([]string{"job-0", "job-1", "job-2"}, order); diff != "" {
 		t.Errorf("jobs (-want +got):\n%s", diff)
 	}
@@ -74,7 +74,7 @@ func TestDeliver(t *testing.T) {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 	if l := f.callback("waiting"); l.State != api.CallbackWaiting || l.ID != "" {
-		t.Errorf("the callback of a job that waits: %+v", l)
+		t.Errorf("the callback of a waiting job: %+v", l)
 	}
 	if _, err := f.store.Cancel(t.Context(), "waiting"); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-// TestRetries checks receivers that fail, each with one job.
+// TestRetries checks receivers that fail. Each has one job.
 func TestRetries(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestRetries(t *testing.T) {
 	t.Cleanup(func() { close(hang) }) // after the parallel tests
 	for _, tt := range []struct {
 		name   string
-		url    string // of the callback; "" means that of the receiver
+		url    string // URL of the callback; "" means that of the receiver
 		allow  string
 		answer func(n int, w http.ResponseWriter, r *http.Request) int
 		want   []string
@@ -171,7 +171,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestAllowedName checks that a listed name permits its address.
+// TestAllowedName checks that a listed name permits its addresses.
 func TestAllowedName(t *testing.T) {
 	f, r := open(t, jobs.Options{}), receive(t, nil)
 	f.judge("job", strings.Replace(r.URL, "127.0.0.1", "LocalHost", 1))
@@ -179,7 +179,7 @@ func TestAllowedName(t *testing.T) {
 	f.reach("job", api.CallbackDelivered)
 }
 
-// TestSlowReceiver checks that a receiver that never answers delays no other, nor do many of them.
+// TestSlowReceiver checks that receivers that never respond do not delay others.
 func TestSlowReceiver(t *testing.T) {
 	f := open(t, jobs.Options{})
 	release := make(chan struct{})
@@ -223,7 +223,8 @@ func TestSlowReceiver(t *testing.T) {
 	}
 }
 
-// TestRestart checks that a callback whose try a stop interrupts is delivered by the next deliverer, under the same ID.
+// TestRestart checks that a callback whose try is interrupted by a shutdown is delivered by the next deliverer, under
+// the same ID.
 func TestRestart(t *testing.T) {
 	f := open(t, jobs.Options{})
 	arrived := make(chan struct{}, 1)
@@ -289,8 +290,8 @@ func TestTwoDeliverers(t *testing.T) {
 	}
 }
 
-// TestDisabledReceiver checks that a receiver that wants no more gets nothing until it is enabled, and that new jobs
-// for it are refused meanwhile.
+// TestDisabledReceiver checks that a receiver that responds with 410 gets nothing until it is enabled, and that new
+// jobs for it are refused until then.
 func TestDisabledReceiver(t *testing.T) {
 	f := open(t, jobs.Options{})
 	r := receive(t, func(n int, _ http.ResponseWriter, _ *http.Request) int {
@@ -320,7 +321,7 @@ func TestDisabledReceiver(t *testing.T) {
 	if n := len(r.got()); n != 2 {
 		t.Errorf("%d calls, want 2", n)
 	}
-	if text := f.log.String(); !strings.Contains(text, "is disabled") || !strings.Contains(text, log.Receiver.ID) ||
+	if text := f.log.String(); !strings.Contains(text, "disabled a receiver") || !strings.Contains(text, log.Receiver.ID) ||
 		strings.Contains(text, "/secret") {
 		t.Errorf("log: %s", text)
 	}
@@ -351,7 +352,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestOtherFormat checks that a format decides method, body and number of tries, and that unknown ones are given up.
+// TestOtherFormat checks that a format determines method, body and number of tries, and that callbacks of unknown
+// formats are given up.
 func TestOtherFormat(t *testing.T) {
 	f := open(t, jobs.Options{})
 	var methods []string
@@ -400,7 +402,7 @@ func TestOtherFormat(t *testing.T) {
 	}
 }
 
-// TestWorstBody checks the bound of a body.
+// TestWorstBody checks the maximum size of a body.
 func TestWorstBody(t *testing.T) {
 	labels := map[string]string{}
 	for n := range 32 {

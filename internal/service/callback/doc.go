@@ -1,12 +1,13 @@
-// Package callback reports the ends of jobs to the URLs that the jobs name.
+// Package callback notifies the URLs that jobs name when a job ends.
 //
-// A Deliverer claims callbacks from the store, so that none is lost and several daemons can share a database, and sends
-// each until the receiver has accepted it or its format gives up: at least once, usually once. A Format is what is sent:
-// method, body, signature, pauses between tries. A Policy decides which addresses may be reached; it is applied to the
-// address of each connection, so no name, redirect or change of DNS leads elsewhere. Secrets sign.
+// A Deliverer claims callbacks from the store and sends each until the receiver accepts it or the tries of its format
+// are used up. Delivery is at least once, and usually once; several daemons can share a database. A Format defines what
+// is sent: method, body, signature, and the pauses between tries. A Policy defines which addresses may be reached. It
+// is checked against the address of each connection, so DNS changes and redirects cannot bypass it. Secrets sign the
+// messages.
 //
-// A receiver is the origin of URLs, of one tenant. All receivers have the same right to the tries that run at once; one
-// that is slow or fails delays only itself.
+// A receiver is the origin of URLs of one tenant. Receivers share the concurrent tries fairly; a slow or failing
+// receiver delays only its own callbacks.
 //
-// Not here: which jobs have a callback that is due (jobs), and the JSON of a callback (api).
+// Not here: which callbacks are due (jobs), and the JSON of a callback (api).
 package callback

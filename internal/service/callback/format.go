@@ -11,18 +11,18 @@ import (
 	"judged/internal/jobs"
 )
 
-// Format is what is sent, and how. Bodies are JSON.
+// Format defines what is sent, and how. Bodies are JSON.
 type Format struct {
 	Method string
-	Signed bool          // as a message of Standard Webhooks
+	Signed bool          // signed as a message of Standard Webhooks
 	Tests  bool          // Body needs the tests and outputs of the report
-	Limit  time.Duration // for one try, at most 15 s
-	// Pauses are the times between tries; the last try is the one after the last pause. They vary by up to a fifth.
+	Limit  time.Duration // of one try, at most 15 s
+	// Pauses are the times between tries; there is one try after the last pause. Each varies by up to a fifth.
 	Pauses []time.Duration
 	Body   func(jobs.Record) ([]byte, error)
 }
 
-// standard is the format of Standard Webhooks. Its tries take a day.
+// standard is the format of Standard Webhooks. Its tries take one day.
 var standard = Format{
 	Method: http.MethodPost,
 	Signed: true,
@@ -32,13 +32,14 @@ var standard = Format{
 	Body: eventBody,
 }
 
-// MaxBody bounds the body of a Standard Webhook, in bytes: the labels take up to 19 KiB of it, the message 6.
+// MaxBody is the maximum size of the body of a Standard Webhook in bytes. Labels take up to 19 KiB of it, and the
+// message up to 6 KiB.
 const MaxBody = 32 << 10
 
-// maxMessage bounds the message of a report, in bytes.
+// maxMessage is the maximum size of the message of a report in bytes.
 const maxMessage = 1 << 10
 
-// eventBody returns the body of a Standard Webhook. It is equal in all tries, unless a rejudging was applied meanwhile.
+// eventBody returns the body of a Standard Webhook. It is the same in all tries, unless a rejudging changes the result.
 func eventBody(rec jobs.Record) ([]byte, error) {
 	r := rec.Report
 	var body bytes.Buffer

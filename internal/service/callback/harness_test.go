@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 const patience = time.Minute
 
-// secret is the secret of jobs without a tenant, and oldSecret the one before.
+// secret is the secret of jobs without a tenant, and oldSecret the previous one.
 var (
 	secret    = "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("n", 32)))
 	oldSecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("o", 24)))
@@ -75,7 +75,7 @@ func settings(t *testing.T, allow ...string) Settings {
 	return Settings{policy, secrets}
 }
 
-// deliverer returns a deliverer whose pauses are short.
+// deliverer returns a deliverer with short pauses.
 func (f *fixture) deliverer(s Settings) *Deliverer {
 	quick := standard
 	quick.Pauses = slices.Repeat([]time.Duration{10 * time.Millisecond}, 4)
@@ -99,7 +99,7 @@ func (f *fixture) run(d *Deliverer) (stop func()) {
 	return stop
 }
 
-// judge puts a job with a callback and finishes it.
+// judge submits a job with a callback and finishes it.
 func (f *fixture) judge(id, url string) {
 	f.t.Helper()
 	f.put(id, url)
@@ -131,7 +131,7 @@ func (f *fixture) callback(id string) api.CallbackLog {
 	return list[0]
 }
 
-// reach waits until a callback is in a state.
+// reach waits until a callback has a state.
 func (f *fixture) reach(id string, want api.CallbackState) api.CallbackLog {
 	f.t.Helper()
 	testkit.WaitFor(f.t, patience, fmt.Sprintf("the callback of %s to be %s", id, want), func() bool {
@@ -140,7 +140,7 @@ func (f *fixture) reach(id string, want api.CallbackState) api.CallbackLog {
 	return f.callback(id)
 }
 
-// call is a request that a receiver has got.
+// call is a request to a receiver.
 type call struct {
 	id     string
 	header http.Header
@@ -151,7 +151,7 @@ type call struct {
 type receiver struct {
 	*httptest.Server
 	t *testing.T
-	// answer returns the status for the n-th call, from 1; 0 means that it has written the answer. nil means 204.
+	// answer returns the status for the n-th call, from 1; 0 means that it has written the response. nil means 204.
 	answer func(n int, w http.ResponseWriter, r *http.Request) int
 	mu     sync.Mutex // guards calls
 	calls  []call

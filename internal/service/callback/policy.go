@@ -17,7 +17,7 @@ import (
 // errForbidden means that an address may not be reached.
 var errForbidden = errors.New("is not public and not in callbacks.allow")
 
-// Policy says which addresses callbacks may reach: public ones, and those that the operator has listed.
+// Policy defines which addresses callbacks may reach: public ones, and those that the operator lists.
 type Policy struct {
 	networks []netip.Prefix
 	hosts    []string
@@ -29,8 +29,8 @@ func NewPolicy(c config.Callbacks) (Policy, error) {
 	return Policy{networks, hosts}, err
 }
 
-// special are the networks in IANA's registries of special-purpose addresses that package netip does not know. IPv6
-// addresses outside of 2000::/3 are not public, except for those of a NAT64.
+// special lists the networks of IANA's registries of special-purpose addresses that package netip does not know. IPv6
+// addresses outside of 2000::/3 are not public, except for those of NAT64.
 var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
@@ -46,7 +46,7 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 	return all
 }
 
-// plain returns the IPv4 address that an IPv6 address contains, or the address itself.
+// plain returns the IPv4 address that is embedded in an IPv6 address, or the address itself.
 func plain(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	if nat64.Contains(a) {
@@ -56,7 +56,7 @@ func plain(a netip.Addr) netip.Addr {
 	return a
 }
 
-// permits returns an error for an address that may not be reached. host is the name that led to it.
+// permits returns an error for an address that may not be reached. host is the name that resolved to it.
 func (p Policy) permits(host string, a netip.Addr) error {
 	a = plain(a)
 	switch {
@@ -76,12 +76,12 @@ func contains(all []netip.Prefix, a netip.Addr) bool {
 func (p Policy) literal(host string) error {
 	a, err := netip.ParseAddr(host)
 	if err != nil {
-		return nil // a name
+		return nil // a host name; dial checks its addresses
 	}
 	return p.permits(host, a)
 }
 
-// dial connects to a host, and checks each address that it resolves to when the connection is made.
+// dial connects to a host. It checks each address that the host resolves to at the time of the connection.
 func (p Policy) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"judged/internal/base/text"
 )
 
-// Secrets are the keys of signatures, by tenant; "" is for jobs without a tenant. A nil *Secrets has none.
+// Secrets are the signing keys by tenant; "" is for jobs without a tenant. A nil *Secrets has no keys.
 type Secrets struct {
 	keys map[string][]*webhooks.Webhook
 }
@@ -26,14 +26,14 @@ const (
 	maxSecret = 64
 )
 
-// secretText matches what must not be quoted in an error.
+// secretText matches text that errors must not quote.
 var secretText = text.Pattern(`whsec_|[A-Za-z0-9+/]{32}`)
 
-// LoadSecrets reads a file of secrets, see ParseSecrets.
+// LoadSecrets reads a file of secrets in the format of ParseSecrets.
 func LoadSecrets(path string) (*Secrets, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read secrets: %w; name a file that judged may read", err)
+		return nil, fmt.Errorf("read secrets: %w; name a file that judged can read", err)
 	}
 	defer f.Close()
 	s, err := ParseSecrets(f)
@@ -44,8 +44,8 @@ func LoadSecrets(path string) (*Secrets, error) {
 }
 
 // ParseSecrets parses lines "SECRET" and "TENANT SECRET". A tenant may have several secrets: each callback is signed
-// with all of them, so that an old and a new one overlap. Empty lines and lines that start with # are ignored. Errors
-// name the line and never quote a secret.
+// with all of them, so that secrets can be rotated. Empty lines and lines that start with # are ignored. Errors name
+// the line and never quote a secret.
 func ParseSecrets(r io.Reader) (*Secrets, error) {
 	s := &Secrets{map[string][]*webhooks.Webhook{}}
 	lines := bufio.NewScanner(r)
@@ -85,7 +85,7 @@ func parseSecret(fields []string) (*webhooks.Webhook, error) {
 	return webhooks.NewWebhookRaw(key)
 }
 
-// has reports whether there is a secret for a tenant.
+// has reports whether a tenant has a secret.
 func (s *Secrets) has(tenant string) bool { return s != nil && len(s.keys[tenant]) > 0 }
 
 // sign returns the signatures of a message, one for each secret of the tenant.

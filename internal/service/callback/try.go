@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// maxAnswer is how much of an answer is read, in bytes, so that the connection can be used again.
+	// maxAnswer is the number of bytes of a response that are read, so that the connection can be reused.
 	maxAnswer = 16 << 10
-	// maxHeader bounds the headers of an answer, in bytes.
+	// maxHeader is the maximum size of the response headers in bytes.
 	maxHeader = 64 << 10
-	// maxError bounds an error in the log of a job, in bytes.
+	// maxError is the maximum length of an error in the log of a job in bytes.
 	maxError = 300
 )
 
-// newClient returns a client that connects as the policy permits. It does not follow redirects, and it uses no proxy of
-// the environment, which would connect to addresses that the policy does not see.
+// newClient returns a client that connects as the policy permits. It does not follow redirects. It ignores proxies of
+// the environment, because they would connect to addresses that the policy does not check.
 func newClient(p Policy) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -53,15 +53,15 @@ func hostOf(text string) string {
 	return u.Hostname()
 }
 
-// try tries a claimed callback once and stores the result. If the store fails, the claim expires and the callback is
-// tried again.
+// try tries a claimed callback once and stores the result. If that fails, the claim expires and the callback is tried
+// again.
 func (d *Deliverer) try(ctx context.Context, c jobs.ClaimedCallback) {
 	err := d.tryOnce(ctx, c)
 	if errors.Is(err, api.ErrNotFound) {
 		err = d.o.Store.DeleteCallback(context.WithoutCancel(ctx), c)
 	}
 	if err != nil && ctx.Err() == nil {
-		d.o.Log.Warn("cannot store the result of a callback; it will be tried again", "error", err)
+		d.o.Log.Warn("cannot store the result of a callback; it will be retried", "error", err)
 	}
 }
 
@@ -87,14 +87,14 @@ func (d *Deliverer) tryOnce(ctx context.Context, c jobs.ClaimedCallback) error {
 	return nil
 }
 
-// read returns what is to be sent, and its format.
+// read returns the callback to send and its format.
 func (d *Deliverer) read(ctx context.Context, c jobs.ClaimedCallback) (call jobs.Callback, f Format, err error) {
 	if call, err = d.o.Store.CallbackJob(ctx, c, false); err != nil {
 		return call, f, err
 	}
 	f, known := d.format(call.Job.Job.Callback.Format)
 	if !known {
-		// Configured on another front, or not any more: only the pauses of the standard format are used.
+		// The format is configured on another front only, or not any more. The pauses of the standard format apply.
 		name := call.Job.Job.Callback.Format
 		f = Format{Pauses: standard.Pauses, Body: func(jobs.Record) ([]byte, error) {
 			return nil, fmt.Errorf("format %q %w", name, errUnknownFormat)
@@ -106,14 +106,14 @@ func (d *Deliverer) read(ctx context.Context, c jobs.ClaimedCallback) (call jobs
 	return call, f, err
 }
 
-// errUnknownFormat means that this daemon does not send callbacks of a format.
+// errUnknownFormat means that this daemon does not know the format of a callback.
 var errUnknownFormat = errors.New("is not configured")
 
-// errBody means that a body could not be made.
-var errBody = errors.New("make the body")
+// errBody means that a body could not be created.
+var errBody = errors.New("create the body")
 
-// send sends a callback and returns the status of the answer, or 0. It returns an error unless the receiver has
-// accepted the callback.
+// send sends a callback and returns the status of the response, or 0. It returns an error unless the receiver accepts
+// the callback.
 func (d *Deliverer) send(ctx context.Context, f Format, call jobs.Callback, at time.Time) (status int, err error) {
 	settings, client := d.current()
 	body, err := f.Body(call.Job)
@@ -142,7 +142,7 @@ func (d *Deliverer) send(ctx context.Context, f Format, call jobs.Callback, at t
 		return 0, err
 	}
 	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // its status has decided
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // only the status matters
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		err = fmt.Errorf("the answer has status %d", answer.StatusCode)
 	}
@@ -152,7 +152,7 @@ func (d *Deliverer) send(ctx context.Context, f Format, call jobs.Callback, at t
 	return answer.StatusCode, err
 }
 
-// shorten returns the text of an error without the URL, which may contain a password.
+// shorten returns the text of an error without the URL, because that may contain a password.
 func shorten(err error) string {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
@@ -169,7 +169,7 @@ func (d *Deliverer) decide(t *jobs.TriedCallback, f Format, failed error, stoppe
 		t.Try.Result = api.TryDelivered
 	case stopped:
 		t.Try.Result, t.Next = api.TryInterrupted, d.o.Store.Now()
-		return // says nothing about the receiver
+		return // a shutdown is not the receiver's fault
 	case gone || t.Try.Number > len(pauses):
 		t.Try.Result = api.TryGivenUp
 	default:
@@ -190,16 +190,16 @@ func (d *Deliverer) decide(t *jobs.TriedCallback, f Format, failed error, stoppe
 	}
 }
 
-// note logs what an operator has to know. The path of a URL may contain a secret, so only its origin is logged.
+// note logs failures for the operator. It logs only the origin of a URL, because its path may contain a secret.
 func (d *Deliverer) note(call jobs.Callback, t jobs.TriedCallback, r api.Receiver) {
 	log := d.o.Log.With("job", call.Job.ID, "receiver", t.Origin, "try", t.Try.Number, "status", t.Try.Status, "error",
 		t.Try.Error)
 	switch {
 	case r.Disabled:
-		log.Warn("a receiver of callbacks is disabled; jobs with a callback to it are refused until an operator enables it "+
-			"with POST /v1/receivers/{id}/enable, or until then", "id", r.ID, "failures", r.Failures, "until", r.Paused)
+		log.Warn("disabled a receiver of callbacks; jobs with a callback to it are refused until an operator enables it "+
+			"with POST /v1/receivers/{id}/enable, or the pause ends", "id", r.ID, "failures", r.Failures, "until", r.Paused)
 	case t.Try.Result == api.TryGivenUp:
-		log.Warn("a callback was not delivered and is not tried again")
+		log.Warn("gave up on a callback")
 	default:
 		log.Debug("tried a callback", "result", t.Try.Result)
 	}
