@@ -69,16 +69,16 @@ type batch struct {
 	Rows    [][]any  `json:"rows"`
 }
 
-// Archive describes a backup.
+// Archive describes the content of a backup.
 type Archive struct {
 	Created          time.Time
 	Jobs, Unfinished int
 	Blobs            int
-	// Missing lists the files that unfinished jobs name and the backup lacks because they were lost or damaged before.
+	// Missing lists files that unfinished jobs name and that were already missing or damaged, so the backup lacks them.
 	Missing []string
 
 	schema int
-	named  map[string]bool // digest -> whether the archive has it
+	named  map[string]bool // maps each digest to whether the archive contains the file
 }
 
 // count records the jobs and blobs that rows of a table name.
@@ -91,7 +91,7 @@ func (a *Archive) count(table string, b batch) error {
 		return nil
 	}
 	state, body := slices.Index(b.Columns, "state"), slices.Index(b.Columns, "job")
-	outputs := slices.Index(b.Columns, "outputs") // not in earlier versions
+	outputs := slices.Index(b.Columns, "outputs") // older schemas lack the column
 	for _, row := range b.Rows {
 		a.Jobs++
 		if outputs >= 0 {
@@ -183,7 +183,7 @@ func (w *archiveWriter) finish() error {
 	return errors.Join(w.add(checksumEntry, int64(len(sum)), strings.NewReader(sum)), w.tar.Close())
 }
 
-// sumEntry adds the name and size of an entry, so that the checksum covers where entries begin and end.
+// sumEntry adds the name and size of an entry, so that the checksum covers the boundaries between entries.
 func sumEntry(sum hash.Hash, name string, size int64) { fmt.Fprintf(sum, "%q %d\n", name, size) }
 
 // archiveVisitor receives the contents of an archive in order.
@@ -192,15 +192,15 @@ type archiveVisitor struct {
 	blob func(digest string, content io.Reader) error
 }
 
-// verifyArchive reads a whole backup without changing anything.
+// verifyArchive reads a whole backup and verifies it.
 func verifyArchive(ctx context.Context, file string) (Archive, error) {
 	return readArchive(ctx, file, archiveVisitor{rows: func(string, batch) error { return nil }, blob: blobs.Verify})
 }
 
 var errTruncated = errors.New("the file is truncated")
 
-// readArchive reads a backup to its end and verifies its checksum. What the visitor received can be trusted only if the
-// error is nil.
+// readArchive reads a backup to its end and verifies its checksum. The visitor must discard what it received if
+// readArchive returns an error.
 func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -284,15 +284,15 @@ func (a *Archive) readHeader(content io.Reader) error {
 		return err
 	}
 	if h.Format != archiveFormat || h.Schema < 1 || h.Schema > len(migrations) {
-		return fmt.Errorf("format %d with schema %d, and this judged reads format %d with schemas 1 to %d: use the "+
-			"judged that wrote it, or a newer one",
-			h.Format, h.Schema, archiveFormat, len(migrations))
+		return fmt.Errorf("backup has format %d with schema %d, but this version of judged reads format %d with "+
+			"schemas 1 to %d: use the version that wrote it, or a newer one", h.Format, h.Schema, archiveFormat,
+			len(migrations))
 	}
 	a.Created, a.schema = h.Created, h.Schema
 	return nil
 }
 
-// columnName matches valid column names: they become part of a statement.
+// columnName matches valid column names. They are inserted into a statement.
 var columnName = text.Pattern(`^[a-z_]{1,32}$`)
 
 // readBatch decodes the rows of an entry.
@@ -334,7 +334,7 @@ func (a *Archive) readBatch(table string, content io.Reader) (b batch, err error
 	return b, nil
 }
 
-// encodeValue returns the form of a value that is encoded as JSON.
+// encodeValue returns a value in the form that is encoded as JSON.
 func encodeValue(v any) any {
 	if data, ok := v.([]byte); ok {
 		return []string{base64.StdEncoding.EncodeToString(data)}

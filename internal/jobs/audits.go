@@ -16,24 +16,24 @@ type AuditStage int
 
 // The stages of audits.
 const (
-	RoutineAudit AuditStage = iota // a share of all jobs, on any other node
-	Confirmation                   // on nodes that are compared with one that deviates
-	Learning                       // in a screening pool, to learn the ratio of times
+	RoutineAudit AuditStage = iota // of a share of all jobs, on any other node
+	Confirmation                   // on nodes that are compared with a deviating one
+	Learning                       // in a screening pool, to learn the time ratio
 	Check                          // in the deciding pool, of jobs that the screening pool accepted
 )
 
-// Audit is a job that is judged once more, on another node.
+// Audit is a job that is judged again on another node, to compare the results.
 type Audit struct {
-	ID       string // of the job that judges again
+	ID       string // ID of the job that judges again
 	Original string // ID of the audited job
 	Stage    AuditStage
 	Pool     string
 	Origin   string    // node that judged the original
 	Target   string    // the only node that may judge it; "" means any but Origin
 	Node     string    // node that judged it
-	LogRatio float64   // logarithm of the ratio of its time to the original's
+	LogRatio float64   // logarithm of its time divided by the original's
 	Finished time.Time // time of the comparison
-	Tenant   string    // of the original; only PutAudit uses it
+	Tenant   string    // tenant of the original; only PutAudit uses it
 }
 
 // States of an audit in the database.
@@ -45,10 +45,10 @@ const (
 	auditBodyDigest = "audit"
 )
 
-// PutAudit queues a job that is to be judged again, unless a job with the ID of the audit exists. Audits do not count
-// toward the limits of the queue.
+// PutAudit queues the job of an audit, unless a job with that ID exists. Audits do not count toward the limits of the
+// queue.
 func (s *Store) PutAudit(ctx context.Context, a Audit, j api.Job) (created bool, err error) {
-	j.Callback = nil // that of the original
+	j.Callback = nil // only the original has a callback
 	j.Priority, j.Pool, j.Labels = api.Audit, a.Pool, map[string]string{AuditLabel: a.Original}
 	n := Submission{ID: a.ID, BodyDigest: auditBodyDigest, Job: j, Tenant: a.Tenant}
 	_, args, err := s.newRow(n, 0)
@@ -71,10 +71,10 @@ func (s *Store) PutAudit(ctx context.Context, a Audit, j api.Job) (created bool,
 // AuditResult is the result of comparing the two reports of an audit.
 type AuditResult struct {
 	Usable   bool    // the times can be compared
-	Refuted  bool    // the verdict of a Check differs because of time
+	Refuted  bool    // the verdict of a Check differs because of its time
 	Node     string  // node that judged it
-	LogRatio float64 // logarithm of the ratio of its time to the original's; for Learning and Check, see Ratios
-	Class    string  // class of programs that LogRatio is compared within, for Learning and Check
+	LogRatio float64 // logarithm of its time divided by the original's; for Learning and Check, see Ratios
+	Class    string  // class of programs for comparing LogRatio; for Learning and Check
 }
 
 func (r AuditResult) state() int {
@@ -145,7 +145,7 @@ type Ended struct {
 	Pool  string
 }
 
-// endedLag is how long ago, in addition to Options.Timeout, a job must have ended for EndedSince to return it: of two
+// endedLag is how long ago, in addition to Options.Timeout, a job must have ended for EndedSince to return it. Of two
 // jobs, the one with the earlier time may be stored later, by as much as its statement takes. The rest allows for clock
 // differences, and for a statement that the server commits after this process has abandoned it.
 const endedLag = 2 * time.Second
@@ -192,7 +192,7 @@ WHERE finished > 0 AND finished >= ?1 AND +state = 2 AND +priority < ?2 ORDER BY
 // LastPosition returns the position after all jobs that have ended so far.
 func (s *Store) LastPosition() Position { return Position{Finished: s.now().UnixNano()} }
 
-// AuditOf returns the audit with the ID of its job.
+// AuditOf returns the audit whose job has the ID.
 func (s *Store) AuditOf(ctx context.Context, id string) (a Audit, found bool, err error) {
 	err = s.rows(ctx, s.read, query{"read audit",
 		`SELECT original, stage, pool, origin, target FROM audits WHERE id = ?1`,
@@ -208,8 +208,8 @@ const setLeader = `INSERT INTO key_value (name, value, stored) VALUES (?1, ?2, ?
 ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored
 WHERE key_value.value = excluded.value OR key_value.stored < ?4`
 
-// Lead makes this process the only one of all that use the database that does a task, until a time without a call. It
-// returns whether it is.
+// Lead makes holder the leader of a task for the duration of lease, unless another process that uses the database leads
+// it. It reports whether holder is the leader. Call it again before the lease expires.
 func (s *Store) Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error) {
 	value, err := json.Marshal(holder)
 	if err != nil {

@@ -23,7 +23,7 @@ type Files interface {
 }
 
 // Backup writes a consistent snapshot of all jobs, and the files that unfinished jobs name, to file, which must not
-// exist. Other processes may use the database meanwhile. Backup does not change it.
+// exist. It does not change the database. Other processes may use the database at the same time.
 func Backup(ctx context.Context, o Options, files Files, file string) (Archive, error) {
 	a, err := backup(ctx, o, files, file)
 	if err != nil {
@@ -34,7 +34,7 @@ func Backup(ctx context.Context, o Options, files Files, file string) (Archive, 
 
 func backup(ctx context.Context, o Options, files Files, file string) (a Archive, err error) {
 	if o.URL == "" {
-		if _, err := os.Stat(o.File); err != nil { // SQLite would create it
+		if _, err := os.Stat(o.File); err != nil { // SQLite would create the file
 			return a, fmt.Errorf("%w; set data_dir or --data-dir to the data folder of judged", err)
 		}
 	}
@@ -52,15 +52,16 @@ func backup(ctx context.Context, o Options, files Files, file string) (a Archive
 
 // create writes a file atomically and durably.
 func create(file string, write func(io.Writer) error) (err error) {
-	// The lock keeps two backups from writing to one file. It ends with the process, so the file that a killed process
-	// left is reused.
+	// The lock prevents two backups from writing to the same file. It ends with the process, so a file that a killed
+	// process left is reused.
 	partial, err := linux.LockFile(file + ".partial")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, partial.Close()) }()
 	if _, err := os.Lstat(file); !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("%w; name a new file", errors.Join(err, os.ErrExist)), os.Remove(partial.Name()))
+		return errors.Join(fmt.Errorf("%w; choose another file name", errors.Join(err, os.ErrExist)),
+			os.Remove(partial.Name()))
 	}
 	err = partial.Truncate(0)
 	if err == nil {
@@ -95,8 +96,8 @@ func (s *Store) archive(ctx context.Context, files Files, w io.Writer) (a Archiv
 		return a, s.explain(ctx, "read the version of the schema", err)
 	}
 	if a.schema != len(migrations) {
-		return a, fmt.Errorf("the schema has version %d and this judged writes backups of version %d: use the judged "+
-			"that runs the daemon", a.schema, len(migrations))
+		return a, fmt.Errorf("the schema has version %d, but this version of judged writes backups of version %d: "+
+			"use the version of judged that runs the daemon", a.schema, len(migrations))
 	}
 	out := newArchiveWriter(w, a.Created)
 	header := archiveHeader{Format: archiveFormat, Schema: a.schema, Created: a.Created}
@@ -168,7 +169,7 @@ func (s *Store) archiveTable(ctx context.Context, tx *sql.Tx, table string, a *A
 	return flush()
 }
 
-// archiveBlob adds a file, unless it is missing or damaged: a backup without it is better than no backup.
+// archiveBlob adds a file, unless it is missing or damaged. Then the backup continues without the file.
 func (a *Archive) archiveBlob(ctx context.Context, files Files, digest string, out *archiveWriter) error {
 	path, err := files.Path(digest)
 	if errors.Is(err, blobs.ErrNotFound) {

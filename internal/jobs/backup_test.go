@@ -107,7 +107,7 @@ func testMove(t *testing.T, from, to backend) {
 	want := Archive{Created: written.Created, Jobs: 4, Unfinished: 2, Blobs: 5}
 	o, restored := to.fresh(t), filepath.Join(t.TempDir(), "blobs")
 	o.Now = s.clock.now
-	empty := reopen(t, o, s.clock) // as a daemon before its first job
+	empty := reopen(t, o, s.clock) // like a daemon before its first job
 	s.must(empty.SetValue(s.ctx(), "old", "a value"))
 	s.must(empty.Close())
 	read, err := Restore(s.ctx(), o, within(restored), file, unlocked)
@@ -164,7 +164,7 @@ func testBackupUnderLoad(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	ctx, stop := context.WithCancel(s.ctx())
 	defer stop()
-	var mu sync.Mutex // guards the rest
+	var mu sync.Mutex // guards the variables below
 	stored, finished := 0, 0
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -384,12 +384,12 @@ func testRestoreRefused(t *testing.T, b backend) {
 			return n == 1
 		})
 	}
-	wantRefusal(s.o, "stop") // in use
+	wantRefusal(s.o, "stop") // the database is in use
 	if diff := cmp.Diff(before, dump(s)); diff != "" {
 		t.Errorf("a refused restore changed the database (-want +got):\n%s", diff)
 	}
 	o := b.fresh(t)
-	for range 2 { // the second one finds jobs
+	for range 2 { // the second restore finds jobs
 		_, err = Restore(s.ctx(), o, within(folder), file, unlocked)
 		if errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func BenchmarkPutTakeFinish(b *testing.B) {
 	}
 }
 
-// syncedWrite returns the baseline: the time that the file system needs for a durable append of one page.
+// syncedWrite returns the baseline: the time that the file system takes for a durable append of one page.
 func syncedWrite(b *testing.B, f *os.File) time.Duration {
 	start := time.Now()
 	_, err := f.Write(make([]byte, 4096))
@@ -153,7 +153,7 @@ func benchOpen(b *testing.B, o Options) {
 	debug.FreeOSMemory()
 }
 
-// pages are filters for a database with so many finished jobs.
+// pages returns filters for a database with a number of finished jobs.
 func pages(finished int) map[string]Filter {
 	middle := seedTime(finished / 2)
 	return map[string]Filter{
@@ -281,7 +281,7 @@ FROM (%[4]s) AS numbers`
 	if _, err := s.write.ExecContext(b.Context(), after); err != nil {
 		b.Fatal(err)
 	}
-	if s.driver.listen != nil { // what autovacuum does by itself after some minutes
+	if s.driver.listen != nil { // autovacuum does this after some minutes
 		if _, err := s.write.ExecContext(b.Context(), `VACUUM ANALYZE`); err != nil {
 			b.Fatal(err)
 		}

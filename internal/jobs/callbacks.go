@@ -14,8 +14,8 @@ import (
 	"judged/internal/api"
 )
 
-// The trigger that inserts the callback of a job. A job that has ended changes its times once more when a rejudging is
-// applied.
+// The trigger that inserts the callback of a job when it ends. OLD.finished excludes a job that has ended before and
+// receives the report of a rejudging.
 const (
 	onEnd = `CREATE TRIGGER add_callback AFTER UPDATE OF finished ON jobs
 FOR EACH ROW WHEN (NEW.finished > 0 AND OLD.finished = 0 AND NEW.callback <> '')`
@@ -36,25 +36,24 @@ var callbackStates = [...]api.CallbackState{callbackPending: api.CallbackPending
 // ClaimedCallback is a callback that this process is trying to deliver.
 type ClaimedCallback struct {
 	Receiver string
-	Number   int // of this try, from 1
+	Number   int // number of this try, from 1
 	job      int64
 	created  int64
 	log      []api.CallbackTry
 }
 
-// CallbackReceiver is a receiver with callbacks that are not delivered.
+// CallbackReceiver is a receiver with pending callbacks.
 type CallbackReceiver struct {
 	ID     string
-	Due    time.Time // from which it may be tried
+	Due    time.Time // time of its next try
 	Proven bool      // its last try did not fail
 }
 
-// CallbackDue receives a value when there may be new callbacks. Callers need a timer, too, because it does not know
-// about all of them.
+// CallbackDue receives a value when there may be new callbacks. Callers must also poll, because changes by other
+// processes can be missed.
 func (s *Store) CallbackDue() <-chan struct{} { return s.notifier.callbacks }
 
-// The statement steps from one receiver to the next, so that it reads one entry for each, however many callbacks a
-// receiver has.
+// dueReceivers steps from one receiver to the next, so that it reads one index entry per receiver, not per callback.
 const dueReceivers = `WITH RECURSIVE waiting (receiver, n) AS (
 	SELECT MIN(receiver), CAST(1 AS BIGINT) FROM callbacks WHERE due > 0 AND receiver > ?1
 	UNION ALL
@@ -75,7 +74,7 @@ func (s *Store) DueReceivers(ctx context.Context, after string, limit int) (all 
 				return err
 			}
 			r.Due, r.Proven = timeOf(max(due.Int64, paused.Int64)), failures.Int64 == 0
-			if due.Valid { // otherwise it was delivered meanwhile
+			if due.Valid { // otherwise delivered meanwhile
 				all = append(all, r)
 			}
 			return nil
@@ -83,8 +82,8 @@ func (s *Store) DueReceivers(ctx context.Context, after string, limit int) (all 
 	return all, err
 }
 
-// ClaimCallbacks claims up to n callbacks of a receiver for a time, those of the jobs that ended first. Another process
-// may try them after that time. FinishCallback ends a claim.
+// ClaimCallbacks claims up to n callbacks of a receiver, those of the jobs that ended first. FinishCallback ends a
+// claim. After the lease, another process may claim the callback.
 func (s *Store) ClaimCallbacks(ctx context.Context, receiver string, n int, lease time.Duration) (
 	all []ClaimedCallback, err error) {
 	now := s.now()
@@ -111,13 +110,13 @@ RETURNING job, created, tries, log`, []any{now.Add(lease).UnixNano(), receiver, 
 	return all, err
 }
 
-// Callback is what is sent about a job.
+// Callback is a callback with the data to send.
 type Callback struct {
 	ID  string // the same in all tries
 	Job Record
 }
 
-// CallbackJob returns the job of a callback, with the tests and outputs of its report if they are asked for. It returns
+// CallbackJob returns the job of a callback, with the tests and outputs of its report if requested. It returns
 // api.ErrNotFound if the job was deleted.
 func (s *Store) CallbackJob(ctx context.Context, c ClaimedCallback, tests bool) (call Callback, err error) {
 	var id string
@@ -156,16 +155,16 @@ func (s *Store) DeleteCallback(ctx context.Context, c ClaimedCallback) error {
 // TriedCallback is the result of a try.
 type TriedCallback struct {
 	Try  api.CallbackTry
-	Next time.Time // of the next try; only if one follows
-	// Receiver is called with the number of failed tries in a row, and returns until when the receiver is paused and
-	// whether it is disabled; nil if the try says nothing about it.
+	Next time.Time // time of the next try, if there is one
+	// Receiver is called with the number of consecutive failed tries. It returns until when the receiver is paused and
+	// whether it is disabled. It is nil if the result says nothing about the receiver.
 	Receiver func(failures int) (paused time.Time, disabled bool)
-	Origin   string // of the receiver
+	Origin   string // origin of the receiver
 	Tenant   string
 }
 
-// FinishCallback stores the result of a try and ends the claim. It returns the receiver if the try failed. If another
-// process has claimed the callback meanwhile, nothing changes.
+// FinishCallback stores the result of a try and ends the claim. If the try failed, it returns the receiver. If another
+// process has claimed the callback since, FinishCallback changes nothing.
 func (s *Store) FinishCallback(ctx context.Context, c ClaimedCallback, t TriedCallback) (r api.Receiver, err error) {
 	log, err := packJSON(t.log(c))
 	if err != nil {
@@ -182,7 +181,7 @@ func (s *Store) FinishCallback(ctx context.Context, c ClaimedCallback, t TriedCa
 	default:
 		known = false
 	}
-	if !known { // it would stay pending and never be due
+	if !known { // it would stay pending but never be due
 		return r, fmt.Errorf("set callback: result %q with the next try at %v", t.Try.Result, t.Next)
 	}
 	err = s.tx(ctx, "set callback", func(ctx context.Context, tx *sql.Tx) error {
@@ -203,7 +202,7 @@ WHERE job = ?4 AND tries = ?5 AND due > 0`), due, state, log, c.job, c.Number)
 	return r, err
 }
 
-// log returns the log with the try, and with those before that were interrupted.
+// log returns the log with this try, and with earlier tries that were interrupted.
 func (t TriedCallback) log(c ClaimedCallback) []api.CallbackTry {
 	all := slices.Clone(c.log)
 	last := 0

@@ -14,7 +14,7 @@ import (
 	"judged/internal/api"
 )
 
-// calls gives a job a callback.
+// calls returns a function that gives a job a callback.
 func calls(url string) func(*api.Job) {
 	return func(j *api.Job) { j.Callback = &api.Callback{URL: url} }
 }
@@ -50,7 +50,7 @@ func (b *bench) waitingCalls(ids ...string) (waiting []string) {
 	return waiting
 }
 
-// testCallbacksOfEnds checks that each way to end a job makes its callback due, once, and no other change does.
+// testCallbacksOfEnds checks that each end of a job makes its callback due, once, and that no other change does.
 func testCallbacksOfEnds(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	ids := []string{"done", "queued", "running", "elsewhere", "again", "plain"}
@@ -81,8 +81,8 @@ func testCallbacksOfEnds(t *testing.T, b backend) {
 	metal, err := s.Take(s.ctx(), api.Want{Pool: "metal"})
 	s.must(err)
 	s.finish(metal.Lease, api.WrongAnswer)
-	s.finish(s.take().Lease, api.InternalError) // again
-	s.finish(s.take().Lease, api.Accepted)      // plain
+	s.finish(s.take().Lease, api.InternalError) // ends again
+	s.finish(s.take().Lease, api.Accepted)      // ends a job without a callback
 	want := []string{"done", "queued", "running", "elsewhere", "again"}
 	if _, ids := s.claim(receiverA, 10); cmp.Diff(want, ids) != "" {
 		t.Errorf("claimed %q, want %q", ids, want)
@@ -93,7 +93,7 @@ func testCallbacksOfEnds(t *testing.T, b backend) {
 		}
 	}
 
-	// Jobs that judged creates of others have no callback.
+	// Jobs that judged derives from others have no callback.
 	_, err = s.PutAudit(s.ctx(), Audit{ID: OwnID("audit", "done"), Original: "done", Origin: "n1"}, s.get("done").Job)
 	s.must(err)
 	s.finish(s.take().Lease, api.Accepted)
@@ -110,7 +110,7 @@ func testCallbacksOfEnds(t *testing.T, b backend) {
 }
 
 // testCallbackClaims checks that two processes never try a callback at the same time, and that the claims of a process
-// that has ended expire.
+// that has exited expire.
 func testCallbackClaims(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	other := s.again()
@@ -162,7 +162,7 @@ func testCallbackClaims(t *testing.T, b backend) {
 			Result: api.TryDelivered}, Receiver: never})
 		s.must(err)
 	}
-	tried(s, mine[0]) // too late
+	tried(s, mine[0]) // the claim has expired
 	if w := s.waitingCalls("a0"); len(w) != 1 {
 		t.Error("a lost claim ended a callback")
 	}
@@ -176,8 +176,8 @@ func testCallbackClaims(t *testing.T, b backend) {
 	}
 }
 
-// testUnknownCallbacks checks that a result or a state that judged does not know is an error: with a callback that is
-// pending and never due, the receiver would wait for ever.
+// testUnknownCallbacks checks that an unknown result or state is an error. Otherwise the callback would be pending but
+// never due.
 func testUnknownCallbacks(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("a", calls(receiverA))
@@ -197,7 +197,7 @@ func testUnknownCallbacks(t *testing.T, b backend) {
 	}
 }
 
-// forward lets claims expire, whose time is that of the database.
+// forward advances the time of the database, so that claims expire.
 func (b *bench) forward(by time.Duration) {
 	b.t.Helper()
 	_, err := b.write.Exec(b.driver.sql(`UPDATE callbacks SET due = due - ?1 WHERE due > 0`), by.Nanoseconds())
@@ -207,7 +207,7 @@ func (b *bench) forward(by time.Duration) {
 // never is the policy for a receiver that is never paused.
 func never(int) (time.Time, bool) { return time.Time{}, false }
 
-// testReceivers checks how tries change their receiver, and that tenants have their own.
+// testReceivers checks how tries change their receiver, and that each tenant has its own receivers.
 func testReceivers(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	ctx := s.ctx()
@@ -290,7 +290,7 @@ func testReceivers(t *testing.T, b backend) {
 	}
 }
 
-// testSweepCallbacks checks that a callback is deleted with its job, and dropped if only the job was.
+// testSweepCallbacks checks that a callback is deleted with its job, and dropped if only the job was deleted.
 func testSweepCallbacks(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.MaxJobs = 1 })
 	for _, id := range []string{"old", "new"} {

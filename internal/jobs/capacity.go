@@ -11,32 +11,32 @@ import (
 	"time"
 )
 
-// capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up the jobs that this process puts,
-// and recounts the rows when the sum reaches the limit, and with PostgreSQL also after a second, because other
-// processes put jobs too. So one process never exceeds the limit. Several processes exceed it by at most what they put
-// during countAge or, in a long queue, during countShare counts.
+// capacity enforces Options.MaxWaiting without counting rows in each Put. It adds the jobs that this process puts to
+// the last count. It counts again when the sum reaches the limit and, because other processes put jobs too, with
+// PostgreSQL also after a second. So one process never exceeds the limit. Several processes exceed it at most by the
+// jobs that they put during countAge or, with a long queue, until the next count.
 //
-// Put waits for a count only if it cannot be accepted without one.
+// Put waits for a count only if the result can decide whether there is room.
 type capacity struct {
 	wake chan struct{} // starts a count
 
 	mu      sync.Mutex // guards the rest
 	known   int        // upper bound of the number of queued jobs
-	flying  int        // number of calls of Put that may add one
-	left    bool       // a job has left the queue since the count
+	flying  int        // number of running calls of Put that may add one
+	left    bool       // a job has left the queue since the last count
 	counted time.Time
 	took    time.Duration // duration of the last count
-	added   int           // since the running count began
+	added   int           // jobs added since the running count started
 	tenants map[string]places
 	running *counting // nil if none is running
 }
 
-// places are the numbers of jobs of one tenant, like those of all in capacity.
+// places holds the numbers in capacity for one tenant.
 type places struct{ known, flying, added int }
 
-// counting is a count of the queue.
+// counting is a running count of the queue.
 type counting struct {
-	done chan struct{} // closed when it ends
+	done chan struct{} // closed when the count ends
 	err  error         // set before done is closed
 }
 
@@ -47,7 +47,7 @@ const (
 	countShare = 20
 )
 
-// reserve reserves a place in the queue until release. refused is ErrFull, or a QuotaError of the tenant.
+// reserve reserves a place in the queue until release. refused is ErrFull or a QuotaError of the tenant.
 func (s *Store) reserve(caller context.Context, tenant string) (refused, err error) {
 	if s.maxWaiting.Load() <= 0 && s.usage.tenant(tenant).MaxWaiting == 0 {
 		return nil, nil
@@ -70,7 +70,7 @@ func (s *Store) reserve(caller context.Context, tenant string) (refused, err err
 	}
 }
 
-// placeOrCount reserves a place, or returns the count to wait for if only the count can show whether there is one.
+// placeOrCount reserves a place. If only a count can show whether there is room, it returns that count.
 func (s *Store) placeOrCount(tenant string) (refused error, count *counting) {
 	r, quota := &s.capacity, s.usage.tenant(tenant).MaxWaiting
 	r.mu.Lock()
@@ -106,7 +106,7 @@ func (r *capacity) change(tenant string, by places) {
 	r.tenants[tenant] = places{t.known + by.known, max(t.flying+by.flying, 0), t.added + by.added}
 }
 
-// start starts a count unless one is running. The caller must hold mu.
+// start requests a count unless one is running. The caller must hold mu.
 func (r *capacity) start() {
 	if r.running != nil {
 		return
@@ -118,7 +118,7 @@ func (r *capacity) start() {
 	wakeUp(r.wake)
 }
 
-// countWaiting runs the counts that start requests, until life ends.
+// countWaiting runs the requested counts until life is done.
 func (s *Store) countWaiting(life context.Context) {
 	r := &s.capacity
 	for {
@@ -156,7 +156,7 @@ func (s *Store) countWaiting(life context.Context) {
 // SetMaxWaiting changes Options.MaxWaiting.
 func (s *Store) SetMaxWaiting(n int) { s.maxWaiting.Store(int64(n)) }
 
-// release ends a reservation; added means that a job was queued.
+// release ends a reservation. added reports whether a job was queued.
 func (r *capacity) release(tenant string, added bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *Store) Room(ctx context.Context) error {
 	return nil
 }
 
-// place is like reserve for a new job of a caller, to which all quotas apply.
+// place is like reserve, for a new job of a caller. All quotas apply.
 func (s *Store) place(ctx context.Context, tenant string) (refused, err error) {
 	var quota *QuotaError
 	if err := s.checkCPUTime(ctx, tenant); errors.As(err, &quota) {

@@ -16,8 +16,8 @@ import (
 // check caches the result of Check.
 type check struct {
 	state poll.Value[error]
-	grown atomic.Int64 // when the database could last grow, in nanoseconds since 1970
-	full  atomic.Bool  // an operation has found the disk full since
+	grown atomic.Int64 // last time when the database grew or could grow, in nanoseconds since 1970
+	full  atomic.Bool  // an operation has failed since then because the disk was full
 }
 
 const (
@@ -25,13 +25,13 @@ const (
 	checkAge = time.Second
 	// checkTimeout is the time after which a database that does not respond counts as down.
 	checkTimeout = 2 * time.Second
-	// growEvery is how often Check writes growBytes. A server whose disk is full still accepts a few bytes, into pages
-	// that it has.
+	// growEvery is how often Check writes growBytes. A server with a full disk still accepts a few bytes into existing
+	// pages.
 	growEvery = 10 * time.Second
 	growBytes = 64 << 10
 )
 
-// checked is what Check writes. Random bytes do not compress.
+// checked is the value that Check writes. Its random bytes do not compress.
 type checked struct {
 	At     time.Time `json:"at"`
 	Filler []byte    `json:"filler,omitempty"`
@@ -44,7 +44,7 @@ func (s *Store) Check() error {
 	return cmp.Or(err, state)
 }
 
-// writeCheck runs for one caller of Check at a time.
+// writeCheck writes to the database. Only one call runs at a time.
 func (s *Store) writeCheck(ctx context.Context) error {
 	c, now := &s.check, time.Now()
 	v := checked{At: now}

@@ -59,7 +59,7 @@ func TestCheckFullServer(t *testing.T) {
 	}
 	testkit.WaitFor(t, time.Minute, "the database to be written", func() bool { return check() == nil })
 	fill(t, filler)
-	// Another operation meets the full disk first.
+	// Another operation finds the disk full first.
 	large := strings.Repeat("x", 1<<20)
 	for n := 0; !s.check.full.Load(); n++ {
 		if n == 1000 {

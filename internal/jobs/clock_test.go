@@ -15,7 +15,8 @@ type steppedClock struct {
 
 func (c *steppedClock) now() time.Time { return c.clock.now().Add(c.step) }
 
-// testClocks checks that setting the clock of a host costs no attempt, and that hosts whose clocks differ agree.
+// testClocks checks that setting the clock of a host does not cost an attempt, and that hosts with different clocks
+// agree.
 func testClocks(t *testing.T, b backend) {
 	start := time.Now()
 	for _, step := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
@@ -54,7 +55,7 @@ func testClocks(t *testing.T, b backend) {
 		if next := s.take(); next.ID != "theirs" {
 			t.Errorf("took %q, want the job that another process has put", next.ID)
 		}
-		s.clock.advance(2 * s.opts.Lease) // the other clocks of this test are real: only this one has waited
+		s.clock.advance(2 * s.opts.Lease) // the other clocks in this test are real; only this one has advanced
 		s.must(s.readClock(s.ctx()))
 		other.idle(api.Want{})
 		s.finish(w.Lease, api.Accepted)

@@ -35,7 +35,7 @@ func childOptions(database string) Options {
 	return o
 }
 
-// phases are the changes of a job. The test kills a process in the middle of each.
+// phases are the operations on a job. The test kills a process in the middle of each.
 var phases = []string{"put", "put_all", "take", "extend", "emit", "return", "recheck", "finish", "cancel"}
 
 // child puts jobs, takes, extends, returns, finishes and cancels them. It prints each change before it makes it, and
@@ -160,8 +160,8 @@ func recheck(ctx context.Context, s *Store, w api.Work, rep api.Report) {
 // lost reports whether the job was cancelled, or the lease expired on a busy machine.
 func lost(err error) bool { return errors.Is(err, api.ErrStale) || errors.Is(err, api.ErrFinal) }
 
-// testKill kills processes that work on a database, in the middle of each phase at least twice and until they have
-// stored 500 jobs. It checks that the database has everything that was acknowledged.
+// testKill kills processes that work on a database, at least twice in the middle of each phase, until they have stored
+// 500 jobs. It checks that the database has everything that was acknowledged.
 func testKill(t *testing.T, b backend) {
 	testkit.Need(t, testkit.Time)
 	o := b.fresh(t)
@@ -178,7 +178,7 @@ func testKill(t *testing.T, b backend) {
 	promised := &promises{message: map[string]string{}}
 	kills := 0
 	for ; promised.stored() < 500 || kills < 2*len(phases); kills += 2 {
-		// Two processes run at once, like two fronts: one survives the other for a while.
+		// Two processes run at the same time, like two fronts; one of them outlives the other.
 		var pair sync.WaitGroup
 		for i := range 2 {
 			pair.Go(func() { killOne(t, fmt.Sprint(kills+i, " ", database), phases[(kills+i)%len(phases)], promised) })
@@ -189,8 +189,8 @@ func testKill(t *testing.T, b backend) {
 	promised.check(t, childOptions(database))
 }
 
-// promises is what processes have acknowledged: job ID to the message of its report, "" before the report, wasCancelled
-// if there will be none.
+// promises holds what processes have acknowledged: for each job ID the message of its report, "" before the report, or
+// wasCancelled if there will be none.
 type promises struct {
 	mu       sync.Mutex // guards the rest
 	message  map[string]string
@@ -292,7 +292,7 @@ func (p *promises) check(t *testing.T, o Options) {
 	t.Logf("%d jobs, %d of them judged after the last kill, %d reports of other hosts", len(p.message), left, rechecked)
 }
 
-// checkTogether checks that of jobs that were put in one transaction all are stored, or none.
+// checkTogether checks that the jobs of one transaction are all stored, or none of them.
 func (p *promises) checkTogether(t *testing.T, s *Store) {
 	for _, id := range p.together {
 		stored := 0
@@ -425,7 +425,7 @@ func testListenAgain(t *testing.T, server *external.Postgres) {
 		}
 	}()
 	testkit.WaitFor(t, time.Minute, "the store to listen and to look for a job", func() bool {
-		var n int // from a connection of silent: those of s show their last statement
+		var n int // from a connection of silent, because those of s show their last statement
 		s.must(silent.read.QueryRow(`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle'
 AND (query LIKE 'LISTEN %' OR query LIKE 'UPDATE jobs SET %')`).Scan(&n))
 		return n >= 3

@@ -9,12 +9,12 @@ import (
 	"judged/internal/api"
 )
 
-// ErrInUse means that a job cannot be deleted yet. The error that wraps it says why.
+// ErrInUse means that a job cannot be deleted yet. The wrapping error says why.
 var ErrInUse = errors.New("the job is in use")
 
-// Delete deletes a job that has ended, with its labels, test events and earlier reports. Its blobs are deleted by their
-// retention. The feed keeps the positions of its events, so that readers can resume there. Delete returns ErrInUse if
-// the job has not ended, if it belongs to another job, or if an audit or a rejudging of it is open.
+// Delete deletes a job that has ended, with its labels, test events and earlier reports. Its blobs are deleted after
+// their retention. The feed keeps the positions of its events, so that readers can resume there. Delete returns
+// ErrInUse if the job has not ended, belongs to another job, or has an open audit or rejudging.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	if !ValidStoredID(id) {
 		return fmt.Errorf("delete job %q: %w", id, api.ErrNotFound)
@@ -72,11 +72,11 @@ func (d deletion) job(id string) (r row, err error) {
 	return r, err
 }
 
-// unused returns ErrInUse with the reason why a job cannot be deleted.
+// unused returns ErrInUse with the reason if a job cannot be deleted.
 func (d deletion) unused(r row) error {
 	switch {
 	case r.priority == auditPriority:
-		return fmt.Errorf("it is a report of another job, with which it is deleted: %w", ErrInUse)
+		return fmt.Errorf("it is an earlier report of another job and is deleted with that one: %w", ErrInUse)
 	case r.state < done:
 		return fmt.Errorf("it is %s, cancel it first: %w", states[r.state], ErrInUse)
 	}
@@ -84,7 +84,7 @@ func (d deletion) unused(r row) error {
 	err := d.rows(`SELECT COUNT(*) FROM audits WHERE finished = 0 AND original = ?1`,
 		func(rows *sql.Rows) error { return rows.Scan(&audits) }, r.id)
 	if err == nil {
-		// Few rejudgings exist. PostgreSQL would turn EXISTS into a join with all their jobs.
+		// There are few rejudgings. PostgreSQL would turn EXISTS into a join with all of their jobs.
 		err = d.rows(`SELECT g.id FROM rejudgings g WHERE (g.state IN (0, 3) OR g.progress <> '')
 AND (SELECT COUNT(*) FROM rejudged r WHERE r.rejudging = g.id AND r.original = ?1) > 0 LIMIT 1`,
 			func(rows *sql.Rows) error { return rows.Scan(&rejudging) }, r.id)
@@ -98,14 +98,15 @@ WHERE r.id = ?1 AND (g.state IN (0, 3) OR g.progress <> '') LIMIT 1`,
 	case err != nil:
 		return err
 	case audits > 0:
-		return fmt.Errorf("%d audits of it are not compared yet, wait for them: %w", audits, ErrInUse)
+		return fmt.Errorf("%d of its audits have not finished, wait for them: %w", audits, ErrInUse)
 	case rejudging != "":
 		return fmt.Errorf("rejudging %q is open, apply or cancel it first: %w", rejudging, ErrInUse)
 	}
 	return nil
 }
 
-// copies returns the job and those that have its earlier reports. Their IDs and labels are judged's, see own.
+// copies returns the job and the jobs that hold its earlier reports. It relies on IDs and labels that only judged can
+// set, see own.
 func (d deletion) copies(r row) (all []int64, err error) {
 	all = []int64{r.seq}
 	for _, label := range CopyLabels() {

@@ -12,10 +12,10 @@ import (
 	"judged/internal/testkit"
 )
 
-// testDelete checks what a deletion removes, and what refuses it.
+// testDelete checks what a deletion removes, and when it is refused.
 func testDelete(t *testing.T, b backend) {
 	s := b.open(t, nil)
-	// From now on both processes have the events in memory, too.
+	// From now on, both processes keep the events in memory.
 	processes := []*bench{s}
 	if b.name == "postgres" { // SQLite has one daemon
 		processes = append(processes, s.again())
@@ -43,7 +43,7 @@ func testDelete(t *testing.T, b backend) {
 	_, positions := s.readAll(FeedOldest)
 
 	s.must(s.PutAuditOpen(t, "audit", l))
-	refused("a", "1 audits of it")
+	refused("a", "1 of its audits")
 	refused("audit", "report of another job")
 	s.finish(s.take().Lease, api.WrongAnswer)
 	s.must(s.CompareAudit(s.ctx(), "audit", AuditResult{}))

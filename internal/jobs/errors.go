@@ -33,15 +33,15 @@ var (
 	ErrBadCursor = errors.New("invalid cursor")
 )
 
-// Operations returns the names that Options.OnUnavailable is called with: the first word of each operation that errors
-// name.
+// Operations returns the names that Options.OnUnavailable is called with. They are the first words of the operations in
+// errors.
 func Operations() []string {
 	return []string{"put", "take", "extend", "return", "finish", "cancel", "read", "list", "count", "set", "emit",
 		"sweep", "delete", "reclaim", "adopt", "migrate", "apply"}
 }
 
 // explain adds the operation to a database error, and ErrUnavailable to temporary errors. caller is the context of the
-// operation without the store's timeout.
+// caller, without the timeout of the store.
 func (s *Store) explain(caller context.Context, operation string, err error) error {
 	switch {
 	case err == nil:
@@ -63,7 +63,7 @@ func (s *Store) explain(caller context.Context, operation string, err error) err
 	return fmt.Errorf("%s: %w", operation, err)
 }
 
-// oneLine removes line breaks from an error: pgx lists its connection attempts on several lines.
+// oneLine removes line breaks from an error. pgx lists its connection attempts on several lines.
 type oneLine struct{ error }
 
 func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }

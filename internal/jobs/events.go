@@ -22,9 +22,9 @@ const (
 
 func number(attempt, n int) uint64 { return uint64(attempt)<<attemptBits + uint64(n) }
 
-// follow calls look with the job now and after each change, until look returns true or an error, or ctx is done.
+// follow calls look with the current row and after each change, until look returns true or an error, or ctx is done.
 func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, error)) error {
-	poll := time.NewTicker(2 * s.opts.poll) // there may be thousands of watchers
+	poll := time.NewTicker(2 * s.opts.poll) // infrequent, because there may be thousands of watchers
 	defer poll.Stop()
 	for {
 		_, changed, release := s.notifier.watch(id) // before reading, so that no change is missed
@@ -50,10 +50,10 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 	}
 }
 
-// Wait returns the report of a job once it has ended, or the current report when ctx is done. Until then it only checks
-// whether the job has ended, and reads the report once.
+// Wait returns the report of a job once it has ended, or the current report when ctx is done. While it waits, it reads
+// only the state of the job.
 func (s *Store) Wait(ctx context.Context, id string) (api.Report, error) {
-	poll := time.NewTicker(2 * s.opts.poll) // an end may be missed while the database is down
+	poll := time.NewTicker(2 * s.opts.poll) // a notification may be lost while the database is down
 	defer poll.Stop()
 	for ctx.Err() == nil {
 		w, _, release := s.notifier.watch(id) // before reading, so that no end is missed
@@ -117,9 +117,9 @@ func (s *Store) await(ctx context.Context, w *watch, created int64, poll <-chan 
 // errStopped ends an iteration whose caller stopped it.
 var errStopped = errors.New("reader stopped")
 
-// Events yields the events of a job with numbers above after, past and future ones, in order, each once. It ends after
-// the final event, with an error, or without one when ctx is done. Events of an attempt that fails are yielded only
-// until the next attempt starts.
+// Events yields the events of a job with numbers greater than after, past and future ones, in order, each once. It ends
+// after the final event, on an error, or when ctx is done. Events of a failed attempt are yielded only until the next
+// attempt starts.
 func (s *Store) Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		send := func(e api.Event) error {
@@ -191,7 +191,7 @@ func scanEvent(id string, f func(api.Event)) func(*sql.Rows) error {
 	}
 }
 
-// testEvents returns the events of a job's current attempt above after. Their tests include all runs.
+// testEvents returns the test events of a job's current attempt after a number. Their tests include all runs.
 func (s *Store) testEvents(ctx context.Context, r row, after uint64) (events []api.Event, err error) {
 	err = s.rows(ctx, s.read, query{"read events", selectEvents, eventArgs(r, after)},
 		scanEvent(r.id, func(e api.Event) { events = append(events, e) }))
@@ -207,7 +207,7 @@ func (s *Store) testsSoFar(ctx context.Context, r row) (tests []api.TestReport, 
 	return tests, err
 }
 
-// yieldEnd yields the tests of a job that has ended, from its report, and the final event.
+// yieldEnd yields the tests of an ended job from its report, and the final event.
 func (s *Store) yieldEnd(ctx context.Context, r row, send func(api.Event) error) error {
 	rec, err := s.Get(ctx, r.id)
 	if err != nil {
@@ -231,8 +231,8 @@ func testEvent(l api.Lease, n int, t api.TestReport, at time.Time) api.Event {
 	return api.Event{Seq: number(l.Attempt, n), Job: l.ID, Type: api.EventTest, At: at, Test: &t}
 }
 
-// Emit announces the n-th test of an attempt, counted from 1. It does not wait: the event is stored within deliverEvery
-// unless the attempt has lost the job by then. Only the report stores the test durably.
+// Emit announces the n-th test of an attempt, counted from 1. It does not block. The event is stored within
+// deliverEvery, unless the attempt has lost the job by then. Only the report stores the test durably.
 func (s *Store) Emit(l api.Lease, n int, t api.TestReport) error {
 	if n < 1 || n >= lastOfAttempt {
 		return fmt.Errorf("emit test %d of job %q: invalid test number", n, l.ID)

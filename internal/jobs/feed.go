@@ -11,41 +11,43 @@ import (
 	"judged/internal/api"
 )
 
-// feed has the newest events of all jobs in memory. While there are followers, one task reads the events from the
-// database for all of them. A follower that is further behind reads the database by itself, so it delays no other.
+// feed holds the newest events of all jobs in memory. While there are followers, one goroutine reads new events from
+// the database for all of them. A follower that is further behind reads from the database by itself and does not delay
+// the others.
 type feed struct {
 	catchUps  chan struct{} // limits the followers that read the database at the same time
 	deletions int64         // value of notifier.deletions at the last read
 
 	mu        sync.Mutex // guards the rest
 	followers int
-	joined    int          // number of followers so far
-	live      bool         // the task reads
-	start     int64        // position after which all events are here
-	end       int64        // position up to which they are here
-	events    []*FeedEvent // in the order of positions; followers read parts of the array
-	bytes     int          // size of their JSON
-	// closed when there are new events; each is of a part of the followers
+	joined    int          // total number of followers so far, including closed ones
+	live      bool         // the goroutine is reading
+	start     int64        // all events after this position ...
+	end       int64        // ... and up to this one are in memory
+	events    []*FeedEvent // ordered by position; followers read parts of the array
+	bytes     int          // size of their JSON in bytes
+	// one channel for each group of followers; closed when there are new events
 	changed [followerGroups]chan struct{}
 }
 
 const (
 	catchUps = 2
-	// feedEvery is the minimum time between two reads: a follower writes all events of one read at once.
+	// feedEvery is the minimum time between two reads. A follower writes all events of one read at once.
 	feedEvery = 50 * time.Millisecond
-	// perFollower is added to it for each follower, so that their number does not decide how much of a CPU their writes
-	// take, which are 10 to 20 us each.
+	// perFollower is added to feedEvery for each follower. It limits the CPU time of their writes, which take 10 to 20
+	// us each, however many there are.
 	perFollower = 250 * time.Microsecond
-	// followerGroups are woken one after the other: what else the daemon does would wait for all that are woken at once.
+	// followerGroups is the number of groups of followers that are woken one after the other. Waking all at once would
+	// delay other work of the daemon.
 	followerGroups = 16
 	// feedEvents and feedBytes limit the events in memory.
 	feedEvents = 10_000
 	feedBytes  = 32 << 20
-	// followerBatch is about how many events a follower gets at once.
+	// followerBatch is the approximate number of events that a follower gets at once.
 	followerBatch = 256
 )
 
-// fillFeed reads new events while there are followers, until life ends.
+// fillFeed reads new events while there are followers, until life is done.
 func (s *Store) fillFeed(life context.Context) {
 	poll := time.NewTicker(s.opts.poll)
 	defer poll.Stop()
@@ -66,7 +68,7 @@ func (s *Store) fillFeed(life context.Context) {
 	}
 }
 
-// readFeed reads all new events.
+// readFeed reads all new events from the database.
 func (s *Store) readFeed(ctx context.Context) error {
 	f := &s.feed
 	if n := s.notifier.deletions.Load(); n != f.deletions {
@@ -97,7 +99,7 @@ func (s *Store) readFeed(ctx context.Context) error {
 			at = part.last
 		}
 	}
-	if errors.Is(err, ErrNoPosition) { // deleted meanwhile; the followers notice it too
+	if errors.Is(err, ErrNoPosition) { // deleted meanwhile; the followers get the same error
 		f.stop()
 	}
 	return err
@@ -115,7 +117,7 @@ func (f *feed) stop() {
 	f.live, f.events, f.bytes = false, nil, 0
 }
 
-// restart begins to keep the events after a position.
+// restart discards all events and continues after a position.
 func (f *feed) restart(at int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +145,7 @@ func (f *feed) append(end int64, events []*FeedEvent) {
 	f.events = f.events[dropped:]
 }
 
-// announce wakes the followers, in groups, and waits until the next read.
+// announce wakes the followers group by group, and waits until the next read is allowed.
 func (f *feed) announce(ctx context.Context) {
 	f.mu.Lock()
 	followers := f.followers
@@ -162,9 +164,9 @@ func (f *feed) announce(ctx context.Context) {
 	}
 }
 
-// after returns events after a position, the position of the last one that it considered, and a channel that is
-// closed when there are more for followers of a group. here is false if memory lacks some of them, or if nothing is read
-// yet.
+// after returns events after a position, the position of the last event that it considered, and a channel that is
+// closed when there are more events for a group. here is false if some of the events are not in memory, or if nothing
+// has been read yet.
 func (f *feed) after(at int64, group int) (events []*FeedEvent, next int64, changed <-chan struct{}, here bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -183,10 +185,10 @@ func (f *feed) after(at int64, group int) (events []*FeedEvent, next int64, chan
 	return f.events[from:to], next, f.changed[group], true
 }
 
-// The positions at which a follower can start, besides that of an event.
+// Positions at which a follower can start, besides the position of an event.
 var (
-	FeedOldest = FeedPosition{Row: 0}  // before the oldest event that is kept
-	FeedNow    = FeedPosition{Row: -1} // after all events so far
+	FeedOldest = FeedPosition{Row: 0}  // before the oldest available event
+	FeedNow    = FeedPosition{Row: -1} // after all existing events
 )
 
 // FeedFilter selects events of the feed. Zero members do not restrict.
@@ -204,18 +206,19 @@ func (f FeedFilter) accepts(e *FeedEvent) bool {
 	return len(f.Types) == 0 || slices.Contains(f.Types, e.Type)
 }
 
-// Follower reads the feed. Only one goroutine may use it.
+// Follower reads the feed. Only one goroutine may use it at a time.
 type Follower struct {
 	store  *Store
 	filter FeedFilter
 	tenant string
 	at     int64
 	group  int
-	part   int // number of events of the row at that it has, 0 if all
+	part   int // number of events of the row at position at that were returned; 0 means all
 }
 
-// Follow returns a reader of the events of all jobs after a position, each once and in the order in which they became
-// durable. Close it. Follow returns ErrNoPosition if the feed has no such position.
+// Follow returns a reader of the events of all jobs after a position. It returns each event once, in the order in which
+// the events became durable. The caller must close it. Follow returns ErrNoPosition if the feed does not have the
+// position.
 func (s *Store) Follow(ctx context.Context, after FeedPosition, filter FeedFilter) (*Follower, error) {
 	at, err := after.Row, error(nil)
 	switch after {
@@ -238,19 +241,19 @@ func (s *Store) Follow(ctx context.Context, after FeedPosition, filter FeedFilte
 		part: after.Part}, nil
 }
 
-// Close releases the follower.
+// Close stops the follower.
 func (f *Follower) Close() {
 	f.store.feed.mu.Lock()
 	defer f.store.feed.mu.Unlock()
 	f.store.feed.followers--
 }
 
-// Position returns the position up to which the follower has read, which may be after the last event that the filter
-// selects.
+// Position returns the position up to which the follower has read. It may be after the last event that the filter
+// selected.
 func (f *Follower) Position() FeedPosition { return FeedPosition{f.at, f.part} }
 
-// Next waits for events that the filter selects, and returns some of them, or none once ctx is done. It returns
-// ErrNoPosition if the events after its position are no longer kept.
+// Next waits for events that the filter selects and returns some of them, or none if ctx is done. It returns
+// ErrNoPosition if events after its position have been deleted.
 func (f *Follower) Next(ctx context.Context) ([]*FeedEvent, error) {
 	for {
 		events, next, changed, here := f.store.feed.after(f.at, f.group)
@@ -297,7 +300,7 @@ func (f *Follower) selectFrom(events []*FeedEvent) (selected []*FeedEvent) {
 	return selected
 }
 
-// catchUp reads some events from the database.
+// catchUp reads the next events from the database.
 func (f *Follower) catchUp(ctx context.Context, upTo int64) (events []*FeedEvent, next int64, err error) {
 	select {
 	case f.store.feed.catchUps <- struct{}{}:
@@ -310,7 +313,7 @@ func (f *Follower) catchUp(ctx context.Context, upTo int64) (events []*FeedEvent
 		return nil, f.at, err
 	}
 	if f.part > 0 {
-		part.after-- // the row at f.at again
+		part.after-- // read the row at f.at again
 	}
 	events, err = f.store.feedEvents(ctx, part)
 	return slices.DeleteFunc(events, func(e *FeedEvent) bool {

@@ -14,7 +14,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// follow starts to read the feed.
+// follow returns a follower of the feed.
 func (b *bench) follow(after FeedPosition, filter FeedFilter) *Follower {
 	b.t.Helper()
 	f, err := b.Follow(b.ctx(), after, filter)
@@ -56,7 +56,7 @@ func (b *bench) readAll(after FeedPosition) (labels []string, positions []FeedPo
 	return labels, positions
 }
 
-// emitted stores a test of an attempt, and waits until it is among the events.
+// emitted emits a test of an attempt, and waits until its event is stored.
 func (b *bench) emitted(l api.Lease, n int) {
 	b.t.Helper()
 	b.must(b.Emit(l, n, sampleReport(api.WrongAnswer).Tests[n-1]))
@@ -81,10 +81,10 @@ func testFeed(t *testing.T, b backend) {
 	other.finish(second, api.WrongAnswer)
 	_, err := s.Cancel(s.ctx(), "a")
 	s.must(err)
-	s.must(s.PutAuditOf(s.ctx(), "of", api.Work{Lease: second, Job: sampleJob()})) // not in the feed
+	s.must(s.PutAuditOf(s.ctx(), "of", api.Work{Lease: second, Job: sampleJob()})) // audits are not in the feed
 	s.put("c", nil)
 
-	past := s.again() // the others have events in memory that are obsolete
+	past := s.again() // the others have obsolete events in memory
 	got, positions := past.readAll(FeedOldest)
 	want := []string{"a 0+1 queued", "b 0+1 queued", "b 1+0 running on 1", "b 1+1 test 1", "b 1+2 test 2",
 		"a 2+0 running on 1", "a 2+1 test 1", "b 1+1048575 done WA, 0 tests", "a 2+1048575 cancelled CX, 0 tests",
@@ -98,7 +98,7 @@ func testFeed(t *testing.T, b backend) {
 			t.Errorf("resumed after event %d (-want +got):\n%s", i, diff)
 		}
 	}
-	// Live, there are also those of the attempt that has failed.
+	// Live followers also get the events of the failed attempt.
 	for i, f := range live {
 		got, _ := []*bench{s, other}[i].readEvents(f, len(want))
 		for _, w := range want {
@@ -155,7 +155,7 @@ func testFeedFilters(t *testing.T, b backend) {
 	if len(events) != 1 || events[0].Job != "x" || events[0].Tenant != "x" || len(events[0].Labels) > 0 {
 		t.Errorf("tenant x reads %+v", events)
 	}
-	// A follower without events comes forward too.
+	// A follower without matching events also advances.
 	none := s.follow(FeedOldest, FeedFilter{Label: map[string]string{"team": "3"}})
 	newest, err := s.newestInFeed(s.ctx())
 	s.must(err)
@@ -169,7 +169,7 @@ func testFeedFilters(t *testing.T, b backend) {
 	}
 }
 
-// testFeedOfTheEnd checks that each test of a report has one event, before the final one, also if the job ended before
+// testFeedOfTheEnd checks that each test of a report has one event before the final one, also if the job ended before
 // its events were stored, and that an applied rejudging yields another final event.
 func testFeedOfTheEnd(t *testing.T, b backend) {
 	s := b.open(t, nil)
@@ -196,8 +196,8 @@ func testFeedOfTheEnd(t *testing.T, b backend) {
 	}
 }
 
-// testFeedIsKept checks that the sweep deletes what is too old, that the rest can be read from each position, and that
-// the last position remains.
+// testFeedIsKept checks that the sweep deletes events that are too old, that the others can be read from each position,
+// and that the last position remains.
 func testFeedIsKept(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.MaxJobs = 2 })
 	s.put("old", nil)
@@ -241,7 +241,7 @@ func testFeedIsKept(t *testing.T, b backend) {
 	}
 }
 
-// testSlowFollower checks that a follower that memory has left behind gets all events, each once.
+// testSlowFollower checks that a follower whose next events are no longer in memory gets all events, each once.
 func testSlowFollower(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	slow, fast := s.follow(FeedNow, FeedFilter{}), s.follow(FeedNow, FeedFilter{})
@@ -251,7 +251,7 @@ func testSlowFollower(t *testing.T, b backend) {
 	}
 	want, _ := s.readEvents(fast, jobs)
 	s.feed.mu.Lock()
-	// There are fewer if the connection for messages about deletions was made meanwhile.
+	// There are fewer events if the store has started to listen meanwhile, which discards those in memory.
 	if kept, cut := s.feed.events, len(s.feed.events)-9; cut > 0 {
 		s.feed.start, s.feed.events = kept[cut-1].Row, kept[cut:]
 	}
@@ -262,7 +262,7 @@ func testSlowFollower(t *testing.T, b backend) {
 	}
 }
 
-// TestFeedLimits checks how many events are kept in memory, and that events of one position stay together.
+// TestFeedLimits checks how many events are kept in memory, and that events of one position are kept together.
 func TestFeedLimits(t *testing.T) {
 	f := feed{live: true}
 	large := make([]byte, feedBytes/4)

@@ -11,30 +11,30 @@ import (
 	"judged/internal/api"
 )
 
-// FeedPosition is a position in the feed. One row of it may yield several events.
+// FeedPosition is a position in the feed. One row of the feed may yield several events.
 type FeedPosition struct {
 	Row  int64
-	Part int // number of events of the row up to here; 0 means all
+	Part int // number of events of the row up to this position; 0 means all
 }
 
 // FeedEvent is an event of any job.
 type FeedEvent struct {
 	FeedPosition
 	api.Event
-	JSON []byte // of Event
+	JSON []byte // encoding of Event
 }
 
 const (
 	// feedPage is the number of rows of the feed that one statement reads.
 	feedPage = 32
-	// feedAge is how long the feed keeps events after the end of their job, if the job is kept for so long.
+	// feedAge is how long the feed keeps the events of a job after it has ended, unless the job is deleted earlier.
 	feedAge = 24 * time.Hour
-	// feedWindow is the number of rows that one statement checks for whether they are too old.
+	// feedWindow is the number of rows that one statement examines for deletion.
 	feedWindow = 2000
 )
 
-// settled returns a position such that no event at or before it can appear later. Positions are assigned before
-// transactions commit, in PostgreSQL in any order.
+// settled returns a position such that no event can appear at or before it any more. Positions are assigned before
+// transactions commit; PostgreSQL may commit them in any order.
 func (s *Store) settled(ctx context.Context) (int64, error) {
 	if s.driver.settled == nil {
 		return math.MaxInt64, nil
@@ -43,14 +43,14 @@ func (s *Store) settled(ctx context.Context) (int64, error) {
 	return upTo, s.explain(ctx, "read feed", err)
 }
 
-// feedRange is a part of the feed: the rows after one position up to another one.
+// feedRange is the part of the feed after one position and up to another.
 type feedRange struct{ after, last int64 }
 
 const feedPageRange = `SELECT COALESCE(MIN(position), 0), COALESCE(MAX(position), 0), COUNT(*)
 FROM (SELECT position FROM feed WHERE position >= ?1 AND position <= ?2 ORDER BY position LIMIT ?3) AS page`
 
-// feedPage returns the next rows after a position, and whether there may be more. It returns ErrNoPosition if the feed
-// does not have the position itself: then it may lack later ones too.
+// feedPage returns the range of the next rows after a position, and whether there may be more. It returns ErrNoPosition
+// if the feed does not have the position, because later ones may be missing, too.
 func (s *Store) feedPage(ctx context.Context, after, upTo int64) (r feedRange, more bool, err error) {
 	var first int64
 	var n int
@@ -85,7 +85,7 @@ func (s *Store) newestInFeed(ctx context.Context) (at int64, err error) {
 type feedRow struct {
 	position, number int64
 	job              row
-	body             []byte // of a test that is among the events
+	body             []byte // event of a test that is still in the table events
 }
 
 func (r *feedRow) attempt() int { return int(r.number >> attemptBits) }
@@ -96,7 +96,7 @@ var selectFeed = `SELECT f.position, f.number, e.body, ` + rowColumnsOfJ + `
 FROM feed f JOIN jobs j ON j.seq = f.job LEFT JOIN events e ON e.job = f.job AND e.number = f.number
 WHERE f.position > ?1 AND f.position <= ?2 AND +j.priority < ?3 ORDER BY f.position`
 
-// feedEvents returns the events of a part of the feed. Those of attempts that have lost their job are left out.
+// feedEvents returns the events of a range. It omits events of attempts that have lost their job.
 func (s *Store) feedEvents(ctx context.Context, part feedRange) ([]*FeedEvent, error) {
 	var found []feedRow
 	err := s.rows(ctx, s.read, query{"read feed", selectFeed, []any{part.after, part.last, auditPriority}},
@@ -125,17 +125,17 @@ func (s *Store) feedEvents(ctx context.Context, part feedRange) ([]*FeedEvent, e
 	return page.events, nil
 }
 
-// feedDecoder makes the events of a page.
+// feedDecoder decodes the events of a range.
 type feedDecoder struct {
 	store  *Store
 	events []*FeedEvent
-	jobs   map[int64]*endedJob // by seq
+	jobs   map[int64]*endedJob // by sequence number
 }
 
-// endedJob is what the feed and the report have of a job that has ended.
+// endedJob holds the data of an ended job from the feed and from its report.
 type endedJob struct {
 	tests     []json.RawMessage
-	positions map[int64]int64 // of the events of the last attempt, by number
+	positions map[int64]int64 // positions of the events of the last attempt by number
 }
 
 func (j *endedJob) lastPosition(r *feedRow) int64 {
@@ -148,7 +148,7 @@ func (d *feedDecoder) add(ctx context.Context, r *feedRow) error {
 	case r.number == queuedNumber:
 		e.Type, e.At = api.EventQueued, timeOf(r.job.created)
 	case r.n() == 0:
-		if r.job.started == 0 { // returned
+		if r.job.started == 0 { // returned to the queue
 			return nil
 		}
 		e.Type, e.At, e.CPUs = api.EventRunning, timeOf(r.job.started), r.job.cpus
@@ -176,8 +176,8 @@ func (d *feedDecoder) put(r *feedRow, e api.Event) error {
 	return nil
 }
 
-// addTest adds a test from its event, or after the end of the job from the report. A test whose event was stored after
-// the end is left out, because addEnd adds it.
+// addTest adds a test from its event or, after the end of the job, from the report. It omits a test whose event was
+// stored after the end, because addEnd adds it.
 func (d *feedDecoder) addTest(ctx context.Context, r *feedRow) error {
 	if r.ended() {
 		j, err := d.endedJob(ctx, r)
@@ -197,7 +197,7 @@ func (d *feedDecoder) addTest(ctx context.Context, r *feedRow) error {
 	return d.put(r, e)
 }
 
-// addReported adds the n-th test of a report.
+// addReported adds the n-th test of the report.
 func (d *feedDecoder) addReported(r *feedRow, j *endedJob, n int) error {
 	if n > len(j.tests) {
 		return nil
@@ -209,8 +209,8 @@ func (d *feedDecoder) addReported(r *feedRow, j *endedJob, n int) error {
 	return d.put(r, testEvent(api.Lease{ID: r.job.id, Attempt: r.job.attempt}, n, t.WithoutRuns(), timeOf(r.job.finished)))
 }
 
-// addEnd adds the final event, whose report has no tests, and before it the tests without a row: a job
-// may end before its last events are stored. When a rejudging is applied, the job has another final event.
+// addEnd adds the final event, whose report has no tests. Before it, addEnd adds the tests that have no row, because a
+// job may end before its last events are stored. A rejudging that is applied adds another final event.
 func (d *feedDecoder) addEnd(ctx context.Context, r *feedRow, e api.Event) error {
 	if !r.ended() {
 		return nil
@@ -273,8 +273,8 @@ func (d *feedDecoder) endedJob(ctx context.Context, r *feedRow) (*endedJob, erro
 	return j, nil
 }
 
-// sweepFeed deletes what is before the last event that is too old, or whose job was deleted, among the oldest ones. The
-// oldest position that is kept is therefore one without an event that anybody may read.
+// sweepFeed deletes the rows before the last one that is too old or whose job was deleted. That row stays as the oldest
+// position; its event is not visible.
 func (s *Store) sweepFeed(ctx context.Context) error {
 	old := s.now().Add(-feedAge).UnixNano()
 	for {

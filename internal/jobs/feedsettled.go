@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// settled reads the last position that was assigned, and waits until the transactions that change the feed now have
-// ended: a transaction locks the feed before it gets a position, and releases the lock after its commit is visible.
-// Unlike the oldest transaction of a snapshot, this does not depend on what else the server does.
+// settled reads the last assigned position and waits until all transactions that are changing the feed have ended. A
+// transaction locks the feed before it gets a position, and releases the lock after its commit is visible. Unlike the
+// oldest transaction of a snapshot, this does not depend on other work of the server.
 func (p *peers) settled(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.store.opts.Timeout)
 	defer cancel()
@@ -32,7 +32,7 @@ func (p *peers) settled(ctx context.Context) (int64, error) {
 	return last, err
 }
 
-// writers returns the transactions that change the feed.
+// writers returns the transactions that are changing the feed.
 func (p *peers) writers(ctx context.Context) (map[string]bool, error) {
 	open := map[string]bool{}
 	rows, err := p.store.read.QueryContext(ctx, `SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation'

@@ -1,7 +1,7 @@
 package jobs
 
-// feedTriggers are the changes that have an event in the feed. A job that has ended and changes once more has received
-// the report of a rejudging.
+// feedTriggers insert the events into the feed. A job that has ended changes once more when it receives the report of a
+// rejudging.
 const (
 	onQueued  = `CREATE TRIGGER feed_queued AFTER INSERT ON jobs FOR EACH ROW WHEN (NEW.state = 0) `
 	onRunning = `CREATE TRIGGER feed_running AFTER UPDATE OF attempt ON jobs

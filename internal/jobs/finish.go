@@ -11,8 +11,8 @@ import (
 	"judged/internal/api"
 )
 
-// With +state, a statement about one job does not use the index of states: with old statistics, the planner estimates
-// fewer running jobs than jobs with the ID.
+// "+state" keeps a statement about one job from using the index of states. With outdated statistics, the planner
+// estimates fewer running jobs than jobs with the ID.
 const (
 	extendJob = `UPDATE jobs SET due = ?1, parked = CASE WHEN parked = 0 THEN ?1 ELSE parked END
 WHERE id = ?2 AND attempt = ?3 AND +state = 1`
@@ -78,7 +78,7 @@ func (s *Store) Return(ctx context.Context, l api.Lease, back api.Returned) erro
 	return nil
 }
 
-// headBecause returns the column head of a job with a message, nil without a reason.
+// headBecause returns the value of the column head for a job that is returned with a reason, or nil without a reason.
 func (s *Store) headBecause(ctx context.Context, l api.Lease, reason string) ([]byte, error) {
 	if reason == "" {
 		return nil, nil
@@ -133,8 +133,8 @@ func (s *Store) Finish(ctx context.Context, l api.Lease, rep api.Report) error {
 	return nil
 }
 
-// Cancel ends a queued or running job and returns its report, which has the tests that were judged. The holder notices
-// it through Lost or Extend. Cancel returns ErrFinal if the job has already ended; then the report has no tests.
+// Cancel ends a queued or running job and returns its report with the tests judged so far. The holder learns of it from
+// Lost or Extend. Cancel returns ErrFinal if the job has already ended; then the report has no tests.
 func (s *Store) Cancel(ctx context.Context, id string) (api.Report, error) {
 	if !ValidStoredID(id) {
 		return api.Report{}, fmt.Errorf("cancel job %q: %w", id, api.ErrNotFound)
@@ -162,8 +162,8 @@ func (s *Store) Cancel(ctx context.Context, id string) (api.Report, error) {
 	}
 }
 
-// cancel ends a job in one transaction that moves the tests from its events to its report. The row is empty if there
-// was nothing to cancel.
+// cancel ends a job in one transaction and moves the tests from its events to its report. The row is empty if there was
+// nothing to cancel.
 func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestReport, err error) {
 	update := s.driver.sql(cancelJob)
 	keep := s.driver.sql(`UPDATE jobs SET tests = ?1 WHERE seq = ?2`)
@@ -200,7 +200,8 @@ func (s *Store) ended(id string, seq int64, final *finalReport) {
 	s.notifyEnd(id, final)
 }
 
-// fenced returns the reason why a lease changed nothing, or nil if it had made the same change before.
+// fenced returns the reason why an operation with a lease changed nothing, or nil if the lease had made the same change
+// before.
 func (s *Store) fenced(ctx context.Context, verb string, l api.Lease) error {
 	r, err := s.readRow(ctx, l.ID)
 	switch {
@@ -215,8 +216,8 @@ func (s *Store) fenced(ctx context.Context, verb string, l api.Lease) error {
 		states[r.state], api.ErrStale)
 }
 
-// Holder returns the host that holds a job. It returns ErrStale if another attempt has the job, and ErrFinal if another
-// attempt has ended it.
+// Holder returns the host that holds the job of a lease. It returns ErrStale if another attempt has the job, and
+// ErrFinal if another attempt has ended it.
 func (s *Store) Holder(ctx context.Context, l api.Lease) (host string, err error) {
 	r, err := s.readRow(ctx, l.ID)
 	if err == nil && (r.attempt != l.Attempt || r.state == queued || r.state == cancelled) {

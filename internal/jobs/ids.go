@@ -31,23 +31,23 @@ func alphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// own is the prefix of the IDs of jobs that judged creates, and of the keys of labels that it sets. Callers cannot send
-// such an ID or label, so they can neither take one before judged needs it nor have judged treat their job as its own.
-// Databases contain jobs of earlier versions, whose IDs and labels lack the prefix.
+// own is the prefix of the IDs of jobs that judged creates and of the keys of labels that it sets. Callers cannot send
+// such an ID or label, so they cannot take an ID before judged needs it, and judged does not mistake their jobs for its
+// own. Jobs of earlier versions lack the prefix.
 const own = "@"
 
 // The labels of jobs that judged creates.
 const (
-	AuditLabel     = own + oldAudit     // of an audit: ID of the job that it judges again
+	AuditLabel     = own + oldAudit     // of an audit: ID of the audited job
 	ScreeningLabel = own + oldScreening // of a stored screening report: ID of its job, if another pool decided
-	RecheckLabel   = own + oldRecheck   // of a stored report of a host: ID of its job, if another host judged it too
+	RecheckLabel   = own + oldRecheck   // of a stored report of a host: ID of its job, if another host judged it, too
 	RejudgeLabel   = own + oldRejudge   // of a job that judges another one again: ID of the original
-	RejudgingLabel = own + "rejudging"  // of the same: ID of the set
-	OriginLabel    = own + "origin"     // of a job that came by another interface: its name
-	// Only in the index of labels, not among those of the job.
-	problemLabel  = own + "problem"  // of any job that names one
-	languageLabel = own + "language" // of any job whose program has one
-	TenantLabel   = own + "tenant"   // of any job of a tenant: its name; reports have it in Tenant instead
+	RejudgingLabel = own + "rejudging"  // of the same job: ID of the rejudging
+	OriginLabel    = own + "origin"     // of a job that arrived through another interface: name of the interface
+	// The following labels are only in the index of labels, not among those of the job.
+	problemLabel  = own + "problem"  // of a job with a problem: its ID
+	languageLabel = own + "language" // of a job whose program has a language: its ID
+	TenantLabel   = own + "tenant"   // of a job of a tenant: its name; reports have it in Tenant instead
 )
 
 // CopyLabels returns the labels of the jobs that repeat another one, or have an earlier report of it.
@@ -61,23 +61,25 @@ const (
 	oldRejudge   = "rejudge_of"
 )
 
-// OwnID returns the ID of a job that judged creates for a reason. The same reason yields the same ID, so no second job
-// is created.
+// OwnID returns the ID of a job that judged creates for a reason. The same reason yields the same ID, so the job is
+// created only once.
 func OwnID(kind, reason string) string {
 	sum := sha256.Sum256([]byte(reason))
 	return own + kind + "-" + hex.EncodeToString(sum[:16])
 }
 
-// NamedID returns the ID of a job that judged creates under a name, which consists of characters that ValidID allows.
+// NamedID returns the ID of a job that judged creates under a name. All characters of the name must be allowed by
+// ValidID.
 func NamedID(kind, name string) string { return own + kind + "-" + name }
 
 // NameOf is the inverse of NamedID.
 func NameOf(kind, id string) string { return strings.TrimPrefix(id, NamedID(kind, "")) }
 
-// ValidStoredID reports whether a stored job can have the ID: one that ValidID allows, or one that judged creates.
+// ValidStoredID reports whether a stored job can have the ID. In addition to ValidID, it allows the IDs of jobs that
+// judged creates.
 func ValidStoredID(id string) bool { return ValidID(strings.TrimPrefix(id, own)) }
 
-// ListsCopies reports whether a label selects jobs that lists otherwise omit.
+// ListsCopies reports whether a label selects jobs that lists omit by default.
 func ListsCopies(label string) bool {
 	switch strings.TrimPrefix(label, own) {
 	case oldAudit, oldScreening, oldRecheck:
@@ -86,12 +88,12 @@ func ListsCopies(label string) bool {
 	return false
 }
 
-// JudgesAgain reports whether a rejudging has queued the job.
+// JudgesAgain reports whether a rejudging has created the job.
 func (s *Store) JudgesAgain(ctx context.Context, rep api.Report) (again bool, err error) {
 	if _, again := rep.Labels[RejudgeLabel]; again {
 		return true, nil
 	}
-	// Callers can send the old label.
+	// Callers can set the old label.
 	if _, labelled := rep.Labels[oldRejudge]; !labelled {
 		return false, nil
 	}

@@ -130,7 +130,7 @@ func testLeases(t *testing.T, b backend) {
 			t.Errorf("attempt %d: %+v", attempt, w)
 		}
 	}
-	// No other attempt has taken it, so an expired lease can still finish.
+	// No other attempt has taken the job, so one with an expired lease can still finish it.
 	s.clock.advance(time.Hour)
 	s.finish(w.Lease, api.InternalError)
 }
@@ -339,7 +339,7 @@ func testKinds(t *testing.T, b backend) {
 		}
 		s.idle(w.slot)
 	}
-	// A wide slot takes jobs that need fewer CPUs, in order, and is woken for them.
+	// A wide slot takes narrower jobs in order, and is woken for them.
 	taken := make(chan string)
 	go func() {
 		for range 2 {
@@ -358,7 +358,8 @@ func testKinds(t *testing.T, b backend) {
 	}
 }
 
-// testContestsOnly checks that a slot for contests takes no other job, and does not prevent other slots from taking it.
+// testContestsOnly checks that a slot for contests takes no other jobs, and does not prevent other slots from taking
+// them.
 func testContestsOnly(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.poll = time.Hour }) // woken by a notification, never by a poll
 	class := func(p api.Priority) func(*api.Job) { return func(j *api.Job) { j.Priority = p } }
@@ -497,7 +498,7 @@ func testProblems(t *testing.T, b backend) {
 	}
 }
 
-// testProblemRace checks that one of many concurrent writers of a problem becomes its owner.
+// testProblemRace checks that exactly one of many concurrent writers of a problem becomes its owner.
 func testProblemRace(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	const writers = 8
@@ -603,7 +604,7 @@ func testRetention(t *testing.T, b backend) {
 		return events == 0
 	})
 
-	// Three are too old; one of them also exceeds the maximum number.
+	// Three are too old; one of them also exceeds MaxJobs.
 	s.clock.advance(2 * time.Hour)
 	s.put("newest", nil)
 	s.finish(s.take().Lease, api.Accepted)
@@ -612,7 +613,7 @@ func testRetention(t *testing.T, b backend) {
 	}
 }
 
-// testManyOld checks that one sweep deletes all jobs that are too old, with what a crash has left of them, and that a
+// testManyOld checks that one sweep deletes all jobs that are too old, including the remains of a crash, and that a
 // page has its maximum length.
 func testManyOld(t *testing.T, b backend) {
 	const many = sweepBatch + 100
@@ -639,7 +640,7 @@ func testManyOld(t *testing.T, b backend) {
 	}
 }
 
-// testTakeRepeated checks that a take whose response was lost can be repeated with its key, and costs no attempt.
+// testTakeRepeated checks that a take whose response was lost can be repeated with its key without using an attempt.
 func testTakeRepeated(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	for _, id := range []string{"1", "2", "3", "4"} {

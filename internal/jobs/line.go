@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// unparkEvery is how often takers look for jobs whose lease or delay has expired while other jobs are queued.
+	// unparkEvery is how often takers look for expired leases and delays while other jobs are queued.
 	unparkEvery = 200 * time.Millisecond
-	// unparkBatch is the number of jobs that one statement makes available again.
+	// unparkBatch is the number of jobs that one statement unparks.
 	unparkBatch = 1000
-	// unparkLag is how long after its time a change may become visible. The sweep finds later ones.
+	// unparkLag is how long a change may take to become visible after its time. The sweep finds later ones.
 	unparkLag = 5 * time.Second
 )
 
-// atOnce is the due time of a job that can be taken immediately. The current time would not work: the clock readings of
-// two processes differ by a part of a round trip, and a taker whose reading is behind would not see the job when it is
-// woken.
+// atOnce is the due time of a job that can be taken immediately. The current time would not work, because the clock
+// readings of two processes differ by part of a round trip. A taker whose reading is behind would not see the job when
+// it is woken.
 const atOnce = 0
 
-// unparkJobs checks the jobs that were parked until a time in a window, and makes those that are due available again.
-// The lower bound excludes dead entries: while an old snapshot exists, such as a backup's, PostgreSQL reads the entry
-// of every job that has ended since.
+// unparkJobs examines the jobs whose parked time is in a window and unparks those that are due. The lower bound
+// excludes dead entries: while an old snapshot exists, such as that of a backup, PostgreSQL reads the entries of all
+// jobs that have ended since.
 const unparkJobs = `UPDATE jobs SET parked = CASE WHEN due <= ?1 THEN 0 ELSE due END
 WHERE seq IN (SELECT seq FROM jobs WHERE parked > 0 AND parked >= ?2 AND parked <= ?1 ORDER BY parked LIMIT ?3 {lock})`
 
-// unpark makes jobs whose lease or delay has expired available again, and returns how many it checked.
+// unpark unparks jobs whose lease or delay has expired. It returns the number of examined jobs.
 func (s *Store) unpark(ctx context.Context) (int64, error) {
 	now := s.now().UnixNano()
 	from := min(s.unparked.Load(), now) - int64(unparkLag)
@@ -56,7 +56,7 @@ type positions [auditPriority + 1]position
 // endOfLine is after all positions.
 var endOfLine = position{turn: math.MaxInt64, seq: math.MaxInt64}
 
-// or returns the first of two positions.
+// or returns the earlier of two positions.
 func (p position) or(q position) position {
 	if q.before(p) {
 		return q
@@ -64,15 +64,15 @@ func (p position) or(q position) position {
 	return p
 }
 
-// lows are the positions at which takers of a slot class start to search. No job before them can be taken, except for
-// jobs that other processes have returned since, or have stored with a turn that is in the past here. So the whole queue
-// is searched again after some time. The positions keep a taker from reading entries that it cannot take each time: jobs
-// for wider slots or other nodes, and in PostgreSQL the entries of jobs that have ended since the oldest snapshot. There
-// is one search at a time.
+// lows holds the positions at which takers of a slot class start to search. No job before them can be taken, except for
+// jobs that other processes have returned since, or have stored with a turn that is in the past here. So the whole
+// queue is searched again from time to time. The positions keep takers from reading entries that they cannot take: jobs
+// for wider slots or other nodes and, in PostgreSQL, jobs that have ended since the oldest snapshot. Only one search
+// runs at a time.
 type lows struct {
 	mu    sync.Mutex // guards the rest
 	from  positions
-	came  positions     // the first that came, or came back, since the search began
+	came  positions     // the first positions that were added since the search began
 	moved int64         // value of notifier.moved when from was learned
 	whole time.Time     // time of the last search of the whole queue
 	took  time.Duration // duration of that search
@@ -92,7 +92,7 @@ type search struct {
 	start time.Time
 }
 
-// begin begins a search, of the whole queue if requested or due.
+// begin begins a search. It covers the whole queue if that is requested or due.
 func (l *lows) begin(moved int64, whole bool) search {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,11 +106,11 @@ func (l *lows) begin(moved int64, whole bool) search {
 	return s
 }
 
-// noSearch is the time until a search that is not needed.
+// noSearch is the duration until a search that is not needed.
 const noSearch = time.Duration(math.MaxInt64)
 
-// record stores the result of a search for a job; the ID of r is "" if it found none. It returns after which time to
-// search the whole queue: at once, later, or never. alone means that no other process stores jobs.
+// record stores the result of a search; the ID of r is "" if no job was found. It returns how long to wait before a
+// search of the whole queue. alone means that no other process stores jobs.
 func (l *lows) record(s search, r row, alone bool) (whole time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,25 +125,25 @@ func (l *lows) record(s search, r row, alone bool) (whole time.Duration) {
 	case r.id == "":
 		return max(0, wholeShare*l.took-time.Since(l.whole))
 	}
-	for p := range min(r.priority+1, auditPriority) { // each node may take other audits
+	for p := range min(r.priority+1, auditPriority) { // other nodes may take different audits
 		switch {
 		case p == r.priority:
 			l.raise(p, position{r.turn, r.seq})
 		case alone:
-			l.raise(p, endOfLine) // there was nothing to take
+			l.raise(p, endOfLine) // no job can be taken
 		}
 	}
 	return noSearch
 }
 
-// raise raises a low, but not above what came meanwhile. The caller must hold mu.
+// raise raises a low, but not above positions that were added meanwhile. The caller must hold mu.
 func (l *lows) raise(priority int, to position) {
 	if to = to.or(l.came[priority]); l.from[priority].before(to) {
 		l.from[priority] = to
 	}
 }
 
-// back records that a job was stored, or is queued again.
+// back records that a job was stored or queued again.
 func (l *lows) back(priority int, place position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,8 +151,8 @@ func (l *lows) back(priority int, place position) {
 	l.from[priority] = l.from[priority].or(place)
 }
 
-// takeLine takes the first job in the queue that fits a slot. If it finds none, it returns when to look again, as some of
-// the queue was not searched.
+// takeLine takes the first job in the queue that fits a slot. If it finds none, it returns how long to wait before the
+// next search, because part of the queue may not have been searched.
 func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, again time.Duration, found bool, err error) {
 	low := &s.notifier.line(slotClass{w.Pool, w.Width, w.Contests}).low
 	text := takeAny

@@ -11,8 +11,7 @@ import (
 	"judged/internal/api"
 )
 
-// testOldQueue checks that a database of an earlier version opens with its queue: jobs that wait, that run, and whose
-// delay has not passed.
+// testOldQueue checks that the queue of an earlier version survives: waiting, running and delayed jobs.
 func testOldQueue(t *testing.T, b backend) {
 	o := b.fresh(t)
 	clock := &clock{}

@@ -38,7 +38,7 @@ const (
 )
 
 // List returns one page of reports without tests, newest job first, and the cursor of the next page, or "" after the
-// last one. A page with one restriction and a range of time is a range of an index; further restrictions filter rows.
+// last one. With one restriction and a time range, a page is a range of an index. Further restrictions filter its rows.
 func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next string, err error) {
 	limit := f.Limit
 	if limit <= 0 {
@@ -76,11 +76,11 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next str
 	return page, next, nil
 }
 
-// rareLabel limits how many jobs of a label are counted.
+// rareLabel is the number of jobs of a label at which counting stops.
 const rareLabel = 2000
 
-// labels returns the hashes of the labels that all jobs must have, without duplicates. Tenant, problem and language are
-// among them.
+// labels returns the hashes of the labels that all selected jobs have, without duplicates. They include tenant, problem
+// and language.
 func (f Filter) labels(caller string) (hashes [][]byte) {
 	for key, value := range f.Label {
 		hashes = append(hashes, labelHash(key, value))
@@ -96,7 +96,7 @@ func (f Filter) labels(caller string) (hashes [][]byte) {
 	return hashes
 }
 
-// rarestFirst returns the hashes of labels, that of the fewest jobs first.
+// rarestFirst sorts the hashes of labels by the number of their jobs.
 func (s *Store) rarestFirst(ctx context.Context, labels [][]byte) ([][]byte, error) {
 	var hashes [][]byte
 	best := rareLabel
@@ -120,12 +120,12 @@ func (s *Store) rarestFirst(ctx context.Context, labels [][]byte) ([][]byte, err
 	return hashes, nil
 }
 
-// walk is the index that a page reads, newest entry first: all entries, or those
-// with one value of the first column.
+// walk describes the index that a page reads, newest entry first: all of its entries, or those with one value of the
+// first column.
 type walk struct {
 	column, created, seq string // "" for all jobs
 	value                any
-	kind                 string // of the column, in SQL
+	kind                 string // type of the column in SQL
 }
 
 // page builds the query of a page. The first restriction of a filter selects the index. Its column is compared with >=
@@ -136,7 +136,7 @@ type page struct {
 	args  []any
 }
 
-// add appends a condition with one argument for each ?.
+// add appends a condition. args has one argument for each ?.
 func (p *page) add(condition string, args ...any) {
 	for _, a := range args {
 		p.args = append(p.args, a)
@@ -150,7 +150,7 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	var p page
 	w := walk{created: "j.created", seq: "j.seq"}
 	from := "jobs j"
-	// restrict uses the first restriction for the walk. "+" and "||" prevent the use of an index for the others.
+	// restrict selects the walk for the first restriction. "+" and "||" prevent the use of an index for the others.
 	restrict := func(column, other, kind string, value any) {
 		if w.column == "" {
 			w.column, w.value, w.kind = column, value, kind
@@ -164,7 +164,7 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 			w = walk{"l.label", "l.created", "l.job", hash, "{blob}"}
 			p.add("j.seq = l.job")
 		} else {
-			// Not EXISTS: PostgreSQL turns that into a join with all jobs of the label.
+			// A count instead of EXISTS, which PostgreSQL turns into a join with all jobs of the label.
 			p.add("1 = (SELECT COUNT(*) FROM labels m WHERE m.label = ? AND m.created = l.created AND m.job = l.job)",
 				hash)
 		}
@@ -204,8 +204,7 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	return text, p.args, nil
 }
 
-// bound restricts the walk to the filter's value and times, and to what follows the
-// previous page.
+// bound restricts the walk to the value and times of the filter, and to the entries after the previous page.
 func (p *page) bound(w walk, f Filter) error {
 	// PostgreSQL limits a walk only if its first column decides a comparison of rows. With an array of one value, as
 	// with >= and <=, the other indexes do not provide the order, and the next columns can be compared alone.
@@ -250,7 +249,7 @@ func (p *page) compare(operator string, columns []string, values []any) {
 	p.add("("+strings.Join(columns, ", ")+") "+operator+" ("+marks+")", values...)
 }
 
-// cursor encodes a position in the order, so it stays valid if the job is deleted.
+// cursor encodes a position in the order. It remains valid if the job is deleted.
 func cursor(created, seq int64) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d", created, seq))
 }

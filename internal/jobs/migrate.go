@@ -9,16 +9,16 @@ import (
 )
 
 // errNewerSchema means that a newer judged has migrated the database.
-var errNewerSchema = errors.New("the schema is newer than this judged")
+var errNewerSchema = errors.New("the schema is newer than this version of judged")
 
 // migrateTimeout is the limit for a migration, which may rewrite a table or wait for
 // the migration of another process.
 const migrateTimeout = 10 * time.Minute
 
-// migrate brings the database to the last version of list, in one transaction. The transaction holds a lock, so that
+// migrate migrates the database to the last version of list in one transaction. The transaction takes a lock, so that
 // only one of several processes that start together migrates.
 func (s *Store) migrate(ctx context.Context, list []string) error {
-	defer func(limit time.Duration) { s.opts.Timeout = limit }(s.opts.Timeout) // nothing else uses s yet
+	defer func(limit time.Duration) { s.opts.Timeout = limit }(s.opts.Timeout) // nothing else uses s at this time
 	s.opts.Timeout = max(s.opts.Timeout, migrateTimeout)
 	return s.tx(ctx, "migrate the database", func(ctx context.Context, tx *sql.Tx) error {
 		return s.migrateTo(ctx, tx, list)
@@ -41,7 +41,7 @@ func (s *Store) migrateTo(ctx context.Context, tx *sql.Tx, list []string) error 
 		return err
 	}
 	if version > len(list) {
-		return fmt.Errorf("%w: version %d, and this judged knows versions up to %d: use the judged that wrote it, "+
+		return fmt.Errorf("%w: version %d, but this version of judged supports up to %d: use the version that wrote it, "+
 			"or a newer one", errNewerSchema, version, len(list))
 	}
 	for ; version < len(list); version++ {

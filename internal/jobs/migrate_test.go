@@ -76,7 +76,7 @@ func (b *bench) version() (version int) {
 	return version
 }
 
-// testRenamedValues checks that values of a version that called their table memory survive a migration and a restore,
+// testRenamedValues checks that values survive a migration and a restore from a version that called their table memory,
 // and that fronts of that version, which keep running, can read and write them.
 func testRenamedValues(t *testing.T, b backend) {
 	set := func(b *bench, value string) {

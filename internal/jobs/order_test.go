@@ -120,8 +120,8 @@ func testManyTakers(t *testing.T, b backend) {
 	}
 }
 
-// testCancelledTake checks that a take whose caller cancels it either returns the job or leaves it queued: a lease
-// without a holder would delay the job until it expires.
+// testCancelledTake checks that a take that is cancelled either returns the job or leaves it queued. A lease without a
+// holder would delay the job until it expires.
 func testCancelledTake(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("a", nil)
@@ -142,8 +142,8 @@ func testCancelledTake(t *testing.T, b backend) {
 	t.Logf("%d of 200 were taken", taken)
 }
 
-// testFrozenClock checks that jobs can be taken in the instant in which they are stored, and that leases expire exactly
-// at their deadline: clocks of virtual machines may stop for a while.
+// testFrozenClock checks that jobs can be taken at the instant at which they are stored, and that leases expire exactly
+// at their deadline, because clocks of virtual machines may stop for a while.
 func testFrozenClock(t *testing.T, b backend) {
 	var now atomic.Int64
 	now.Store(time.Now().UnixNano())
@@ -159,8 +159,8 @@ func testFrozenClock(t *testing.T, b backend) {
 }
 
 // testStrictOrder checks that while jobs are stored, no taker gets a job if a more urgent one was stored before its
-// call and is still queued. Each other taker may have taken one of those without having reported it yet; with a single
-// taker the order is exact.
+// call and is still queued. Each of the other takers may have taken one of those without having reported it yet. With a
+// single taker the order is exact.
 func testStrictOrder(t *testing.T, b backend) {
 	for _, takers := range []int{1, 4} {
 		t.Run(fmt.Sprint(takers, " takers"), func(t *testing.T) { strictOrder(t, b, takers) })
@@ -170,7 +170,7 @@ func testStrictOrder(t *testing.T, b backend) {
 func strictOrder(t *testing.T, b backend, takers int) {
 	const jobs = 120
 	s := b.open(t, nil)
-	var mu sync.Mutex // guards the rest
+	var mu sync.Mutex // guards the variables below
 	waiting := map[string]int{}
 	var work sync.WaitGroup
 	for range takers {
@@ -202,7 +202,7 @@ func strictOrder(t *testing.T, b backend, takers int) {
 	for i := range jobs {
 		p := rand.IntN(len(api.Priorities()))
 		id := fmt.Sprint("job", i)
-		mu.Lock() // or its taker could report it first
+		mu.Lock() // otherwise its taker could report it first
 		s.put(id, func(j *api.Job) { j.Priority = api.Priorities()[p] })
 		waiting[id] = p
 		mu.Unlock()
@@ -221,7 +221,8 @@ func (b *bench) awaitCount() {
 	}
 }
 
-// testRoom checks that the limit is exact when many submit at once, and that each job that is taken makes room for one.
+// testRoom checks that the limit is exact when many submit at the same time, and that each job that is taken makes room
+// for one.
 func testRoom(t *testing.T, b backend) {
 	const bound = 10
 	s := b.open(t, func(o *Options) { o.MaxWaiting = bound })
@@ -247,7 +248,7 @@ func testRoom(t *testing.T, b backend) {
 	if stored != bound || refused != 4*bound {
 		t.Errorf("%d were stored and %d refused; the bound is %d", stored, refused, bound)
 	}
-	// From here on, the rows are counted again only after a job has left.
+	// From now on, the rows are counted again only after a job has left the queue.
 	s.capacity.mu.Lock()
 	s.capacity.counted = time.Now().Add(time.Hour)
 	s.capacity.mu.Unlock()
@@ -278,7 +279,7 @@ func testRoom(t *testing.T, b backend) {
 		s.capacity.mu.Lock()
 		s.capacity.known, s.capacity.counted = bound, time.Now().Add(-age)
 		s.capacity.mu.Unlock()
-		s.must(s.Room(s.ctx())) // starts a count without waiting for it
+		s.must(s.Room(s.ctx())) // starts a count and does not wait for it
 		s.awaitCount()
 		if err := s.Room(s.ctx()); errors.Is(err, ErrFull) != want {
 			t.Errorf("counted %v ago: %v, want full %t", age, err, want)
@@ -317,7 +318,7 @@ func testWakeUps(t *testing.T, b backend) {
 					`SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND datname = current_database()`).Scan(&n))
 			return n == 2
 		})
-		// The clock readings of two processes differ.
+		// The clock readings of the two processes differ.
 		other.setClock(other.now().Add(time.Second), other.opts.elapsed())
 	}
 	for i, from := range []*bench{s, other} {
@@ -395,8 +396,8 @@ func (b *bench) waitForWatcher(id string) {
 	})
 }
 
-// testPolling checks that without notifications a poll finds changes of another process and of time: the end of a lease
-// and of a delay.
+// testPolling checks that polls find changes by other processes, and leases and delays that expire, if there are no
+// notifications.
 func testPolling(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.poll = 10 * time.Millisecond })
 	s.driver.notify = func(string) {}

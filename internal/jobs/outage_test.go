@@ -20,7 +20,7 @@ type operation struct {
 	do   func(*bench) error
 }
 
-// changes returns all calls that write. Each has something to change, in this order.
+// changes returns all calls that write, in an order in which each has something to change.
 func changes(returned, finished api.Lease) []operation {
 	return []operation{
 		{"put", func(s *bench) error {
@@ -68,7 +68,7 @@ func reads() []operation {
 	}
 }
 
-// testOutage makes the database fail in one way and recover, without opening it again. It checks that every change
+// testOutage makes the database fail in one way and recover without being opened again. It checks that every change
 // meanwhile fails with ErrUnavailable and changes nothing, that reads work if they can, and that everything works
 // afterwards.
 func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (works func())) {
@@ -85,7 +85,7 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 			}
 		}
 	})
-	for _, id := range []string{"older", "old"} { // one too many
+	for _, id := range []string{"older", "old"} { // one more than MaxJobs
 		s.put(id, nil)
 		s.finish(s.take().Lease, api.Accepted)
 	}

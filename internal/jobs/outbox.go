@@ -10,7 +10,7 @@ import (
 )
 
 // outbox buffers test events that are not stored yet, and jobs whose stored test events are obsolete. One transaction
-// writes all of them: separate transactions would cost a synced write per test.
+// writes all of them, because separate transactions would cost a disk sync per test.
 type outbox struct {
 	wake chan struct{}
 
@@ -45,7 +45,7 @@ func (o *outbox) put(t bufferedEvent) {
 func (o *outbox) deleteLater(seq int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.ended) < maxBuffered { // Sweep deletes the rest
+	if len(o.ended) < maxBuffered { // Sweep deletes the others
 		o.ended = append(o.ended, seq)
 	}
 	wakeUp(o.wake)
@@ -59,7 +59,7 @@ func (o *outbox) empty() (t []bufferedEvent, ended []int64) {
 	return t, ended
 }
 
-// deliver writes the contents of the outbox until life ends.
+// deliver writes the contents of the outbox until life is done.
 func (s *Store) deliver(life context.Context) {
 	for {
 		select {
@@ -79,7 +79,7 @@ func (s *Store) deliver(life context.Context) {
 	}
 }
 
-// storeEvents inserts only events of attempts that still have their job.
+// storeEvents inserts test events, except for those of attempts that have lost their job.
 func (s *Store) storeEvents(ctx context.Context, tests []bufferedEvent, ended []int64) error {
 	insert := s.driver.sql(`INSERT INTO events (job, number, body) SELECT seq, CAST(?1 AS BIGINT), ?2 FROM jobs
 WHERE id = ?3 AND attempt = ?4 AND +state = 1 ON CONFLICT (job, number) DO NOTHING`)

@@ -74,7 +74,7 @@ func TestPlansSQLite(t *testing.T) {
 				continue // a page of the list without a filter
 			}
 			if strings.HasPrefix(step, "SCAN rejudgings USING INDEX rejudgings_unfinished") {
-				continue // has no other index
+				continue // there is no other index
 			}
 			whole := regexp.MustCompile(`^SCAN (jobs|j|labels|l|events|e|feed|f|audits|key_value|rejudg\w+|r|callbacks|c|receivers)\b`).
 				MatchString(step)
@@ -129,7 +129,7 @@ func explainSQLite(t *testing.T, db *sql.DB, text string) (steps []string) {
 }
 
 // TestStepsSQLite compares the time of each step of a job in a database with many jobs that cannot be taken and in an
-// empty one, alternately.
+// empty one, in alternation.
 func TestStepsSQLite(t *testing.T) {
 	testkit.Need(t, testkit.Time)
 	be := sqliteBackend()

@@ -23,7 +23,7 @@ import (
 	"judged/internal/testkit/external"
 )
 
-// Sizes of the database for the tests of plans. An index of all jobs that are done has three times as many blocks as a
+// Sizes of the database for the tests of plans. An index of all finished jobs has three times as many blocks as a
 // statement may touch.
 const (
 	planDone    = 200_000
@@ -70,8 +70,8 @@ var plansElsewhere = map[string]string{
 	"INSERT INTO callbacks":                 "a trigger",
 }
 
-// TestPlans runs every statement next to many jobs, with statistics of different times, and compares the number of
-// blocks with a limit that does not depend on the number of jobs.
+// TestPlans runs every statement on a database with many jobs, with statistics of different ages, and compares the
+// number of blocks with a limit that does not depend on the number of jobs.
 func TestPlans(t *testing.T) {
 	testkit.Need(t, testkit.Time)
 	server := external.StartPostgres(t, "fsync=off", "synchronous_commit=off", "autovacuum=off", "shared_buffers=256MB",
@@ -114,8 +114,8 @@ func TestPlans(t *testing.T) {
 		}
 	}
 
-	// Its plans are made and kept while the database is almost empty: by itself, a connection keeps a plan after five
-	// executions, and which connection executes a statement is chance.
+	// Its plans are cached while the database is almost empty. The mode is needed because a connection caches a plan only
+	// after five executions, and connections are chosen at random.
 	early := open("&plan_cache_mode=force_generic_plan")
 	for range 6 {
 		early.exercise("early")
@@ -162,8 +162,8 @@ SELECT 'zz' || i, '', '', 0, 1, 0, 9000000000000000000 FROM generate_series(1, 5
 	}
 }
 
-// testOldSnapshot ends jobs while a snapshot, such as that of judged backup, keeps the server from removing their
-// entries. Searching the whole queue reads all of them, and must not happen each time.
+// testOldSnapshot ends jobs while a snapshot, such as that of judged backup, keeps the server from removing their index
+// entries. A search of the whole queue reads all of them, so it must be rare.
 func testOldSnapshot(t *testing.T, server *external.Postgres, quiet *Store, b *bench) {
 	old, err := quiet.write.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
@@ -177,7 +177,7 @@ func testOldSnapshot(t *testing.T, server *external.Postgres, quiet *Store, b *b
 (SELECT seq FROM jobs WHERE parked = 0 AND finished = 0 ORDER BY seq LIMIT 50000)`); err != nil {
 		t.Fatal(err)
 	}
-	b.take() // and learns where the queue begins
+	b.take() // finds the start of the queue
 	const takes = 50
 	start := server.LogSize(t)
 	for range takes {
@@ -190,8 +190,8 @@ func testOldSnapshot(t *testing.T, server *external.Postgres, quiet *Store, b *b
 	}
 }
 
-// testHeapOnly makes changes that affect no index, and reads from the statistics of the server how many were heap-only
-// (HOT) updates.
+// testHeapOnly makes changes that affect no index, and reads from the statistics of the server how many updates were
+// heap-only (HOT).
 func testHeapOnly(t *testing.T, quiet *Store, b *bench) {
 	updates := func() (all, heapOnly int) {
 		t.Helper()
@@ -222,7 +222,7 @@ pg_stat_get_tuples_hot_updated(oid) FROM pg_class WHERE relname = 'jobs'`).Scan(
 	}
 }
 
-// awaitFlush makes the sessions of a store report their statistics.
+// awaitFlush waits until the sessions of a store have reported their statistics.
 func (b *bench) awaitFlush() {
 	b.t.Helper()
 	conns := make([]*sql.Conn, 0, postgresConnections)
@@ -302,7 +302,7 @@ AND $1`, n > planWaiting)
 	t.Logf("%d %s jobs in %v", n, what, time.Since(start).Round(time.Millisecond))
 }
 
-// exercise calls every function that executes a statement. prefix separates its jobs from others.
+// exercise calls every function that executes a statement. prefix distinguishes its jobs from those of other calls.
 func (b *bench) exercise(prefix string) {
 	b.t.Helper()
 	ctx := b.ctx()
@@ -582,7 +582,7 @@ func (n planNode) outline(indent string) string {
 	return text
 }
 
-// statements returns the beginnings of the statements in the package's code.
+// statements returns the beginnings of the statements in the code of the package.
 func statements(t *testing.T) (all []string) {
 	t.Helper()
 	begin := regexp.MustCompile(`^\s*((?:SELECT|INSERT|UPDATE|DELETE) [^?{%]*)`)

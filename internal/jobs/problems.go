@@ -10,17 +10,17 @@ import (
 )
 
 // problemValues is the first part of the names of values that are problems. Problems and their blobs are kept until
-// they are replaced.
+// they are deleted or replaced.
 const problemValues = "problem"
 
-// Editor is someone who changes problems.
+// Editor is the caller that changes a problem.
 type Editor struct {
-	Name string // name of the token, "" if no token is needed
-	Any  bool   // may change the problems of others
+	Name string // name of the token; "" if no token is needed
+	Any  bool   // may change the problems of other tokens
 }
 
-// Check returns ErrNotOwner if the editor may not replace or delete a problem. No one of a tenant may change a problem
-// of others.
+// Check returns ErrNotOwner if the editor may not replace or delete a problem. Callers with a tenant may change only
+// problems of that tenant.
 func (e Editor) Check(ctx context.Context, p api.Problem) error {
 	if (e.Any || e.Name == p.Owner) && !hidden(ctx, p.Tenant) {
 		return nil
@@ -51,7 +51,7 @@ func (s *Store) PutProblem(ctx context.Context, p api.Problem, by Editor) (store
 	return p, created, nil
 }
 
-// DeleteProblem deletes a problem. Accepted jobs have its tests, and the blobs of those jobs are kept.
+// DeleteProblem deletes a problem. Existing jobs contain its tests, and the blobs of those jobs are kept.
 func (s *Store) DeleteProblem(ctx context.Context, id string, by Editor) error {
 	for deleted := false; !deleted; {
 		var old api.Problem
@@ -82,11 +82,11 @@ func (s *Store) Problem(ctx context.Context, id string) (api.Problem, error) {
 	return p, err
 }
 
-// invisible reports whether a caller may not see a problem. Those without a tenant are for everybody.
+// invisible reports whether a problem is hidden from a caller. Problems without a tenant are visible to all callers.
 func invisible(ctx context.Context, owner string) bool { return owner != "" && hidden(ctx, owner) }
 
 // Problems returns a page of up to limit problems in the order of their IDs, and the cursor of the next page, or ""
-// after the last one. A page lacks the problems that the caller may not see, so it may be short.
+// after the last one. Problems that the caller may not see are omitted, so a page may be short.
 func (s *Store) Problems(ctx context.Context, after string, limit int) (page []api.ProblemSummary, next string,
 	err error) {
 	start, end := valueRange(problemValues)

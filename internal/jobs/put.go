@@ -15,15 +15,15 @@ import (
 // Submission is a job to be judged.
 type Submission struct {
 	ID         string
-	BodyDigest string  // digest of the request, to recognize a repeated one
+	BodyDigest string  // digest of the request, to recognize repetitions
 	Job        api.Job // its files are blobs
-	Pool       string  // pool that judges it; "" means that of the job
-	Tenant     string  // to which it belongs; Put sets that of its caller
+	Pool       string  // pool that judges the job; "" means that of Job
+	Tenant     string  // tenant of the job; Put sets that of its caller
 }
 
 // Put stores a queued job. When it returns, the job is durable. created is false if the same submission was stored
-// before; then Put changes nothing and returns the stored record. Put returns ErrConflict if the ID has another body or
-// is a job of another tenant, and ErrFull if too many jobs are queued.
+// before; then Put changes nothing and returns the stored record. Put returns ErrConflict if the ID is used with
+// another body or by another tenant, and ErrFull if too many jobs are queued.
 func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool, err error) {
 	if !ValidStoredID(n.ID) {
 		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrBadID)
@@ -56,7 +56,7 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	return rec, false, err
 }
 
-// slotClassOf returns the slot class that a job asks for.
+// slotClassOf returns the slot class that a job requests.
 func slotClassOf(j api.Job) slotClass {
 	k := slotClass{pool: j.Pool, width: j.CPUs}
 	if k.pool == "" {
@@ -67,7 +67,7 @@ func slotClassOf(j api.Job) slotClass {
 
 const defaultPool = "default"
 
-// The statement that inserts a job.
+// The statement that inserts jobs.
 const (
 	insertInto = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job, tenant, turn,
 	callback) VALUES `
@@ -124,7 +124,7 @@ func (s *Store) newRow(n Submission, turn int64) (rec Record, args []any, err er
 	return rec, p.args(r.created, turn), nil
 }
 
-// insertLabelled inserts a job, its labels and what more inserts in one transaction.
+// insertLabelled inserts a job and its labels, and calls more, in one transaction.
 func (s *Store) insertLabelled(
 	ctx context.Context, n Submission, args []any, more func(context.Context, *sql.Tx) error,
 ) (created bool, err error) {
@@ -161,8 +161,8 @@ func labelArgs(labels map[string]string, created, seq any) []any {
 	return args
 }
 
-// labelHash returns what the index stores for a label: a fixed length without the bytes that a text column of
-// PostgreSQL refuses.
+// labelHash returns the hash that the index stores for a label. It has a fixed length, and labels may contain bytes
+// that a text column of PostgreSQL rejects.
 func labelHash(key, value string) []byte {
 	sum := sha256.Sum256([]byte(key + "\x00" + value))
 	return sum[:16]

@@ -23,7 +23,7 @@ type Packed struct {
 	priority int
 	class    slotClass
 	body     []byte
-	receiver string // of the callback, "" without one
+	receiver string // ID of the callback's receiver; "" without a callback
 }
 
 // Pack encodes a submission of a caller for PutAll.
@@ -63,14 +63,14 @@ func (p Packed) args(created, turn int64) []any {
 		p.receiver}
 }
 
-// Stored is the outcome of PutAll for one submission: that of Put.
+// Stored is the result of PutAll for one submission, the same as that of Put.
 type Stored struct {
 	Created bool
 	Err     error // ErrConflict or ErrFull
 }
 
-// PutAll stores queued jobs in one transaction. When it returns without error, all jobs that it accepted are durable;
-// with an error, none is stored.
+// PutAll stores queued jobs in one transaction. If it returns no error, all jobs that it accepted are durable;
+// otherwise none is stored.
 func (s *Store) PutAll(ctx context.Context, list []Packed) ([]Stored, error) {
 	for _, p := range list {
 		if !ValidStoredID(p.ID) {
@@ -99,7 +99,7 @@ func (s *Store) PutAll(ctx context.Context, list []Packed) ([]Stored, error) {
 		all.turns[i] = s.turns.assign(list[i].flow())
 	}
 	err := s.tx(ctx, "put jobs", all.store)
-	for i, turn := range all.turns { // before takers are woken
+	for i, turn := range all.turns { // before takers are notified
 		s.settle(list[i].flow(), turn, err == nil && all.outcomes[i].Created)
 	}
 	if err != nil {
@@ -119,14 +119,14 @@ func (s *Store) PutAll(ctx context.Context, list []Packed) ([]Stored, error) {
 	return all.outcomes, nil
 }
 
-// rowsAtOnce is the number of rows of one statement: PutAll has few round trips to a server, and few different texts.
+// rowsAtOnce is the number of rows of one statement. It bounds the round trips and the number of different statements.
 const rowsAtOnce = 32
 
 // putting is the transaction of PutAll.
 type putting struct {
 	list    []Packed
 	turns   []int64
-	places  int // number of jobs that the queue has room for
+	places  int // remaining places in the queue
 	refused error
 	created int64
 	sql     func(string) string
@@ -159,9 +159,9 @@ func (p *putting) store(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// insert stores the jobs from..to-1 whose IDs are new, and their labels.
+// insert stores the jobs from..to-1 that have new IDs, with their labels.
 func (p *putting) insert(ctx context.Context, tx *sql.Tx, from, to int) error {
-	first := map[string]int{} // the list may have an ID twice
+	first := map[string]int{} // an ID may occur twice in the list
 	var args, labels []any
 	for i := from; i < to; i++ {
 		args = append(args, p.list[i].args(p.created, p.turns[i])...)
@@ -193,7 +193,7 @@ func (p *putting) insert(ctx context.Context, tx *sql.Tx, from, to int) error {
 	return err
 }
 
-// compare finds the outcome of jobs that were not inserted.
+// compare sets the results of jobs that were not inserted.
 func (p *putting) compare(ctx context.Context, tx *sql.Tx, list []int) error {
 	var ids []any
 	for _, i := range list {
@@ -201,7 +201,7 @@ func (p *putting) compare(ctx context.Context, tx *sql.Tx, list []int) error {
 	}
 	type known struct {
 		digest string
-		hidden bool // a job of another tenant
+		hidden bool // belongs to another tenant
 	}
 	stored := map[string]known{}
 	text := `SELECT id, digest, tenant FROM jobs WHERE id IN (` + repeatRow("?1", len(ids)) + `)`
@@ -230,10 +230,10 @@ func (p *putting) rows(ctx context.Context, tx *sql.Tx, text string, args []any,
 	return each(found, scan)
 }
 
-// argument matches an argument of a statement.
+// argument matches a placeholder of a statement.
 var argument = text.Pattern(`\?[0-9]+`)
 
-// repeatRow returns n rows of values like row, each with its own arguments.
+// repeatRow returns n copies of row, each with its own placeholders.
 func repeatRow(row string, n int) string {
 	k := len(argument().FindAllString(row, -1))
 	rows := make([]string, n)

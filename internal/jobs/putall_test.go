@@ -23,7 +23,7 @@ func packAll(t testing.TB, list ...Submission) (all []Packed) {
 	return all
 }
 
-// testPutAll checks the outcomes of jobs that are put together, and that they are stored as those of Put.
+// testPutAll checks the results for jobs that are put together, and that they are stored like those of Put.
 func testPutAll(t *testing.T, b backend) {
 	const room = 100
 	s := b.open(t, func(o *Options) { o.MaxWaiting = room + 1 })
@@ -71,7 +71,7 @@ func testPutAll(t *testing.T, b backend) {
 	for i := range want {
 		want[i].Created = false
 	}
-	want[len(want)-3] = Stored{Created: true} // there is room now
+	want[len(want)-3] = Stored{Created: true} // the queue has room now
 	if diff := cmp.Diff(want, again, cmpopts.EquateErrors()); diff != "" || err != nil {
 		t.Errorf("again: %v, outcomes (-want +got):\n%s", err, diff)
 	}
@@ -100,7 +100,7 @@ func testPutAllOfTenants(t *testing.T, b backend) {
 	}
 }
 
-// testPutAllRefused checks that nothing is stored if one of the jobs cannot be.
+// testPutAllRefused checks that no job is stored if one of them cannot be stored.
 func testPutAllRefused(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	_, err := s.PutAll(s.ctx(), packAll(t, Submission{ID: "a", Job: sampleJob()}, Submission{ID: "-", Job: sampleJob()}))

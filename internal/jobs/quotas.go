@@ -15,12 +15,12 @@ import (
 	"judged/internal/base/units"
 )
 
-// QuotaError means that a tenant has used up one of its quotas. It is ErrFull, too.
+// QuotaError means that a tenant has used up one of its quotas. It also matches ErrFull.
 type QuotaError struct {
 	Tenant string
 	Quota  string // key of the configuration
 	Limit  string
-	Reset  time.Duration // until the quota of a day starts again; 0 for other quotas
+	Reset  time.Duration // until a daily quota starts again; 0 for other quotas
 }
 
 // Error implements error.
@@ -28,10 +28,10 @@ func (e *QuotaError) Error() string {
 	return fmt.Sprintf("tenant %s has used up %s, which is %s", e.Tenant, e.Quota, e.Limit)
 }
 
-// Is makes the error ErrFull.
+// Is makes the error match ErrFull.
 func (e *QuotaError) Is(target error) bool { return target == ErrFull }
 
-// used is what a tenant has used in a day.
+// used is what a tenant has used on one day.
 type used struct {
 	blobs units.Bytes
 	cpu   time.Duration
@@ -39,7 +39,7 @@ type used struct {
 
 func (u used) plus(v used) used { return used{u.blobs + v.blobs, u.cpu + v.cpu} }
 
-// usage adds up what tenants use. It is stored once a second, so a crash loses the last second.
+// usage adds up what tenants use. It is stored once a second, so a crash loses at most one second.
 type usage struct {
 	mu      sync.Mutex // guards the rest
 	tenants map[string]config.Tenant
@@ -76,7 +76,7 @@ func (s *Store) SetTenants(all []config.Tenant) {
 func (s *Store) today() (start int64, rest time.Duration) {
 	const day = 24 * time.Hour
 	now := s.now()
-	begin := now.Truncate(day) // days of UTC: leap seconds do not count
+	begin := now.Truncate(day) // UTC days; leap seconds are ignored
 	return begin.UnixNano(), begin.Add(day).Sub(now)
 }
 
@@ -95,7 +95,7 @@ func (s *Store) charge(tenant string, u used) {
 	s.usage.fresh[key] = s.usage.fresh[key].plus(u)
 }
 
-// ChargeBlobs adds bytes that were stored to the usage of the caller's tenant.
+// ChargeBlobs adds stored bytes to the usage of the caller's tenant.
 func (s *Store) ChargeBlobs(ctx context.Context, n units.Bytes) {
 	s.charge(TenantOf(ctx), used{blobs: n})
 }
@@ -114,8 +114,8 @@ const addUsage = `INSERT INTO tenant_usage (tenant, day, blob_bytes, cpu_ns) VAL
 ON CONFLICT (tenant, day) DO UPDATE SET blob_bytes = tenant_usage.blob_bytes + excluded.blob_bytes,
 	cpu_ns = tenant_usage.cpu_ns + excluded.cpu_ns`
 
-// storeUsage stores what was added since the last call. Until it is stored, it counts as fresh: a reader may count it
-// twice for a moment, but never not at all.
+// storeUsage stores the usage added since the last call. It stays in fresh until it is stored, so a reader may briefly
+// count it twice, but never misses it.
 func (s *Store) storeUsage(ctx context.Context) error {
 	s.usage.mu.Lock()
 	fresh := maps.Clone(s.usage.fresh)
@@ -134,7 +134,7 @@ func (s *Store) storeUsage(ctx context.Context) error {
 	return nil
 }
 
-// storeUsages stores usage until life ends, and then once more.
+// storeUsages stores usage periodically until life is done, and then once more.
 func (s *Store) storeUsages(life context.Context) {
 	tick := time.NewTicker(storeUsageEvery)
 	defer tick.Stop()
@@ -144,12 +144,12 @@ func (s *Store) storeUsages(life context.Context) {
 		case <-tick.C:
 		}
 		if err := s.storeUsage(context.WithoutCancel(life)); err != nil {
-			s.opts.Log.Debug("cannot store the usage of tenants; trying again", "error", err)
+			s.opts.Log.Debug("cannot store the usage of tenants; retrying", "error", err)
 		}
 	}
 }
 
-// usedToday returns the usage of a tenant in this day.
+// usedToday returns the usage of a tenant on the current day.
 func (s *Store) usedToday(ctx context.Context, tenant string) (u used, err error) {
 	day, _ := s.today()
 	s.usage.mu.Lock()
@@ -193,7 +193,7 @@ func (s *Store) checkCPUTime(ctx context.Context, tenant string) error {
 	return err
 }
 
-// Tenants returns the tenants of the configuration that the caller may see, with what they have used.
+// Tenants returns the configured tenants that the caller may see, with their usage.
 func (s *Store) Tenants(ctx context.Context) ([]api.Tenant, error) {
 	s.usage.mu.Lock()
 	all := slices.Collect(maps.Values(s.usage.tenants))

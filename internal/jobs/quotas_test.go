@@ -22,7 +22,7 @@ func quotaOf(err error) string {
 	return quota.Tenant + " " + quota.Quota
 }
 
-// tries returns the results of a caller who puts jobs with these IDs one by one.
+// tries puts jobs with these IDs one by one, and returns the results.
 func (b *bench) tries(tenant string, ids ...string) (results []string) {
 	for _, id := range ids {
 		_, created, err := b.Put(b.of(tenant), Submission{ID: id, BodyDigest: "digest", Job: sampleJob()})
@@ -31,8 +31,8 @@ func (b *bench) tries(tenant string, ids ...string) (results []string) {
 	return results
 }
 
-// testWaitingQuota checks that only the tenant that has used up its quota is refused, and that a repeated submission
-// is not.
+// testWaitingQuota checks that only submissions of a tenant that has used up its quota are refused, and that repeated
+// submissions are not.
 func testWaitingQuota(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) { o.Tenants = []config.Tenant{{Name: "a", Weight: 1, MaxWaiting: 2}} })
 	want := []string{"true <nil>", "true <nil>", "false a max_waiting", "false <nil>"}
@@ -66,7 +66,8 @@ func testWaitingQuota(t *testing.T, be backend) {
 	}
 }
 
-// testDailyQuotas checks that what was used today is refused until tomorrow, also after a restart.
+// testDailyQuotas checks that a tenant that has used up a daily quota is refused until the next day, also after a
+// restart.
 func testDailyQuotas(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) {
 		o.Tenants = []config.Tenant{{Name: "a", Weight: 2, CPUTimePerDay: 10 * time.Millisecond, BlobsPerDay: 100},
@@ -96,7 +97,7 @@ func testDailyQuotas(t *testing.T, be backend) {
 	_, err := b.PutAudit(b.ctx(), Audit{ID: "@audit", Original: "finished", Origin: "n1", Tenant: "a"}, sampleJob())
 	b.must(err)
 	again := b.take()
-	b.finish(b.take().Lease, api.Accepted) // the audit, which the tenant does not pay for
+	b.finish(b.take().Lease, api.Accepted) // the audit, which does not count for the tenant
 	b.must(b.Return(b.ctx(), again.Lease, api.Returned{Uncounted: true}))
 	want := []api.Tenant{{Name: "a", Weight: 2, Waiting: 1, BlobsToday: 100, BlobsPerDay: 100,
 		CPUTimeToday: 12 * time.Millisecond, CPUTimePerDay: 10 * time.Millisecond}, {Name: "b", Weight: 1}}

@@ -10,7 +10,7 @@ import (
 	"judged/internal/api"
 )
 
-// ReceiverID returns the ID of the receiver of a tenant's callbacks.
+// ReceiverID returns the ID of the receiver of a callback of a tenant.
 func ReceiverID(tenant string, c api.Callback) string {
 	return digestOf(fmt.Sprintf("%q %q", tenant, c.Origin()))
 }
@@ -23,7 +23,7 @@ func receiverOf(n Submission) string {
 	return ReceiverID(n.Tenant, *n.Job.Callback)
 }
 
-// receiverSeen is how often the time of a receiver without failures is updated, so that it is kept.
+// receiverSeen is how often the time of a receiver without failures is updated, so that it is not deleted.
 const receiverSeen = 24 * time.Hour
 
 func (s *Store) receiverWorks(ctx context.Context, tx *sql.Tx, id string, t TriedCallback) error {

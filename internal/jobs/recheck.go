@@ -9,12 +9,12 @@ import (
 	"judged/internal/api"
 )
 
-// RecheckID returns the ID under which Recheck keeps the report of an attempt.
+// RecheckID returns the ID under which Recheck stores the report of an attempt.
 func RecheckID(l api.Lease) string {
 	return OwnID("crosscheck", fmt.Sprintf("%q %d", l.ID, l.Attempt))
 }
 
-// Head returns the report without tests of a job that is about to finish. Errors name the operation Finish.
+// Head returns the report without tests of a job that is about to finish. Its errors name the operation Finish.
 func (s *Store) Head(ctx context.Context, id string) (api.Report, error) {
 	r, err := s.readRowTo(ctx, "finish job", id)
 	if err != nil {
@@ -23,8 +23,8 @@ func (s *Store) Head(ctx context.Context, id string) (api.Report, error) {
 	return r.report()
 }
 
-// Recheck queues a job again instead of ending it with the report of an attempt, for a host that has not judged it.
-// Until the given time no host that has judged it may take it. The report is kept as another job, which lists omit. The
+// Recheck queues a job again instead of ending it with the report of an attempt, so that another host judges it. Until
+// the given time, hosts that have judged it may not take it. The report is stored as another job, which lists omit. The
 // attempt is checked as in Finish.
 func (s *Store) Recheck(ctx context.Context, rec Record, rep api.Report, check api.CrossCheck, until time.Time) error {
 	var avoid strings.Builder

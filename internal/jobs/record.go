@@ -16,16 +16,16 @@ import (
 	"judged/internal/api"
 )
 
-// Record is everything that is stored about a job.
+// Record is all that is stored about a job.
 type Record struct {
 	ID         string
 	BodyDigest string // digest of the request that created it
 	Job        api.Job
 	Pool       string     // pool that judges or judged it, by default that of the job; only Put and Get set it
-	Report     api.Report // its attempt excludes uncounted ones
-	Host       string     // host that runs it
-	CPUs       string     // kernel list, while it runs
-	Lease      api.Lease  // the last one
+	Report     api.Report // its attempt number excludes uncounted attempts
+	Host       string     // host that runs the job
+	CPUs       string     // in kernel list format, while the job runs
+	Lease      api.Lease  // the last lease
 }
 
 // The numbers of states in the database.
@@ -52,7 +52,7 @@ type row struct {
 
 const rowColumns = `seq, id, verdict, labels, host, cpus, state, priority, attempt, excused, created, started, finished, head`
 
-// rowColumnsOfJ are the same of a table with the alias j.
+// rowColumnsOfJ are the same columns of a table with the alias j.
 var rowColumnsOfJ = "j." + strings.ReplaceAll(rowColumns, ", ", ", j.")
 
 func (r *row) fields() []any {
@@ -67,14 +67,14 @@ func timeOf(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// auditPriority is the number of api.Audit, which follows those of submitted jobs.
+// auditPriority is the number of api.Audit. It follows the numbers of other priorities.
 const auditPriority = 4
 
 func priorityNumber(p api.Priority) int {
 	return slices.Index(api.AllPriorities(), cmp.Or(p, api.Practice))
 }
 
-// report returns the report without tests. head has the members that are not columns.
+// report returns the report without tests. The column head has the members that are not columns.
 func (r *row) report() (api.Report, error) {
 	var rep api.Report
 	if r.head != nil {
@@ -103,7 +103,7 @@ func (r *row) report() (api.Report, error) {
 	return rep, nil
 }
 
-// headOf is the inverse of report.
+// headOf is the inverse of report: it encodes the column head.
 func headOf(rep api.Report) ([]byte, error) {
 	rep.ID, rep.Tenant, rep.State, rep.Priority, rep.Attempt, rep.Labels = "", "", "", "", 0, nil
 	rep.Tests, rep.Outputs = nil, nil
@@ -154,15 +154,15 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	return rec, nil
 }
 
-// GetShort returns a job whose report has no tests: tests are most of the data.
+// GetShort returns a job with a report without tests, which are most of the data.
 func (s *Store) GetShort(ctx context.Context, id string) (Record, error) {
 	_, rec, err := s.get(ctx, id, "NULL, NULL")
 	return rec, err
 }
 
-// get reads a job. large are the columns or values that have its tests and outputs.
+// get reads a job. large lists the columns or values of its tests and outputs.
 func (s *Store) get(ctx context.Context, id, large string) (r row, rec Record, err error) {
-	if !ValidStoredID(id) { // PostgreSQL refuses some strings
+	if !ValidStoredID(id) { // PostgreSQL rejects some strings
 		return r, Record{}, fmt.Errorf("job %q: %w", id, api.ErrNotFound)
 	}
 	found := false
@@ -215,10 +215,10 @@ func (s *Store) readRowTo(ctx context.Context, operation, id string) (row, error
 const (
 	packedPlain = 0
 	packedS2    = 1
-	// packAbove is the size in bytes from which compression pays off. Measured on a report of 2000 runs, 725 kB of
+	// packAbove is the size in bytes above which compression pays off. Measured on a report of 2000 runs with 725 kB of
 	// JSON: s2 leaves 27 % in 1 ms, zstd 16 % in 6 ms, gzip 15 % in 12 ms.
 	packAbove = 512
-	// maxUnpacked limits the memory that a damaged length can request, in bytes.
+	// maxUnpacked limits the memory that a damaged length field can request, in bytes.
 	maxUnpacked = 512 << 20
 )
 
@@ -235,7 +235,7 @@ func packJSON(v any) ([]byte, error) {
 	return append([]byte{packedPlain}, data...), nil
 }
 
-// packOutputs returns the column outputs of a report, nil without outputs.
+// packOutputs returns the value of the column outputs, or nil without outputs.
 func packOutputs(rep api.Report) ([]byte, error) {
 	if len(rep.Outputs) == 0 {
 		return nil, nil
@@ -243,7 +243,7 @@ func packOutputs(rep api.Report) ([]byte, error) {
 	return packJSON(rep.Outputs)
 }
 
-// eachOutput calls f with the blobs of a column outputs.
+// eachOutput calls f with each blob in a column outputs.
 func eachOutput(packed []byte, f func(digest string)) error {
 	var outputs []struct {
 		Blob string `json:"blob"`

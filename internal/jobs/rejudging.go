@@ -39,9 +39,9 @@ func RejudgeID(rejudging, original string) string {
 	return OwnID(rejudgeKind, fmt.Sprintf("%q %q", rejudging, original))
 }
 
-// PutRejudging stores a rejudging that is to be filled: see UnfinishedRejudgings. digest identifies a repeated request.
-// created is false if the same one was stored before. PutRejudging returns ErrConflict if the ID has another digest, or is
-// one of another tenant.
+// PutRejudging stores a rejudging without jobs; UnfinishedRejudgings returns it to be filled. digest identifies a
+// repeated request. created is false if the same request was stored before. PutRejudging returns ErrConflict if the ID
+// is used with another digest or by another tenant.
 func (s *Store) PutRejudging(ctx context.Context, q api.RejudgingRequest, digest string) (created bool, err error) {
 	if !ValidID(q.ID) {
 		return false, fmt.Errorf("store rejudging %q: %w", q.ID, ErrBadID)
@@ -111,14 +111,14 @@ func (s *Store) Rejudging(ctx context.Context, id string) (api.Rejudging, error)
 	return s.count(ctx, row)
 }
 
-// newVerdict is the verdict that a job of a rejudging has received, as of the time when the rejudging was applied:
-// later rejudgings change the job.
+// newVerdict is the verdict of a rejudged job at the time when the rejudging was applied. Later rejudgings change the
+// job.
 const newVerdict = `CASE WHEN r.state > 0 THEN r.new_verdict WHEN j.state >= 2 THEN j.verdict ELSE '' END`
 
-// listedSkipped is the number of skipped jobs that a rejudging lists; its pages have all of them.
+// listedSkipped is the number of skipped jobs that a rejudging lists. Its pages list all of them.
 const listedSkipped = 100
 
-// count adds the results of the jobs of a rejudging.
+// count adds the results of its jobs to a rejudging.
 func (s *Store) count(ctx context.Context, row rejudgingRow) (api.Rejudging, error) {
 	request, err := row.kept()
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"judged/internal/api"
 )
 
-// applyBatch is the number of reports that one transaction replaces, so that writers are not delayed for long.
+// applyBatch is the number of reports that one transaction replaces. It bounds the delay of other writers.
 const applyBatch = 50
 
-// ApplyRejudging gives each original its new report. The old report stays with the job that judged it again. A job
-// keeps its report if the new one has no verdict on the program, such as IE, or if either job was cancelled or deleted.
-// Applying again changes nothing, except that it completes an interrupted call. ApplyRejudging returns ErrFinal before
-// all jobs are judged and after a cancellation.
+// ApplyRejudging gives each original its new report. The old report is kept with the job that judged again. A job keeps
+// its report if the new one has no verdict on the program, such as IE, or if either job was cancelled or deleted. A
+// repeated call changes nothing, except that it completes an interrupted one. ApplyRejudging returns ErrFinal if jobs
+// are not judged yet, and after a cancellation.
 func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 	v, err := s.Rejudging(ctx, id)
 	if err != nil {
@@ -40,8 +40,8 @@ func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 	return s.CompleteRejudging(ctx, id)
 }
 
-// CancelRejudging ends a rejudging without changing reports, and cancels its unfinished jobs. Cancelling again changes
-// nothing. CancelRejudging returns ErrFinal if the rejudging was applied or failed.
+// CancelRejudging ends a rejudging without changing reports, and cancels its unfinished jobs. A repeated call changes
+// nothing. CancelRejudging returns ErrFinal if the rejudging was applied or has failed.
 func (s *Store) CancelRejudging(ctx context.Context, id string) error {
 	if _, err := s.rejudging(ctx, id); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Store) CancelRejudging(ctx context.Context, id string) error {
 	return s.CompleteRejudging(ctx, id)
 }
 
-// CompleteRejudging completes the application or cancellation of a rejudging, also after the call that started it was
+// CompleteRejudging completes the application or cancellation of a rejudging if the call that started it was
 // interrupted. Calls may overlap.
 func (s *Store) CompleteRejudging(ctx context.Context, id string) error {
 	row, err := s.rejudging(ctx, id)
@@ -84,7 +84,7 @@ func (s *Store) CompleteRejudging(ctx context.Context, id string) error {
 	}
 }
 
-// cancelBatch cancels some unfinished jobs of a rejudging, and returns how many there were.
+// cancelBatch cancels some unfinished jobs of a rejudging and returns their number.
 func (s *Store) cancelBatch(ctx context.Context, id string) (int, error) {
 	var unfinished []string
 	err := s.rows(ctx, s.read, query{"read rejudging", `SELECT r.id FROM rejudged r JOIN jobs j ON j.id = r.id
@@ -103,7 +103,7 @@ WHERE r.rejudging = ?1 AND +j.state < 2 LIMIT ?2`, []any{id, applyBatch}}, func(
 	return len(unfinished), err
 }
 
-// closeRejudging ends a rejudging that is open or in the state from.
+// closeRejudging ends a rejudging that is open or has the state from.
 func (s *Store) closeRejudging(ctx context.Context, verb, id string, state, from int) error {
 	n, err := s.exec(ctx, verb+" rejudging", `UPDATE rejudgings SET state = ?1, ended = ?2, progress = ?3
 WHERE id = ?4 AND state IN (?5, ?6)`, state, s.now().UnixNano(), workLeft, id, rejudgingOpen, from)
@@ -117,7 +117,7 @@ WHERE id = ?4 AND state IN (?5, ?6)`, state, s.now().UnixNano(), workLeft, id, r
 	return err
 }
 
-// applyBatch replaces the reports of some jobs and returns how many jobs it handled.
+// applyBatch replaces the reports of some jobs and returns the number of jobs that it handled.
 func (s *Store) applyBatch(ctx context.Context, id string) (n int, err error) {
 	err = s.tx(ctx, "apply rejudging", func(ctx context.Context, tx *sql.Tx) error {
 		pairs, err := s.unapplied(ctx, tx, id)

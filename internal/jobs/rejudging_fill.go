@@ -11,27 +11,27 @@ import (
 	"judged/internal/api"
 )
 
-// workLeft is the progress of a rejudging that was just stored, applied or cancelled.
+// workLeft is the progress of a rejudging that has just been stored, applied or cancelled.
 const workLeft = "{}"
 
-// UnfinishedRejudging is a rejudging with work left: it is being filled, applied or cancelled.
+// UnfinishedRejudging is a rejudging that is being filled, applied or cancelled.
 type UnfinishedRejudging struct {
 	ID        string
 	State     api.RejudgingState // RejudgingFilling, RejudgingApplying or RejudgingCancelled
 	CreatedAt time.Time
-	Tenant    string               // to which it belongs; it has only jobs of this tenant
-	Request   api.RejudgingRequest // set while it is filled
+	Tenant    string               // tenant of the rejudging and of all its jobs
+	Request   api.RejudgingRequest // set while the rejudging is filled
 	Progress  RejudgingProgress
-	Broken    error // reason why it cannot be filled
+	Broken    error // reason why the rejudging cannot be filled
 
 	stored string // Progress as stored
 }
 
 // RejudgingProgress is the progress of selecting the jobs of a rejudging.
 type RejudgingProgress struct {
-	Named    int    `json:"named,omitempty"` // number of jobs of the request that were looked up
-	After    string `json:"after,omitempty"` // cursor of the list that the filter selects from
-	Jobs     int    `json:"jobs,omitempty"`  // number of jobs that were selected and not skipped
+	Named    int    `json:"named,omitempty"` // number of named jobs that were looked up
+	After    string `json:"after,omitempty"` // cursor of the list to which the filter is applied
+	Jobs     int    `json:"jobs,omitempty"`  // number of selected jobs, without skipped ones
 	Selected bool   `json:"selected,omitempty"`
 }
 
@@ -42,8 +42,8 @@ type SelectedJob struct {
 	Skipped string // reason why it cannot be judged again
 }
 
-// UnfinishedRejudgings returns up to limit rejudgings with work left, oldest first. The work needs no lock: a step
-// changes nothing if another process was faster.
+// UnfinishedRejudgings returns up to limit unfinished rejudgings, oldest first. Processes need no lock to work on them:
+// a step changes nothing if another process has done it.
 func (s *Store) UnfinishedRejudgings(ctx context.Context, limit int) (all []UnfinishedRejudging, err error) {
 	err = s.rows(ctx, s.read, query{"read rejudgings", `SELECT ` + rejudgingColumns + ` FROM rejudgings
 WHERE progress <> '' ORDER BY created, id LIMIT ?1`, []any{limit}}, func(rows *sql.Rows) error {
@@ -59,7 +59,7 @@ WHERE progress <> '' ORDER BY created, id LIMIT ?1`, []any{limit}}, func(rows *s
 		if u.State == api.RejudgingFilling {
 			kept, err := r.kept()
 			if err == nil && kept.Request == nil {
-				err = errors.New("it has no request")
+				err = errors.New("the request is missing")
 			}
 			if err == nil {
 				u.Request = *kept.Request
@@ -73,12 +73,12 @@ WHERE progress <> '' ORDER BY created, id LIMIT ?1`, []any{limit}}, func(rows *s
 	return all, err
 }
 
-// RejudgingStored returns a channel that receives a value after this process has stored a rejudging. Other processes
-// have to poll.
+// RejudgingStored returns a channel that receives a value after this process has stored a rejudging. Callers must poll
+// for rejudgings of other processes.
 func (s *Store) RejudgingStored() <-chan struct{} { return s.rejudgings }
 
-// SelectRejudged adds jobs to a rejudging and sets its progress to next, whose Jobs it counts. It returns ErrFinal if
-// the rejudging is no longer being filled, or if another process has set its progress.
+// SelectRejudged adds jobs to a rejudging and sets its progress to next, with the number of jobs. It returns ErrFinal
+// if the rejudging is no longer being filled, or if another process has changed its progress.
 func (s *Store) SelectRejudged(ctx context.Context, u UnfinishedRejudging, found []SelectedJob,
 	next RejudgingProgress) error {
 	return s.tx(ctx, "put rejudging", func(ctx context.Context, tx *sql.Tx) error {
@@ -147,7 +147,7 @@ func (s *Store) SkipRejudged(ctx context.Context, id string, skipped api.Skipped
 	return err
 }
 
-// RejudgingRoom returns the number of jobs that a rejudging may queue now: rejudgings use at most half of the queue, so
+// RejudgingRoom returns the number of jobs that a rejudging may queue now. Rejudgings use at most half of the queue, so
 // that there is room for the jobs of contestants.
 func (s *Store) RejudgingRoom(ctx context.Context) (int, error) {
 	depths, err := s.Depth(ctx)
@@ -158,7 +158,7 @@ func (s *Store) RejudgingRoom(ctx context.Context) (int, error) {
 	return max(max(most/2, 1)-depths.Total(), 0), err
 }
 
-// QueueRejudged queues the job that judges a selected one again, once. old has the current verdict. QueueRejudged
+// QueueRejudged queues the job that judges a selected one again, once. old holds the current verdict. QueueRejudged
 // returns ErrFull, or ErrFinal if the rejudging is no longer being filled.
 func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n Submission) error {
 	refused, err := s.reserve(ctx, n.Tenant)
@@ -200,10 +200,10 @@ func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n
 // errQueued rolls back a transaction that would queue a job twice.
 var errQueued = errors.New("the job was queued before")
 
-// claimSelected turns a selected job into a queued one.
+// claimSelected changes a selected job to a queued one.
 func (s *Store) claimSelected(ctx context.Context, tx *sql.Tx, id string, old SelectedJob) error {
 	state := -1
-	// Locked until the commit, so that a cancellation finds the job.
+	// The lock is held until the commit, so that a cancellation finds the job.
 	found, err := tx.QueryContext(ctx, s.driver.sql(`SELECT state FROM rejudgings WHERE id = ?1 {hold}`), id)
 	if err == nil {
 		err = each(found, func(rows *sql.Rows) error { return rows.Scan(&state) })
@@ -225,7 +225,7 @@ WHERE id = ?3 AND state = ?4`), rejudgedOpen, string(old.Verdict), RejudgeID(id,
 	return errQueued
 }
 
-// EndFilling ends the filling of a rejudging whose jobs are queued, or whose filling failed.
+// EndFilling ends the filling of a rejudging, because all jobs are queued or with a failure.
 func (s *Store) EndFilling(ctx context.Context, u UnfinishedRejudging, failure string) error {
 	state, ended := rejudgingOpen, int64(0)
 	if failure != "" {

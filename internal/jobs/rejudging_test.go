@@ -40,7 +40,7 @@ func again(id, original string) Submission {
 	return Submission{Job: j}
 }
 
-// unfinished returns a rejudging with work left.
+// unfinished returns an unfinished rejudging.
 func (b *bench) unfinished(id string) UnfinishedRejudging {
 	b.t.Helper()
 	all, err := b.UnfinishedRejudgings(b.ctx(), 100)
@@ -54,7 +54,7 @@ func (b *bench) unfinished(id string) UnfinishedRejudging {
 	return UnfinishedRejudging{}
 }
 
-// testUnknownRejudging checks that a rejudging in a state that judged does not know is not taken for a ready one.
+// testUnknownRejudging checks that a rejudging with an unknown state is not treated as finished.
 func testUnknownRejudging(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("a", nil)
@@ -73,7 +73,8 @@ func testUnknownRejudging(t *testing.T, be backend) {
 	}
 }
 
-// testFilling selects and queues the jobs of a set in steps, which other processes repeat, and cancels another set.
+// testFilling selects and queues the jobs of a rejudging in steps that other processes repeat, and cancels another
+// rejudging.
 func testFilling(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) { o.MaxWaiting = 4 })
 	for _, id := range []string{"a", "b", "c"} {
@@ -121,7 +122,7 @@ func testFilling(t *testing.T, be backend) {
 	room(1)
 	b.must(b.SkipRejudged(b.ctx(), "set", api.SkippedJob{Job: "a", Reason: "its file is gone"}))
 	b.must(b.SkipRejudged(b.ctx(), "set", api.SkippedJob{Job: "b", Reason: "too late"}))
-	b.put(RejudgeID("set", "c"), nil) // by another client
+	b.put(RejudgeID("set", "c"), nil) // put by another client
 	b.must(b.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "c"}, again("set", "c")))
 	room(0)
 	if left, err := b.UnqueuedJobs(b.ctx(), "set", 10); len(left) > 0 || err != nil {
@@ -140,7 +141,7 @@ func testFilling(t *testing.T, be backend) {
 	testCancelledFilling(t, b)
 }
 
-// testCancelledFilling cancels a set while it is filled, and makes another one fail.
+// testCancelledFilling cancels a rejudging while it is filled, and makes another one fail.
 func testCancelledFilling(t *testing.T, b *bench) {
 	for _, id := range []string{"cancelled", "failed"} {
 		created, err := b.PutRejudging(b.ctx(), api.RejudgingRequest{ID: id, Jobs: []string{"a"}}, id)
@@ -289,7 +290,7 @@ func testRejudgedPages(t *testing.T, b *bench) {
 	b.want(err, ErrBadCursor)
 }
 
-// testRejudgings checks two sets with the same job: the first is cancelled, then the second is applied.
+// testRejudgings checks two rejudgings with the same job: the first is cancelled, then the second is applied.
 func testRejudgings(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("a", nil)
@@ -360,7 +361,7 @@ func testRejudgedWithoutVerdict(t *testing.T, be backend) {
 	}
 }
 
-// testInterruptedApply stops in the middle of a set, and applies it again, twice at the same time.
+// testInterruptedApply interrupts the application of a rejudging, and applies it again twice at the same time.
 func testInterruptedApply(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	old, now := map[string]api.Verdict{}, map[string]api.Verdict{}

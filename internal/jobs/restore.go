@@ -15,19 +15,19 @@ import (
 // restoreTimeout limits a restore, which is one transaction.
 const restoreTimeout = 24 * time.Hour
 
-// sessionEnd is how long the session of a terminated process may last.
+// sessionEnd is how long the session of a terminated process may remain.
 const sessionEnd = 2 * time.Second
 
-// Restore restores a backup into an empty database and the blobs, completely or not at all. It refuses a database that
-// has jobs or that another process uses. After verifying the file it calls lock, which keeps a daemon from starting,
-// and then files, which opens the blobs.
+// Restore restores a backup into an empty database and the blobs, completely or not at all. It returns an error if the
+// database has jobs or if another process uses it. After verifying the file it calls lock, which prevents a daemon from
+// starting, and then files, which opens the blobs.
 func Restore(ctx context.Context, o Options, files func() (Files, error), file string,
 	lock func() (io.Closer, error)) (Archive, error) {
 	a, err := verifyArchive(ctx, file)
 	if err == nil {
 		err = restore(ctx, o, a, files, file, lock)
 	} else if ctx.Err() == nil {
-		err = fmt.Errorf("%w: %w; name a file that judged backup wrote", ErrBadBackup, err)
+		err = fmt.Errorf("%w: %w; give a file written by judged backup", ErrBadBackup, err)
 	}
 	if err != nil {
 		return Archive{}, fmt.Errorf("restore %q: %w", file, err)
@@ -88,8 +88,8 @@ func restore(ctx context.Context, o Options, verified Archive, open func() (File
 	})
 }
 
-// awaitAlone waits briefly for the sessions of processes that have just ended: the server closes them a little later.
-// emptySchema refuses any that remain.
+// awaitAlone waits briefly for the sessions of processes that have just ended, because the server closes them a little
+// later. emptySchema returns an error if any remain.
 func (s *Store) awaitAlone(ctx context.Context) error {
 	if s.driver.users == "" {
 		return nil
@@ -122,7 +122,7 @@ func (s *Store) emptySchema(ctx context.Context, tx *sql.Tx, schema int) error {
 			return err
 		}
 		if users > 0 {
-			return fmt.Errorf("%d processes of judged use the database: stop them", users)
+			return fmt.Errorf("%d judged processes use the database: stop them", users)
 		}
 	}
 	switch err := s.migrateTo(ctx, tx, migrations[:schema]); {
@@ -140,7 +140,7 @@ func (s *Store) emptySchema(ctx context.Context, tx *sql.Tx, schema int) error {
 	if jobs > 0 {
 		return fmt.Errorf("the database has %d jobs, which a restore does not replace: %s", jobs, s.driver.makeEmpty)
 	}
-	// Values that a daemon without jobs has stored since.
+	// Delete the values that a daemon without jobs has stored since.
 	_, err := tx.ExecContext(ctx, fmt.Sprintf(`DELETE FROM %s`, valuesTable(schema)))
 	return err
 }

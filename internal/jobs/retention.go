@@ -14,12 +14,11 @@ import (
 const (
 	// sweepEvery is how often old jobs are deleted.
 	sweepEvery = time.Minute
-	// sweepBatch is the number of jobs that one transaction deletes, so that
-	// writers are not delayed for long.
+	// sweepBatch is the number of jobs that one transaction deletes. It bounds the delay of other writers.
 	sweepBatch = 500
 )
 
-// maintain deletes old jobs and reads the database's clock at intervals, until life ends.
+// maintain periodically deletes old jobs and reads the database's clock, until life is done.
 func (s *Store) maintain(life context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -29,9 +28,9 @@ func (s *Store) maintain(life context.Context) {
 			return
 		case <-tick.C:
 		}
-		s.unparked.Store(0) // check all
+		s.unparked.Store(0) // examine all
 		if _, err := s.Sweep(life); err != nil && life.Err() == nil {
-			s.opts.Log.Warn("cannot delete old jobs; trying again in a minute", "error", err)
+			s.opts.Log.Warn("cannot delete old jobs; retrying in a minute", "error", err)
 		}
 		if err := s.readClock(life); err != nil && life.Err() == nil {
 			s.opts.Log.Debug("cannot read the database's clock", "error", err)
@@ -39,8 +38,8 @@ func (s *Store) maintain(life context.Context) {
 	}
 }
 
-// Sweep deletes finished jobs beyond Options.Retention and Options.MaxJobs, those that finished first, and returns how
-// many it deleted. The store calls it once a minute.
+// Sweep deletes finished jobs beyond Options.Retention and Options.MaxJobs, the first to finish first, and returns
+// their number. The store calls it once a minute.
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	before, err := s.expiry(ctx)
 	if err != nil {
@@ -59,8 +58,7 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	}
 }
 
-// expiry returns the time up to which finished jobs are deleted: they are too old, or more than MaxJobs jobs finished
-// later. 0 deletes none.
+// expiry returns the finish time up to which jobs are deleted because they are too old or exceed MaxJobs. 0 means none.
 func (s *Store) expiry(ctx context.Context) (int64, error) {
 	before := int64(0)
 	if s.opts.Retention > 0 {
@@ -99,7 +97,7 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 			if err != nil {
 				return err
 			}
-			deleted = int(n) // of the last statement
+			deleted = int(n) // of the last statement, which deletes from jobs
 		}
 		return nil
 	})
@@ -151,8 +149,8 @@ func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// Blobs returns the digests of all files that unfinished jobs, problems and reports name. It fails if one of them cannot be
-// read, because then any blob may be in use.
+// Blobs returns the digests of all blobs that unfinished jobs, problems and reports name. It fails if one of these
+// cannot be read, because then any blob may be in use.
 func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 	named := map[string]bool{}
 	for rec, err := range s.Unfinished(ctx) {

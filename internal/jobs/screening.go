@@ -17,26 +17,25 @@ func (n Submission) slotClass() slotClass {
 	return k
 }
 
-// ScreeningID returns the ID under which Forward keeps the report of an attempt.
+// ScreeningID returns the ID under which Forward stores the report of an attempt.
 func ScreeningID(l api.Lease) string {
 	return OwnID("screening", fmt.Sprintf("%q %d", l.ID, l.Attempt))
 }
 
-// Forward queues a job for another pool instead of ending it with the report of an attempt. That report is kept as
-// another job, which lists omit, and the other pool has the full number of attempts. The attempt is checked as in
-// Finish.
+// Forward queues a job for another pool instead of ending it with the report of an attempt. The report is stored as
+// another job, which lists omit. The other pool has the full number of attempts. The attempt is checked as in Finish.
 func (s *Store) Forward(ctx context.Context, rec Record, rep api.Report, pool string, link api.Screening) error {
 	link.Job = ScreeningID(rec.Lease)
 	return s.requeue(ctx, rec, rep, requeued{id: link.Job, label: ScreeningLabel, pool: pool,
 		head: api.Report{Screening: &link}})
 }
 
-// requeued describes how a job is queued again and its report kept.
+// requeued describes how a job is queued again and its report is stored.
 type requeued struct {
-	id, label string // of the job that keeps the report
+	id, label string // of the job that stores the report
 	pool      string
-	head      api.Report // of the job from now on
-	// nodes that may not take it before due, each between two slashes
+	head      api.Report // new state of the job
+	// nodes that may not take the job before due, each between two slashes
 	avoid      string
 	avoidUntil int64
 }
@@ -52,7 +51,7 @@ func (s *Store) requeue(ctx context.Context, rec Record, rep api.Report, q reque
 	}
 	found := false
 	moved := Submission{Job: rec.Job, Pool: q.pool, Tenant: rec.Report.Tenant}
-	turn := s.turns.assign(moved.flow()) // in another pool; else the job keeps its own
+	turn := s.turns.assign(moved.flow()) // used in another pool; otherwise the job keeps its turn
 	defer func() { s.settle(moved.flow(), turn, found && q.pool != rec.Pool) }()
 	err = s.tx(ctx, "finish job", func(ctx context.Context, tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, s.driver.sql(`UPDATE jobs
@@ -131,8 +130,8 @@ func (s *Store) insertKept(ctx context.Context, tx *sql.Tx, args []any, labels m
 	return err
 }
 
-// Move moves the queued jobs of a pool to another pool, except for audits, and returns how many it moved. They come
-// first there, in the order in which they were submitted.
+// Move moves the queued jobs of a pool to another pool, except for audits, and returns their number. They are first in
+// that queue, in the order of submission.
 func (s *Store) Move(ctx context.Context, from, to string) (int, error) {
 	for more := true; more; {
 		back, err := s.unpark(ctx)
@@ -150,7 +149,7 @@ WHERE parked = 0 AND finished = 0 AND pool = ?3 AND priority < ?4 AND due <= ?2`
 	return int(n), err
 }
 
-// Ratios summarizes the audits of one class.
+// Ratios summarizes the audits of one class of programs.
 type Ratios struct {
 	Class       string
 	Pairs       int

@@ -19,7 +19,7 @@ const sqliteReaders = 4
 
 func (s *Store) openSQLite() error {
 	if s.opts.File == "" {
-		return errors.New("open the database: neither a URL nor a file is given")
+		return errors.New("open the database: set Options.URL or Options.File")
 	}
 	tokens := strings.NewReplacer("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{blob}", "BLOB", "{clustered}",
 		"WITHOUT ROWID", "{postgres}", "", "{postgres9}", "",
@@ -60,9 +60,9 @@ func (s *Store) openSQLite() error {
 	return nil
 }
 
-// makePrivate creates the file of a database. For an existing file it removes the permissions of other users, also on
-// its logs, which SQLite creates with the mode of the file. If the file cannot be created, SQLite reports an error with
-// advice.
+// makePrivate creates the file of a database with permissions only for its owner. If the file exists, it removes the
+// permissions of other users, also from its logs, which SQLite creates with the mode of the file. If the file cannot be
+// created, SQLite reports an error with advice.
 func makePrivate(file string) error {
 	if f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600); err == nil {
 		f.Close()
@@ -73,15 +73,15 @@ func makePrivate(file string) error {
 			continue
 		}
 		if err := os.Chmod(file+suffix, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("take the rights of others on the database: %w; make judged the owner of %q", err, file)
+			return fmt.Errorf("restrict the permissions of the database: %w; make judged the owner of %q", err, file)
 		}
 	}
 	return nil
 }
 
 // openSQLiteFile returns a handle; the first use opens the file. synchronous(FULL) syncs the log at each commit, which
-// makes Put durable. Transactions lock at BEGIN: a transaction that begins as a reader fails if it writes after another
-// one wrote.
+// makes Put durable. Transactions take the write lock at BEGIN, because a transaction that begins as a reader fails if
+// it writes after another one has written.
 func openSQLiteFile(path, lock string, pragmas ...string) (*sql.DB, error) {
 	options := url.Values{"_txlock": {lock}, "_pragma": append(pragmas, "synchronous(FULL)")}
 	name := &url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}

@@ -15,39 +15,39 @@ import (
 
 // Options configure a store. URL or File is required.
 type Options struct {
-	URL  string // of a PostgreSQL database, postgres://…; "" selects SQLite
-	File string // of the SQLite database
+	URL  string // URL of a PostgreSQL database, postgres://…; "" selects SQLite
+	File string // path of the SQLite database
 
 	Lease      time.Duration // how long a job is leased without Extend; 0 means 30 s
-	MaxDeliver int           // attempts before a job is handed out as exhausted; 0 means 3
-	MaxWaiting int           // most queued jobs in all pools; 0 means no limit
+	MaxDeliver int           // number of attempts before a job is handed out as exhausted; 0 means 3
+	MaxWaiting int           // maximum number of queued jobs in all pools; 0 means no limit
 	Retention  time.Duration // how long finished jobs are kept; 0 means forever
-	MaxJobs    int           // most finished jobs that are kept; 0 means no limit
+	MaxJobs    int           // maximum number of finished jobs that are kept; 0 means no limit
 	Tenants    []config.Tenant
 
-	Timeout time.Duration // limit for one operation; 0 means 10 s
+	Timeout time.Duration // timeout of one operation; 0 means 10 s
 	// Now returns the time of this process; tests replace it. The clock of the database takes precedence, see
 	// Store.Now.
 	Now func() time.Time
 	Log *slog.Logger
-	// OnUnavailable is called with one of Operations for each operation that failed with ErrUnavailable.
+	// OnUnavailable is called for each operation that failed with ErrUnavailable, with one of Operations.
 	OnUnavailable func(operation string)
 
 	poll  time.Duration // 0 means pollEvery
 	alone bool          // no other process may use the database, see Restore
-	// elapsed is a monotonic clock; nil selects that of Now.
+	// elapsed is a monotonic clock; nil means that of Now.
 	elapsed func() time.Duration
 }
 
-// pollEvery is how often the store queries the database without a notification: for expired leases, ended delays, and
-// changes by other processes while notifications were lost.
+// pollEvery is how often the store polls the database: for expired leases, ended delays, and changes by other processes
+// while notifications were lost.
 const pollEvery = time.Second
 
 // Store is an open database. It is safe for concurrent use. Several processes may open the same database.
 type Store struct {
 	opts     Options
 	driver   driver
-	write    *sql.DB // for changes
+	write    *sql.DB // for writes
 	read     *sql.DB // for reads; the same as write if writers do not block readers
 	notifier notifier
 	capacity capacity
@@ -60,9 +60,9 @@ type Store struct {
 	reading  atomic.Pointer[reading]
 
 	rejudgings chan struct{} // see RejudgingStored
-	unparked   atomic.Int64  // time up to which unpark has checked, by the database's clock
+	unparked   atomic.Int64  // time up to which unpark has examined jobs, by the database's clock
 
-	maxWaiting atomic.Int64 // Options.MaxWaiting, or the value set since
+	maxWaiting atomic.Int64 // Options.MaxWaiting, or the value set by SetMaxWaiting
 
 	prepared struct {
 		sync.Mutex // guards the map
@@ -94,7 +94,7 @@ func connect(o Options) (*Store, error) {
 	}
 	if o.elapsed == nil {
 		start, now := o.Now(), o.Now
-		o.elapsed = func() time.Duration { return now().Sub(start) } // the monotonic reading of time.Now
+		o.elapsed = func() time.Duration { return now().Sub(start) } // the monotonic part of time.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -125,7 +125,7 @@ func open(ctx context.Context, o Options, schema []string) (*Store, error) {
 	return s.run(ctx, schema)
 }
 
-// run migrates the database and starts the tasks.
+// run migrates the database and starts the background tasks.
 func (s *Store) run(ctx context.Context, schema []string) (_ *Store, err error) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
@@ -149,8 +149,8 @@ func (s *Store) run(ctx context.Context, schema []string) (_ *Store, err error) 
 	return s, nil
 }
 
-// Close stops the background tasks and closes the database. Test events that are not stored yet are lost, but the
-// reports have the tests.
+// Close stops the background tasks and closes the database. Test events that are not stored yet are lost; the reports
+// contain the tests.
 func (s *Store) Close() error {
 	s.stop()
 	s.tasks.Wait()
@@ -168,19 +168,19 @@ func (s *Store) Close() error {
 
 // driver holds the differences between the databases.
 type driver struct {
-	name       string                   // for errors
+	name       string                   // for error messages
 	sql        func(text string) string // replaces the tokens of a query
-	lockSchema string                   // statement that locks the schema in a transaction; "" if BEGIN does
-	lockName   string                   // statement that locks a name, which is its argument; "" if BEGIN does
-	// query for the database's clock in nanoseconds; "" selects the clock of this process, which is then the only one
+	lockSchema string                   // statement that locks the schema in a transaction; "" if BEGIN locks it
+	lockName   string                   // statement that locks the name in its argument; "" if BEGIN locks the database
+	// query for the database's clock in nanoseconds; "" means the clock of this process, the only user of the database
 	clock       string
 	unavailable func(error) string    // returns advice for a temporary error, "" for others
-	listen      func(context.Context) // receives and sends notifications; nil if there is one process
+	listen      func(context.Context) // receives and sends notifications; nil if there are no other processes
 	notify      func(message string)  // queues a notification for other processes
 
 	snapshot sql.IsolationLevel // isolation level of a transaction that reads a snapshot
 	readAll  string             // statement before reading whole tables in a transaction; "" if none is needed
-	// query for the number of judged processes that use it; "" if Options.alone decides
+	// query for the number of judged processes that use the database; "" if Options.alone decides
 	users     string
 	restored  []string // statements to execute after inserting rows with their keys, for the jobs and for the feed
 	makeEmpty string   // advice for a database that has jobs
@@ -197,9 +197,9 @@ type reading struct {
 	elapsed time.Duration
 }
 
-// Now returns the time by the database's clock: clocks of hosts differ, and leases need one clock. Between two readings
-// it advances by a monotonic clock, so that setting the clock of a host changes nothing. Use it for times that are
-// compared with stored ones, or with those of another front.
+// Now returns the time of the database's clock, because the clocks of hosts differ and leases need one clock. Between
+// two readings it advances by a monotonic clock, so that setting the clock of a host has no effect. Use it for times
+// that are compared with stored ones, or with those of another front.
 func (s *Store) Now() time.Time { return s.now() }
 
 func (s *Store) now() time.Time {
@@ -207,8 +207,8 @@ func (s *Store) now() time.Time {
 	return r.time.Add(s.opts.elapsed() - r.elapsed).UTC()
 }
 
-// readClock reads the database's clock. If that is the clock of this process, which is then the only user of the
-// database, readClock follows it slowly: a lease must not expire because somebody sets the clock.
+// readClock reads the database's clock. If that is the clock of this process, the only user of the database, readClock
+// follows it slowly, because a lease must not expire when somebody sets the clock.
 func (s *Store) readClock(caller context.Context) error {
 	if s.driver.clock == "" {
 		step := s.opts.Lease / 10
@@ -233,7 +233,7 @@ func (s *Store) setClock(t time.Time, elapsed time.Duration) {
 	s.reading.Store(&reading{t.Round(0), elapsed})
 }
 
-// statement prepares a query once. Parsing takes a third of the CPU time of a small statement in SQLite.
+// statement returns a prepared query. With SQLite, parsing takes a third of the CPU time of a small statement.
 func (s *Store) statement(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
 	key := preparedKey{db, text}
 	s.prepared.Lock()
@@ -242,7 +242,7 @@ func (s *Store) statement(ctx context.Context, db *sql.DB, text string) (*sql.St
 	if statement != nil {
 		return statement, nil
 	}
-	// Prepared without the lock: SQLite's writer may be busy for long.
+	// Prepared without the lock, because SQLite's writer may be busy for long.
 	statement, err := db.PrepareContext(ctx, s.driver.sql(text))
 	if err != nil {
 		return nil, err
@@ -293,7 +293,7 @@ func (s *Store) rows(caller context.Context, db *sql.DB, q query, scan func(*sql
 	return s.explain(caller, q.operation, err)
 }
 
-// adhoc runs q without keeping it prepared, for texts that vary. A limit of 0 means no limit.
+// adhoc runs q without preparing it, for texts that vary. A limit of 0 means no limit.
 func (s *Store) adhoc(caller context.Context, limit time.Duration, q query, scan func(*sql.Rows) error) error {
 	ctx := caller
 	if limit > 0 {
@@ -308,8 +308,8 @@ func (s *Store) adhoc(caller context.Context, limit time.Duration, q query, scan
 	return s.explain(caller, q.operation, err)
 }
 
-// each calls scan for all rows, or until it fails. It must reach the last row: SQLite commits an UPDATE … RETURNING
-// after it, and reports a failure only then.
+// each calls scan for all rows, or until it fails. It must read up to the last row, because SQLite commits an UPDATE …
+// RETURNING after it, and reports a failure only then.
 func each(found *sql.Rows, scan func(*sql.Rows) error) error {
 	for found.Next() {
 		if err := scan(found); err != nil {

@@ -277,7 +277,7 @@ func TestSQLite(t *testing.T) {
 }
 
 func TestPostgres(t *testing.T) {
-	// The tests kill processes, not the machine, so nothing is lost without fsync.
+	// fsync is not needed, because the tests kill processes, not the machine.
 	server := external.StartPostgres(t, "fsync=off")
 	for name, test := range suite {
 		t.Run(name, func(t *testing.T) { test(t, postgresBackend(server)) })

@@ -13,14 +13,13 @@ import (
 )
 
 // Take leases the job of the highest priority whose turn it is, among those that fit a slot. Some nodes may not take
-// some audits. Take waits until there is a job or ctx is done; a job that was leased while ctx ended is returned without
-// an error. If the database is unavailable, Take returns at once.
+// some audits. Take waits until there is a job or ctx is done. A job that was leased while ctx ended is returned
+// without an error. If the database is unavailable, Take returns immediately.
 func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
 	line := s.notifier.line(slotClass{w.Pool, w.Width, w.Contests})
 	defer s.notifier.leave(line)
-	// Only one taker of a class queries the database at a time: otherwise each new
-	// job would wake all of them.
+	// Only one taker of a class queries the database at a time. Otherwise each new job would wake all takers.
 	select {
 	case line.front <- struct{}{}:
 	case <-ctx.Done():
@@ -35,7 +34,7 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	poll := time.NewTicker(s.opts.poll)
 	defer poll.Stop()
 	for ctx.Err() == nil {
-		// Not cancelled with ctx: that could leave a lease without a holder.
+		// Not cancelled with ctx, because that could leave a lease without a holder.
 		work, again, found, err := s.take(context.WithoutCancel(ctx), w)
 		if found || err != nil {
 			return work, err
@@ -60,9 +59,10 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
 
-// takeAny and takeContest search the queue of each priority in turn, and stop at the first job, so that PostgreSQL
-// locks no other row. Only the index jobs_line has the order of priority, turn and seq, as in List. PostgreSQL begins at the
-// position given by a row comparison, and ends only at a column that is compared alone; SQLite begins at an equality.
+// takeAny and takeContest search the queue of each priority in turn and stop at the first job, so that PostgreSQL locks
+// no other row. As in List, only the index jobs_line provides the order of priority, turn and seq. PostgreSQL starts an
+// index scan at a position given by a row comparison, but ends it only at a column that is compared alone; SQLite
+// starts at an equality.
 var (
 	takeAny     = takeText(len(api.AllPriorities()))
 	takeContest = takeText(1 + slices.Index(api.AllPriorities(), api.Contest))
@@ -89,18 +89,18 @@ WHERE seq = (` + strings.Join(lines, ` UNION ALL `) + ` LIMIT 1)
 RETURNING ` + rowColumns + `, job, turn`
 }
 
-// firstLow is the number of the first argument of takeText for the position of the first priority; each has two.
+// firstLow is the number of the first argument of takeText with a position. Each priority has two such arguments.
 const firstLow = 9
 
-// A lost lease keeps its key: if no one has taken the job meanwhile, it is the same attempt.
+// A lost lease keeps its key: if nobody has taken the job since, it is the same attempt.
 const takeAgain = `UPDATE jobs SET due = ?1, parked = ?1
 WHERE finished = 0 AND host <> '' AND host = ?2 AND take_key = ?3 AND +state = 1
 RETURNING ` + rowColumns + `, job, turn`
 
-// take takes a job, or returns when to look again.
+// take takes a job. If it finds none, it returns how long to wait before the next search.
 func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, again time.Duration, found bool, err error) {
 	if w.Repeated && w.Key != "" {
-		// Computed for each call, because the first one may still wait on another front.
+		// Computed for each call, because the response to the first call may have been lost.
 		until := s.now().Add(s.opts.Lease)
 		work, r, err := s.lease(ctx, takeAgain, until, []any{until.UnixNano(), w.Host, w.Key})
 		if r.id != "" || err != nil {
@@ -146,8 +146,8 @@ func (s *Store) lease(ctx context.Context, text string, until time.Time, args []
 	}, r, nil
 }
 
-// Reclaim expires the leases of a host whose previous process has ended, so that its jobs can be taken again at once.
-// It returns how many leases expired.
+// Reclaim expires the leases of a host whose previous process has ended, so that its jobs can be taken again
+// immediately. It returns the number of expired leases.
 func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 	n, err := s.exec(ctx, "reclaim jobs of a host",
 		`UPDATE jobs SET due = ?1, parked = 0 WHERE finished = 0 AND host <> '' AND host = ?2 AND +state = 1`,
@@ -158,7 +158,7 @@ func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 	return int(n), err
 }
 
-// Adopt moves unfinished jobs of other pools to this one, except for those of pools in use. It is for a host that is
+// Adopt moves unfinished jobs of other pools to this pool, except for those of pools in use. It is for a host that is
 // the only user of its database and whose pool was renamed.
 func (s *Store) Adopt(ctx context.Context, pool string, inUse []string) (int, error) {
 	text, args := `UPDATE jobs SET pool = ?1 WHERE state < 2 AND pool <> ?1`, []any{cmp.Or(pool, defaultPool)}

@@ -8,8 +8,8 @@ import (
 // tenantKey is the context key of the tenant of a caller.
 type tenantKey struct{}
 
-// WithTenant returns a context for the calls of a tenant: for these, jobs, rejudgings and problems of others do not
-// exist, except for problems without a tenant, and what they store is the tenant's. "" is not restricted.
+// WithTenant returns a context for the calls of a tenant. With it, jobs, rejudgings and problems of other tenants do
+// not exist, except for problems without a tenant, and new objects belong to the tenant. "" means no restriction.
 func WithTenant(ctx context.Context, name string) context.Context {
 	if name == TenantOf(ctx) {
 		return ctx
@@ -23,14 +23,14 @@ func TenantOf(ctx context.Context) string {
 	return name
 }
 
-// hidden reports whether a caller may not see what belongs to an owner.
+// hidden reports whether the objects of an owner are hidden from a caller.
 func hidden(ctx context.Context, owner string) bool {
 	name := TenantOf(ctx)
 	return name != "" && name != owner
 }
 
-// storedLabels returns the labels of a job as stored, with its tenant. So lists find the jobs of a tenant by the index
-// of labels, and SQLite reads the tenant without the large columns, which precede the column tenant.
+// storedLabels returns the labels of a job as stored. They include its tenant, so that lists find the jobs of a tenant
+// by the index of labels, and SQLite reads the tenant without the large columns that precede the column tenant.
 func storedLabels(labels map[string]string, tenant string) map[string]string {
 	if tenant == "" {
 		return labels

@@ -29,7 +29,7 @@ func (b *bench) putOf(tenant, id string, edit func(*api.Job)) {
 	}
 }
 
-// seen returns the jobs that a tenant can read, by each of the ways to read one.
+// seen returns the jobs that a tenant can read, by each way to read them.
 func (b *bench) seen(tenant string, ids ...string) map[string][]string {
 	b.t.Helper()
 	ways := map[string]func(context.Context, string) error{
@@ -63,7 +63,7 @@ func (b *bench) seen(tenant string, ids ...string) map[string][]string {
 	return seen
 }
 
-// listed returns the jobs of a page, and whether each has its tenant and no label of judged.
+// listed returns the jobs of a page. For each it checks the tenant, and that the labels of judged are omitted.
 func (b *bench) listed(tenant string, f Filter) []string {
 	b.t.Helper()
 	page, next, err := b.List(b.of(tenant), f)

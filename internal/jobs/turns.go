@@ -7,21 +7,21 @@ import (
 	"judged/internal/base/config"
 )
 
-// turns gives each job its turn: the jobs of a pool and priority are taken in the order of their turns. It is
-// start-time fair queueing (Goyal et al., 1996): the virtual time of a queue is the turn of the job that was taken last.
-// The turn of a job is the virtual time, or a step after that of the job before it of the same tenant, whichever is
-// later. The step is shorter the more weight the tenant has. So a tenant gets its share while others wait, whatever is
-// in the queue before its jobs, and has no advantage from a time in which it had none. Jobs without a tenant count as
-// those of one tenant.
+// turns gives each job its turn. Jobs of a pool and priority are taken in the order of their turns. This is start-time
+// fair queueing (Goyal et al., 1996): the virtual time of a queue is the turn of the job that was taken last. The turn
+// of a job is the virtual time, or one step after the turn of the previous job of the same tenant, whichever is later.
+// The step is inversely proportional to the weight of the tenant. So a tenant gets its share while others wait,
+// whatever is queued before its jobs, and gains nothing from a time without jobs. All jobs without a tenant share one
+// queue.
 //
-// A process knows the turns that it assigns and takes, and learns those of others when it counts the queue. Until then,
-// a tenant that submits to several fronts may get a larger share.
+// A process knows the turns that it assigns and takes. It learns those of other processes when it counts the queue.
+// Until then, a tenant that submits to several fronts may get a larger share.
 type turns struct {
 	mu     sync.Mutex // guards the rest
 	steps  map[string]int64
 	now    map[lane]int64 // virtual time
-	next   map[flow]int64 // a step after the last turn of the tenant
-	flying map[flow]int64 // jobs that have a turn and may still not be stored
+	next   map[flow]int64 // one step after the last turn of the tenant
+	flying map[flow]int64 // jobs that have a turn but may not be stored yet
 }
 
 // lane is a queue that is ordered by turns.
@@ -30,13 +30,13 @@ type lane struct {
 	priority int
 }
 
-// flow is the part of a tenant of a queue.
+// flow is the part of a queue that belongs to one tenant.
 type flow struct {
 	lane
 	tenant string
 }
 
-// turnStep is the step of a tenant with the weight 1.
+// turnStep is the step of a tenant with weight 1.
 const turnStep = 720_720 // divisible by all small weights
 
 // flow returns the queue of a submission.
@@ -62,7 +62,7 @@ func (t *turns) step(tenant string) int64 {
 	return turnStep
 }
 
-// assign returns the turn of a new job. The caller calls settle when the job is stored or not.
+// assign returns the turn of a new job. The caller must call settle when the job is stored, or has not been stored.
 func (t *turns) assign(f flow) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +74,7 @@ func (t *turns) assign(f flow) int64 {
 	return turn
 }
 
-// settle ends what assign began.
+// settle ends the assignment of a turn.
 func (t *turns) settle(f flow, turn int64, stored bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,10 +104,10 @@ func (t *turns) taken(l lane, turn int64) {
 	t.now[l] = max(t.now[l], turn)
 }
 
-// seenTurns are the turns of the unfinished jobs.
+// seenTurns holds the turns of unfinished jobs.
 type seenTurns struct {
 	last           map[flow]int64
-	taken, waiting map[lane]int64 // the last and the first one
+	taken, waiting map[lane]int64 // the last turn of running jobs and the first turn of queued jobs
 }
 
 func newSeenTurns() seenTurns {
@@ -126,8 +126,8 @@ func (s seenTurns) add(f flow, state int, first, last int64) {
 	}
 }
 
-// learn learns from the unfinished jobs, and forgets what makes no difference any more. If no job of a queue runs, its
-// first one is the next.
+// learn updates the turns from the unfinished jobs, and deletes entries that have no effect any more. If no job of a
+// queue is running, its first job is the next.
 func (t *turns) learn(found seenTurns) {
 	for l, turn := range found.waiting {
 		if _, runs := found.taken[l]; !runs {
@@ -145,7 +145,7 @@ func (t *turns) learn(found seenTurns) {
 	maps.DeleteFunc(t.next, func(f flow, next int64) bool { return next <= t.now[f.lane] })
 }
 
-// settle ends the assignment of a turn, and makes takers look at the job.
+// settle ends the assignment of a turn, and makes takers consider the job.
 func (s *Store) settle(f flow, turn int64, stored bool) {
 	s.turns.settle(f, turn, stored)
 	if stored {

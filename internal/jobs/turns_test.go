@@ -17,7 +17,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// takes takes and finishes n jobs, and returns their IDs without what follows a dash.
+// takes takes and finishes n jobs, and returns their IDs without the part after the dash.
 func (b *bench) takes(n int) string {
 	b.t.Helper()
 	var ids []string
@@ -140,8 +140,8 @@ func testForwardedTurns(t *testing.T, be backend) {
 	}
 }
 
-// testLateTurn checks that a job that is stored after a later turn was taken does not wait for a search of the whole
-// queue.
+// testLateTurn checks that a job can be taken without a search of the whole queue if it is stored after a job with a
+// later turn was taken.
 func testLateTurn(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	late := Submission{ID: "late", Job: sampleJob()}
@@ -151,7 +151,7 @@ func testLateTurn(t *testing.T, be backend) {
 	b.takes(4)
 	low := b.notifier.line(slotClass{pool: defaultPool, width: 1})
 	low.low.mu.Lock()
-	low.low.whole = time.Now().Add(time.Hour) // nobody searches the whole queue
+	low.low.whole = time.Now().Add(time.Hour) // prevents searches of the whole queue
 	low.low.mu.Unlock()
 	_, args, err := b.newRow(late, turn)
 	b.must(err)
@@ -163,8 +163,8 @@ func testLateTurn(t *testing.T, be backend) {
 	}
 }
 
-// TestManyPracticeJobs measures what another tenant waits for next to many jobs: a contest job for at most one job per
-// slot, and practice jobs for their share.
+// TestManyPracticeJobs measures how long other tenants wait while one has many jobs: a contest job for at most one job
+// per slot, and practice jobs for their share.
 func TestManyPracticeJobs(t *testing.T) {
 	const slots = 4
 	many := 100_000
@@ -251,7 +251,7 @@ SELECT 'a-' || n, '', 0, priority, pool, width, due, created, labels, job, tenan
 	}
 }
 
-// testBatchTurns checks that the jobs of a batch take turns with those of others, also if some are stored already.
+// testBatchTurns checks that the jobs of a batch take turns with other jobs, also if some of them are stored already.
 func testBatchTurns(t *testing.T, be backend) {
 	b := be.open(t, weights)
 	b.puts("a", 4, nil)
@@ -271,7 +271,7 @@ func testBatchTurns(t *testing.T, be backend) {
 	}
 }
 
-// TestLows checks that a search does not hide what came while it ran.
+// TestLows checks that a search does not hide jobs that were added while it ran.
 func TestLows(t *testing.T) {
 	found := row{id: "found", priority: 1, turn: 10, seq: 5}
 	for _, tt := range []struct {
@@ -297,8 +297,8 @@ func TestLows(t *testing.T) {
 	}
 }
 
-// TestWholeQueueLater: where a search of the whole queue takes long, one that finds nothing in a part of the queue is
-// followed by another one later, not never.
+// TestWholeQueueLater checks that if a search of the whole queue takes long, a search that finds nothing in part of the
+// queue is followed by a later search of the whole.
 func TestWholeQueueLater(t *testing.T) {
 	for _, tt := range []struct {
 		name string

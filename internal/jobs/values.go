@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// valueAge is how long a value is kept after it was set. Its host or program is gone by then.
+// valueAge is how long a value is kept after it was set. By then, its host or program no longer exists.
 const valueAge = 90 * 24 * time.Hour
 
-// OperatorValues is the first part of the names of values that operators have set. Such values are kept until they are
+// OperatorValues is the first part of the names of values that operators set. These values are kept until they are
 // replaced.
 const OperatorValues = "operator"
 
-// Value reads the value of a name into v, and reports whether it exists. The parts of a name may contain any bytes.
+// Value decodes the value of a name into v, and reports whether it exists. The parts of a name may contain any bytes.
 func (s *Store) Value(ctx context.Context, v any, name ...string) (found bool, err error) {
 	data, err := s.packedValue(ctx, v, name...)
 	return data != nil, err
 }
 
-// packedValue reads the value of a name into v, and returns it as stored, or nil if it does not exist.
+// packedValue decodes the value of a name into v, and returns its stored form, or nil if it does not exist.
 func (s *Store) packedValue(ctx context.Context, v any, name ...string) (data []byte, err error) {
 	err = s.rows(ctx, s.read, query{"read value", `SELECT value FROM key_value WHERE name = ?1`, []any{valueName(name)}},
 		func(rows *sql.Rows) error {
@@ -38,8 +38,8 @@ func (s *Store) packedValue(ctx context.Context, v any, name ...string) (data []
 	return data, err
 }
 
-// SetValue stores v as JSON under a name. When it returns, the value is durable. The
-// last writer wins: a name belongs to one process.
+// SetValue stores v as JSON under a name. When it returns, the value is durable. The last writer wins, because each
+// name is written by one process.
 func (s *Store) SetValue(ctx context.Context, v any, name ...string) error {
 	_, err := s.writeValue(ctx, setValue, v, name)
 	return err
@@ -48,8 +48,8 @@ func (s *Store) SetValue(ctx context.Context, v any, name ...string) error {
 const setValue = `INSERT INTO key_value (name, value, stored) VALUES (?1, ?2, ?3)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored`
 
-// swapValue stores v under a name if its value is still old, as returned by packedValue. swapped is false if another
-// writer was first.
+// swapValue stores v under a name if the stored value is still old, which packedValue returned. swapped is false if
+// another writer was first.
 func (s *Store) swapValue(ctx context.Context, old []byte, v any, name ...string) (swapped bool, err error) {
 	if old == nil {
 		return s.writeValue(ctx, `INSERT INTO key_value (name, value, stored) VALUES (?1, ?2, ?3)
@@ -58,7 +58,7 @@ ON CONFLICT (name) DO NOTHING`, v, name)
 	return s.writeValue(ctx, `UPDATE key_value SET value = ?2, stored = ?3 WHERE name = ?1 AND value = ?4`, v, name, old)
 }
 
-// deleteValue deletes the value of a name if it is still old, as returned by packedValue.
+// deleteValue deletes the value of a name if the stored value is still old, which packedValue returned.
 func (s *Store) deleteValue(ctx context.Context, old []byte, name ...string) (deleted bool, err error) {
 	n, err := s.exec(ctx, "set value", `DELETE FROM key_value WHERE name = ?1 AND value = ?2`, valueName(name), old)
 	return n == 1, err
@@ -89,7 +89,7 @@ WHERE name {bytes} >= ?1 AND name {bytes} < ?2 ORDER BY name {bytes}`, []any{sta
 			}
 			last, err := strconv.Unquote(strings.TrimPrefix(name, start))
 			if err != nil {
-				return nil // more than one part
+				return nil // the name has more parts
 			}
 			value, err := unpack(data)
 			if err != nil {
@@ -106,8 +106,8 @@ type ValuesTx interface {
 	Set(ctx context.Context, v any, name ...string) error
 }
 
-// ChangeValues calls f with a transaction, which ends when f returns. No other call with the same lock runs meanwhile,
-// in any process.
+// ChangeValues calls f in a transaction that ends when f returns. While it runs, no other process can run a call with
+// the same lock.
 func (s *Store) ChangeValues(ctx context.Context, lock string, f func(context.Context, ValuesTx) error) error {
 	return s.tx(ctx, "set value", func(ctx context.Context, tx *sql.Tx) error {
 		if s.driver.lockName != "" {
@@ -163,8 +163,8 @@ func (t valuesTx) Set(ctx context.Context, v any, name ...string) error {
 	return err
 }
 
-// valueName joins the parts so that names do not collide. Quoted, they contain no
-// byte that a text column of PostgreSQL refuses.
+// valueName joins and quotes the parts. Different names cannot collide, and contain no byte that a text column of
+// PostgreSQL rejects.
 func valueName(parts []string) string {
 	quoted := make([]string, len(parts))
 	for i, p := range parts {
@@ -176,7 +176,7 @@ func valueName(parts []string) string {
 // valuePrefix returns the prefix of the stored names that start with these parts and have more.
 func valuePrefix(parts ...string) string { return valueName(parts) + " " }
 
-// valueRange returns the first such name in the order of bytes, and the first string after them.
+// valueRange returns the first such name in byte order, and the first string after all of them.
 func valueRange(parts ...string) (start, end string) {
 	start = valuePrefix(parts...)
 	return start, start[:len(start)-1] + string(rune(start[len(start)-1]+1))

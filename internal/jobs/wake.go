@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// notifier wakes callers that wait for work of a pool and width, or for a change of a job.
+// notifier wakes callers that wait for work of a slot class, or for a change of a job.
 type notifier struct {
 	mu    sync.Mutex // guards the maps
 	works map[slotClass]*line
@@ -19,29 +19,29 @@ type notifier struct {
 	callbacks chan struct{} // holds a token when there may be new callbacks
 	deletions atomic.Int64  // number of deletions; what is in memory since before one may be of a deleted job
 
-	moved atomic.Int64 // number of times that jobs became available again, see lows
+	moved atomic.Int64 // number of times that jobs have become available again, see lows
 }
 
-// slotClass is a class of slots: it judges jobs of its pool that ask for at most its
-// width.
+// slotClass is a class of slots. They judge jobs of one pool with at most their width.
 type slotClass struct {
 	pool     string
 	width    int
-	contests bool // only contest jobs
+	contests bool // takes only contest jobs
 }
 
-// line is the queue of takers of one class. The one in front queries the database; the next one follows once that one
-// has a job.
+// line is the queue of takers of one class. Only the first one queries the database. When it has a job, the next one
+// follows.
 type line struct {
 	front chan struct{} // holds a token while a taker is in front
 	wake  chan struct{} // holds a token when there may be work
-	low   lows          // of the taker in front
+	low   lows          // of the first taker
 
 	takers int       // number of takers that use it
-	left   time.Time // when the last one of them left
+	left   time.Time // time when the last taker left
 }
 
-// lineAge is how long a line without takers is kept. Nodes name the pools, so there may be any number of classes.
+// lineAge is how long a line without takers is kept. Nodes choose the names of pools, so there may be any number of
+// classes.
 const lineAge = 10 * time.Minute
 
 type watch struct {
@@ -137,7 +137,7 @@ func (h *notifier) remove(id string, w *watch) {
 	close(w.ended)
 }
 
-// back makes takers of a pool look at a job that is available again.
+// back makes takers of a pool consider a job that is available again.
 func (h *notifier) back(pool string, priority int, place position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -210,8 +210,8 @@ func (h *notifier) receive(message string) {
 	}
 }
 
-// work wakes a taker for each width of slot that can judge a job of this class. The next taker of a line queries the
-// database anyway.
+// work wakes one taker of each width that can judge a job of this class. When a taker finds a job, the next one of its
+// line queries the database.
 func (h *notifier) work(k slotClass) {
 	wakeUp(h.feed)
 	h.mu.Lock()
@@ -235,7 +235,7 @@ func (s *Store) notifyEnd(id string, final *finalReport) {
 	s.driver.notify(aboutEnd + id)
 }
 
-// notifyDeleted discards the events in memory of all processes. Here none of them is read any more when it returns.
+// notifyDeleted discards the events in memory of all processes. In this process, none of them is used after it returns.
 func (s *Store) notifyDeleted() {
 	s.feed.stop()
 	s.notifier.forget()

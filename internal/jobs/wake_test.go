@@ -36,8 +36,8 @@ func TestLinesAreForgotten(t *testing.T) {
 	})
 }
 
-// testWaitReadsOnce checks that Wait reads the record of a job only at its end: until then a damaged record does not
-// matter.
+// testWaitReadsOnce checks that Wait reads the record of a job only at its end, so that a damaged record has no effect
+// until then.
 func testWaitReadsOnce(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) { o.poll = time.Millisecond })
 	b.put("a", nil)
@@ -70,7 +70,7 @@ func testWaitReadsOnce(t *testing.T, be backend) {
 	}
 }
 
-// testLateStatement checks a report that is stored later than that of a job that ended after it.
+// testLateStatement checks a report that is stored after that of a job that ended later.
 func testLateStatement(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	start := b.LastPosition()
