@@ -133,8 +133,8 @@ func TestConversations(t *testing.T) {
 			verdict: api.WrongAnswer, message: "7 is wrong"},
 		{name: "testlib leaves nothing for its checker", kind: "testlib", program: "hear|say=7|end",
 			interactor: "say=3 4|hear|exit=0", checker: "exit=0", verdict: api.InternalError,
-			message: "the interactor accepted without an output file for the checker; make it write the file that " +
-				"is its second argument"},
+			message: "the interactor accepted but wrote no output file for the checker; it must write the " +
+				"file named by its second argument"},
 		{name: "icpc judges, not its checker", program: "hear|say=7|end", interactor: "say=3 4|hear|judge=right|exit=42",
 			checker: "exit=1", verdict: api.Accepted, message: "right"},
 		{name: "testlib rejects", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=1",

@@ -11,14 +11,14 @@ import (
 	"judged/internal/testkit"
 )
 
-// quantile is in microseconds. A busy machine disturbs the lower decile least.
+// quantile returns a quantile in microseconds. A busy machine affects the lower decile least.
 func quantile(xs []time.Duration, q float64) float64 {
 	slices.Sort(xs)
 	return float64(xs[int(q*float64(len(xs)-1))]) / 1e3
 }
 
-// BenchmarkCheck measures, in turns, a bare fork, exec and wait of an empty checker in C and the check of a small
-// output by it, up to its report. Between two checks the next sandbox is prepared, as it is while a program runs.
+// BenchmarkCheck measures in alternation fork, exec and wait of an empty checker in C, and a check of a small output
+// with it, up to the report. Between two checks the next sandbox is prepared, as it is while a program runs.
 func BenchmarkCheck(b *testing.B) {
 	r := openRunner(b, limits())
 	c := checker(b, api.ICPC, "exit=42")

@@ -43,8 +43,8 @@ const (
 	testlibFeedback = feedbackName + "/" + reportName
 )
 
-// Check runs the checker on one output. A checker that fails yields the verdict IE. Check returns an error only if
-// judged fails or ctx ends.
+// Check runs the checker on one output. If the checker fails, the verdict is IE. Check returns an error only if judged
+// fails or ctx is done.
 func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport, error) {
 	what := c.Program.Called("checker")
 	input, err := t.Input.View()
@@ -83,7 +83,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport,
 	return r.report(what, c.Protocol, t.MultiPass, box, result)
 }
 
-// openFiles returns the files that a checker may open, in the order of their descriptors. No protocol uses the
+// openFiles returns the files that a checker may open, in the order of their descriptors. The protocols do not use the
 // descriptors.
 func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
 	return []sandbox.OpenFile{{Name: "input", File: input}, {Name: "answer", File: answer},
@@ -121,7 +121,7 @@ func (r *Runner) report(what string, p api.Protocol, multiPass bool, box *sandbo
 	return said, nil
 }
 
-// failed returns the report of a program of the jury that is at fault.
+// failed returns the report of a faulty program of the jury.
 func failed(what string, p api.Protocol, fault error, e ending) api.CheckReport {
 	of := api.JuryFault
 	if errors.As(fault, new(lack)) {
@@ -136,10 +136,10 @@ func failed(what string, p api.Protocol, fault error, e ending) api.CheckReport 
 	return r
 }
 
-// lack is a fault of the host: an interpreter or loader is missing.
+// lack is a fault of the host: a missing interpreter or loader.
 type lack struct{ error }
 
-// exhaustion is a fault: the program exceeded a limit.
+// exhaustion is a fault of a program that exceeded a limit.
 type exhaustion struct{ error }
 
 func exhausted(format string, args ...any) error { return exhaustion{fmt.Errorf(format, args...)} }
@@ -198,7 +198,7 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 	if err != nil {
 		return e, err
 	}
-	if e.verdict, err = lastVerdict(stderr); err != nil { // the verdict may follow long debugging output
+	if e.verdict, err = lastVerdict(stderr); err != nil { // the verdict line may follow long debugging output
 		return e, err
 	}
 	for _, f := range []struct {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// users are the IDs of this binary's runs: no other test has them.
+// users returns the IDs for this test binary, which no other test uses.
 func users() testkit.Users { return testkit.Users{First: 1<<22 + os.Getpid()%4096*1000, Count: 1000} }
 
 func limits() sandbox.Limits {
@@ -35,7 +35,7 @@ func limits() sandbox.Limits {
 		Stack: 256 << 20, Processes: 16}
 }
 
-// openRunner makes a runner with an engine around it.
+// openRunner returns a runner with its engine.
 func openRunner(t testing.TB, limits sandbox.Limits) *jury.Runner {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
@@ -62,7 +62,7 @@ func source(t testing.TB, name string) string {
 	return filepath.Join(testkit.RepoRoot(t), "testdata/jury", name)
 }
 
-// checker is the program of testdata that does what its arguments say.
+// checker returns the checker in testdata, which does what its arguments say.
 func checker(t testing.TB, protocol api.Protocol, does ...string) jury.Checker {
 	file := sandbox.File{Name: "checker", Path: testkit.CompileC(t, source(t, "checker.c"), true), Exec: true}
 	return jury.Checker{Protocol: protocol,
@@ -83,7 +83,7 @@ func input(t testing.TB, r *jury.Runner, text string) *sandbox.Input {
 	return in
 }
 
-// output stands for what a contestant's program has written: an open file that everybody may read.
+// output returns an open, readable file in place of a program's output.
 func output(t testing.TB, text string) *os.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "output")
@@ -104,7 +104,7 @@ func caseOf(t testing.TB, r *jury.Runner) jury.Case {
 
 func score(n float64) *float64 { return &n }
 
-// TestCheck has checkers do what they may do and what they must not.
+// TestCheck runs checkers that follow the protocol and checkers that violate it.
 func TestCheck(t *testing.T) {
 	l := limits()
 	l.CPUTime, l.WallTime = time.Second, 3*time.Second
@@ -185,7 +185,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSaid: what a program of the format of the ICPC has left is also there as it is, for those who pass it on.
+// TestSaid: the raw result of an ICPC checker is available for callers that pass it on.
 func TestSaid(t *testing.T) {
 	r := openRunner(t, limits())
 	got, err := r.Check(t.Context(), checker(t, api.ICPC, "judge=wrong at 3", "out=1", "err=noise", "exit=43"), caseOf(t, r))
@@ -198,7 +198,7 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// TestCheckerIsNamed: a message calls a program by its name.
+// TestCheckerIsNamed: a message contains the name of the program.
 func TestCheckerIsNamed(t *testing.T) {
 	r := openRunner(t, limits())
 	c := checker(t, api.ICPC, "exit=7")
@@ -213,7 +213,7 @@ func TestCheckerIsNamed(t *testing.T) {
 	}
 }
 
-// TestCheckerSees: a checker finds its files by their names, can change none of them, and sees no others.
+// TestCheckerSees: a checker finds its files by name, cannot change them, and sees no other files.
 func TestCheckerSees(t *testing.T) {
 	r := openRunner(t, limits())
 	for protocol, stdin := range map[api.Protocol]string{api.ICPC: "1 2 \n3\n", api.Testlib: "", api.CMS: ""} {
@@ -234,7 +234,7 @@ func TestCheckerSees(t *testing.T) {
 	}
 }
 
-// TestCheckIsCancelled: the end of the context is an error, not a verdict.
+// TestCheckIsCancelled: a canceled context yields an error, not a verdict.
 func TestCheckIsCancelled(t *testing.T) {
 	r := openRunner(t, limits())
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, os.ErrDeadlineExceeded)

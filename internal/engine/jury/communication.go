@@ -21,7 +21,7 @@ import (
 // Close after use.
 type Communication struct {
 	runner       *Runner
-	what         string // the manager's name in messages
+	what         string // name of the manager in messages
 	box          *sandbox.Sandbox
 	instances    []instance
 	wall         time.Duration // wall limit of the manager
@@ -33,11 +33,11 @@ type Communication struct {
 	drain        drain
 	cancel       context.CancelCauseFunc
 	ended        chan struct{}  // closed when result is set
-	result       sandbox.Result // of the manager
+	result       sandbox.Result // result of the manager
 	decided      chan struct{}  // closed when the next two fields are set
 	reported     api.CheckReport
 	err          error
-	delay        time.Duration // Delay when the programs had ended
+	delay        time.Duration // value of Delay when the programs had ended
 
 	atWall atomic.Int32 // the first instance at its wall limit, or nobody
 
@@ -46,15 +46,15 @@ type Communication struct {
 	failed error        // from watching the pipes
 }
 
-// instance is the manager's side of one instance of the program.
+// instance is the manager's side of an instance of the program.
 type instance struct {
-	stdin, stdout *os.File // ends of the pipes for the program
+	stdin, stdout *os.File // pipe ends of the program
 	witness       witness
 	opened        chan struct{} // closed when the manager has opened both pipes
 	ended         bool          // the instance was started and has ended
 }
 
-// These names are the ones that CMS uses.
+// CMS uses these names.
 func toManager(i int) string  { return fmt.Sprintf("u%d_to_m", i) }
 func toInstance(i int) string { return fmt.Sprintf("m_to_u%d", i) }
 
@@ -127,8 +127,8 @@ func (c *Communication) openPipes() (err error) {
 func (c *Communication) Stdin(i int) *os.File  { return c.instances[i].stdin }
 func (c *Communication) Stdout(i int) *os.File { return c.instances[i].stdout }
 
-// Start unblocks the manager. All instances must be loaded, because Start closes the pipe ends that they inherit.
-// Start calls stop a short time after the manager has rejected the programs; stop ends them.
+// Start unblocks the manager. All instances must be loaded, because Start closes the pipe ends that they inherit. Start
+// calls stop shortly after the manager has rejected the programs; stop must end them.
 func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox, stop func()) error {
 	ended := make(chan struct{})
 	for i, p := range programs {
@@ -142,7 +142,7 @@ func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox, 
 	go func() {
 		defer close(c.decided)
 		c.result, c.err = c.box.Run(ctx)
-		c.noteOpened() // includes pipes that the manager opened right before it ended
+		c.noteOpened() // includes pipes that the manager opened just before it ended
 		close(ended)
 		if c.err != nil || c.result.Stop == sandbox.StopCancelled {
 			return
@@ -179,8 +179,8 @@ func (c *Communication) watchError() error {
 	return c.failed
 }
 
-// Await waits until the manager has opened both pipes of an instance, which may then start, as in CMS. It returns
-// false if the manager ends first, or if ctx ends.
+// Await waits until the manager has opened both pipes of an instance. As in CMS, the instance may start only then.
+// Await returns false if the manager ends first or ctx is done.
 func (c *Communication) Await(ctx context.Context, i int) bool {
 	opened := c.instances[i].opened
 	select {
@@ -198,8 +198,8 @@ func (c *Communication) Await(ctx context.Context, i int) bool {
 	}
 }
 
-// AtLimit records that an instance has reached a limit and has not been killed yet. Only the first instance at its
-// wall limit shows what the manager was doing: once that instance is killed, the manager continues.
+// AtLimit records that an instance has reached a limit and has not been killed yet. Only the first instance that
+// reaches its wall limit shows what the manager was doing; once that instance is killed, the manager continues.
 func (c *Communication) AtLimit(i int, wall bool) {
 	if wall {
 		c.atWall.CompareAndSwap(nobody, int32(i))
@@ -207,7 +207,7 @@ func (c *Communication) AtLimit(i int, wall bool) {
 	c.instances[i].witness.atLimit(wall && c.atWall.Load() == int32(i))
 }
 
-// Ended records that a started instance has ended. It discards what the manager still writes to that instance.
+// Ended records that a started instance has ended. From then on, what the manager writes to it is discarded.
 func (c *Communication) Ended(i int) {
 	in := &c.instances[i]
 	in.ended = true
@@ -229,9 +229,9 @@ func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
 // errFailed is the cancellation cause for a manager that is no longer needed.
 var errFailed = errors.New("an instance of the program failed")
 
-// Finish waits for the manager. Call it after all instances have ended. Instances that did not start have an empty
-// result. failed is the first instance that failed by itself, or negative. If that instance ended before the manager,
-// Finish cancels the manager, and Said has no verdict.
+// Finish waits for the manager. All instances must have ended. Instances that did not start have an empty result.
+// failed is the first instance that failed by itself, or negative. If that instance ended before the manager, Finish
+// cancels the manager, and Said has no verdict.
 func (c *Communication) Finish(ctx context.Context, programs []sandbox.Result, failed int, limit units.Bytes) (said Said,
 	err error) {
 	if said.First, err = c.managerFirst(programs, failed); err != nil {
@@ -280,8 +280,8 @@ func (c *Communication) managerFirst(programs []sandbox.Result, failed int) (boo
 	return false, nil
 }
 
-// report returns the manager's result. As with interactors, the program is at fault in two cases: it ended while the
-// manager was writing to it, or it wrote too much.
+// report returns the manager's result. As with interactors, the program is at fault if it ended while the manager was
+// writing to it, or if it wrote too much.
 func (c *Communication) report(programs []sandbox.Result, hung bool, limit units.Bytes) (api.CheckReport, error) {
 	said, err := c.said(hung)
 	tooMuch := slices.ContainsFunc(programs, func(r sandbox.Result) bool { return r.OutputBytes > limit })
@@ -296,7 +296,7 @@ func (c *Communication) report(programs []sandbox.Result, hung bool, limit units
 	return said, err
 }
 
-// said returns the manager's result, ignoring input that the manager has not read.
+// said returns the manager's result, regardless of input that the manager has not read.
 func (c *Communication) said(hung bool) (api.CheckReport, error) {
 	e, err := readEnding(c.box, c.result)
 	switch {

@@ -22,12 +22,12 @@ type Interactor struct {
 	Instances  int  // number of instances of the program; protocol CMS only
 }
 
-// answerPipe is the number of bytes that an interactor can write before the contestant's program reads. It equals the
-// value of Kattis' problemtools, so a program that sends many queries at once does not deadlock earlier.
+// answerPipe is the number of bytes that an interactor can write before the contestant's program reads. It has the
+// value of Kattis' problemtools, so that a program that sends many queries at once deadlocks no earlier than there.
 const answerPipe = 1 << 20
 
-// wallFactor limits the wall time of a contestant's program, as a multiple of its wall limit, if noise explains the
-// excess.
+// wallFactor is the maximum wall time of a contestant's program as a multiple of its wall limit, for excess that noise
+// explains.
 const wallFactor = 10
 
 // Conversation is one run of an interactor with one run of a contestant's program. Two pipes connect the programs
@@ -35,7 +35,7 @@ const wallFactor = 10
 type Conversation struct {
 	runner     *Runner
 	interactor Interactor
-	what       string // the interactor's name in messages
+	what       string // name of the interactor in messages
 	multiPass  bool
 	box        *sandbox.Sandbox
 	open       []*os.File // input and answer
@@ -48,13 +48,13 @@ type Conversation struct {
 	drain             drain
 	cancel            context.CancelCauseFunc
 	ended             chan struct{}  // closed when result is set
-	result            sandbox.Result // of the interactor
+	result            sandbox.Result // result of the interactor
 	decided           chan struct{}  // closed when the next two fields are set
 	said              api.CheckReport
 	err               error
-	delay             time.Duration // Delay when the program had ended
+	delay             time.Duration // value of Delay when the program had ended
 
-	check CheckFunc // called once; nil afterwards, or without a checker
+	check CheckFunc // called once; nil afterwards, or if there is no checker
 }
 
 // CheckFunc runs a checker on the output file of an interactor that uses testlib.
@@ -119,9 +119,9 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 func (c *Conversation) Stdin() *os.File  { return c.ends.stdin }
 func (c *Conversation) Stdout() *os.File { return c.ends.stdout }
 
-// Start unblocks the interactor. The program must be loaded; the caller starts the program next. If check is not nil,
-// it decides about a program that the interactor accepts. Start calls stop a short time after the interactor ends
-// first and it or check rejects the program; stop ends the program.
+// Start unblocks the interactor. The program must be loaded; the caller starts it next. If check is not nil, it decides
+// about a program that the interactor accepts. If the interactor ends first and it or check rejects the program, Start
+// calls stop shortly after; stop must end the program.
 func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox, check CheckFunc, stop func()) (err error) {
 	ended := make(chan struct{})
 	if err = c.witness.watch(program, c.box, c.alive, ended); err != nil {
@@ -174,8 +174,8 @@ func (c *Conversation) runCheck(ctx context.Context) error {
 	case err != nil:
 		return err
 	case output == nil:
-		c.said = api.FailedCheck(api.JuryFault, "the interactor accepted without an output file for the checker; "+
-			"make it write the file that is its second argument")
+		c.said = api.FailedCheck(api.JuryFault, "the interactor accepted but wrote no output file for the checker; "+
+			"it must write the file named by its second argument")
 		return nil
 	}
 	defer output.Close()
@@ -193,7 +193,7 @@ func (c *Conversation) openOutput() (*os.File, error) {
 	return c.box.OpenFile(feedbackName + "/" + toutName)
 }
 
-// discard discards what the interactor writes after the program has ended, and reports whether it wrote any.
+// discard discards what the interactor writes after the program has ended, and reports whether it has written anything.
 func (c *Conversation) discard(pipe io.Reader) bool {
 	return c.drain.from(pipe, c.runner.limits.Output, func() { c.cancel(errUnread) })
 }
@@ -268,8 +268,8 @@ func (c *Conversation) Finish(ctx context.Context, program sandbox.Result, finis
 	return said, nil
 }
 
-// report returns the interactor's result. The program is at fault in two cases: it ended while the interactor was
-// writing to it, or it wrote more than its output limit and the interactor failed.
+// report returns the interactor's result. The program is at fault if it ended while the interactor was writing to it,
+// or if it exceeded its output limit and the interactor failed.
 func (c *Conversation) report(program sandbox.Result, limit units.Bytes) api.CheckReport {
 	said := c.finalSaid(program)
 	switch {
@@ -287,7 +287,7 @@ func flooded(said api.CheckReport, jury sandbox.Result, tooMuch bool) bool {
 	return said.Verdict == api.InternalError && jury.ExecError == 0 && tooMuch
 }
 
-// finalSaid returns the interactor's result, ignoring input that the interactor has not read.
+// finalSaid returns the interactor's result, regardless of input that the interactor has not read.
 func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
 	p := c.interactor.Protocol
 	if c.witness.isHung(program) {
@@ -299,13 +299,13 @@ func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
 		return late(c.what, p, c.result, c.delay, c.runner.limits.WallTime, c.ending())
 	}
 	said := c.said
-	c.said.Next = nil // the caller closes it
+	c.said.Next = nil // the caller closes the folder
 	return said
 }
 
-// late reports a program of the jury that did not end in time after the contestant's program. delay is how long it
-// had waited for a CPU before. If it was busy or waited for a CPU for most of the time, it has exhausted that time:
-// it may still have been reading what the contestant's program wrote.
+// late returns the report of a program of the jury that did not end in time after the contestant's program. delay is
+// how long it had waited for a CPU before. If it was busy or waited for a CPU for most of the time, it has used up that
+// time: it may still have been reading the output of the contestant's program.
 func late(what string, p api.Protocol, r sandbox.Result, delay, wall time.Duration, e ending) api.CheckReport {
 	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
 		wall), e)
@@ -322,8 +322,8 @@ func (c *Conversation) ending() ending {
 	return e
 }
 
-// closeEnds closes all pipe ends except the one that judged drains. While judged holds that end, the interactor gets
-// no SIGPIPE.
+// closeEnds closes all pipe ends except the one that judged drains. While judged holds that end, the interactor does
+// not get SIGPIPE.
 func (c *Conversation) closeEnds() {
 	e := &c.ends
 	closeFiles(&e.stdout, &e.theirStdin, &e.theirStdout, &c.theirAlive)

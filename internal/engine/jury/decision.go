@@ -6,12 +6,12 @@ import (
 	"judged/internal/api"
 )
 
-// grace is how long a program may run after the jury's has rejected it: enough to read the end of its input and to exit.
-// Its verdict does not change any more, so it is not worth more of the slot's time.
+// grace is how long a program may run after the jury's program has rejected it. It suffices to read the end of the
+// input and exit. The verdict cannot change any more, so the program should not use more of the slot's time.
 const grace = 100 * time.Millisecond
 
-// stopIfRejected ends the contestant's programs soon if what the jury's program said at its end is not in their favor. A
-// program that was accepted can still crash or reach a limit, and keeps the limits that it has.
+// stopIfRejected stops the contestant's programs after grace if the final result of the jury's program rejects them. An
+// accepted program can still crash or reach a limit, so it keeps its limits.
 func stopIfRejected(said api.CheckReport, stop func()) {
 	if said.Verdict.Failed() {
 		time.AfterFunc(grace, stop)

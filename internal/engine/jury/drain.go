@@ -11,8 +11,8 @@ import (
 	"judged/internal/sandbox"
 )
 
-// drain discards what a program of the jury writes to a contestant's program that has ended. Without it, the program
-// of the jury would get SIGPIPE or EPIPE, and might not exit with its own status.
+// drain discards what a program of the jury writes to a contestant's program that has ended. Without it, the program of
+// the jury would get SIGPIPE or EPIPE and might not exit with its normal status.
 type drain struct {
 	bytes   atomic.Int64
 	running sync.WaitGroup
@@ -21,10 +21,10 @@ type drain struct {
 // errUnread is the cancellation cause for a program of the jury that keeps writing after its reader has ended.
 var errUnread = errors.New("keeps writing")
 
-// from drains a pipe until its writers have closed it, and reports whether it contained data. After limit bytes it
-// stops and calls full.
+// from reads a pipe until its writers have closed it, and reports whether it contained data. After limit bytes it stops
+// and calls full.
 func (d *drain) from(pipe io.Reader, limit units.Bytes, full func()) bool {
-	n, _ := io.CopyN(io.Discard, pipe, int64(limit)+1) // an error also means that nothing is left to read
+	n, _ := io.CopyN(io.Discard, pipe, int64(limit)+1) // on an error, nothing is left to read either
 	d.bytes.Add(n)
 	if n > int64(limit) {
 		full()
@@ -33,13 +33,14 @@ func (d *drain) from(pipe io.Reader, limit units.Bytes, full func()) bool {
 }
 
 // flooded reports whether a program of the jury failed because it kept writing to a contestant's program that had
-// ended: it wrote more than the pipe holds, and reached a limit.
+// ended: it wrote more than the pipe holds and reached a limit.
 func (d *drain) flooded(said api.CheckReport, jury sandbox.Result) bool {
 	return said.Verdict == api.InternalError && d.bytes.Load() > answerPipe &&
 		(said.Exhausted || jury.Stop != sandbox.StopNone)
 }
 
-// unread returns the result if the contestant's program ended and what, a program of the jury, kept writing to it.
+// unread returns the result for a contestant's program that ended while a program of the jury, named what, was writing
+// to it.
 func unread(what string) api.CheckReport {
 	return api.CheckReport{Verdict: api.WrongAnswer, Message: "the program ended, and the " + what + " kept writing to it"}
 }

@@ -10,14 +10,14 @@ import (
 	"judged/internal/sandbox"
 )
 
-// DefaultPasses is the maximum number of passes on a test of a multi-pass problem, unless the problem sets another.
+// DefaultPasses is the maximum number of passes of a multi-pass problem, unless the problem sets another.
 const DefaultPasses = 2
 
-// nextPassName is a file in the feedback folder. It requests another pass and is the input of that pass.
+// nextPassName is the name of a file in the feedback folder. It requests another pass and is the input of that pass.
 const nextPassName = "nextpass.in"
 
-// nextPass adds to the result of an output validator whether it requests another pass. The file may contain output of
-// the contestant's program, so it must be a regular file within the limits of the jury's programs.
+// nextPass determines whether an output validator requests another pass, and adds that to its result. The file may
+// contain output of the contestant's program, so it must be a regular file within the limits of the jury's programs.
 func (r *Runner) nextPass(said api.CheckReport, code int, box *sandbox.Sandbox) (_ api.CheckReport, fault, err error) {
 	folder, err := box.OpenFolder(feedbackName)
 	if folder == nil || err != nil {
@@ -45,7 +45,7 @@ func (r *Runner) nextPass(said api.CheckReport, code int, box *sandbox.Sandbox) 
 			r.limits.Output), nil
 	}
 	keep = true
-	said.Verdict, said.Score, said.Ratio, said.Next = api.Accepted, nil, false, folder // points are those of the last pass
+	said.Verdict, said.Score, said.Ratio, said.Next = api.Accepted, nil, false, folder // from the last pass
 	return said, nil, nil
 }
 

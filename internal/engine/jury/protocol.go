@@ -20,7 +20,8 @@ const (
 	managerName    = "manager"
 )
 
-// Paths in the sandbox of a program of the jury. They are absolute, because programs change their working directory.
+// Paths in the sandbox of a program of the jury. They are absolute, because programs may change their working
+// directory.
 const (
 	inputPath    = "/box/input"
 	answerPath   = "/box/answer"
@@ -28,8 +29,8 @@ const (
 	feedbackPath = "/box/feedback/"
 )
 
-// reportArgument is an argument that names a file in the feedback folder. A testlib program that gets it writes its
-// message to that file instead of stderr.
+// reportArgument is an argument that names a file in the feedback folder. A testlib program with that argument writes
+// its message to the file instead of stderr.
 const reportArgument = "{report}"
 
 const reportName = "report"
@@ -86,8 +87,8 @@ type ending struct {
 	stdout, stderr string
 	judge, team    string // judgemessage.txt and teammessage.txt of icpc
 	problem        string // judgeerror.txt of icpc: why the program cannot judge
-	report         string // the result file of testlib
-	verdict        string // the last line of stderr, or the first of that file, with a verdict of testlib; or ""
+	report         string // result file of testlib
+	verdict        string // last verdict line on stderr, or the first line of report; "" if neither is one
 	score          string // score.txt of icpc; "" if absent
 	multiplier     string // score_multiplier.txt of icpc; "" if absent
 }
@@ -144,7 +145,7 @@ func readScores(r *api.CheckReport, e ending) error {
 	case text == "":
 		return nil
 	case r.Ratio && e.score != "":
-		return errors.New("wrote score.txt and score_multiplier.txt; the format allows one of them")
+		return errors.New("wrote score.txt and score_multiplier.txt; the format allows only one of them")
 	}
 	points, err := parseScore(text)
 	if err == nil && r.Ratio && points > fullScore {
@@ -170,8 +171,8 @@ const (
 )
 
 // readTestlib interprets the exit code. Without TESTSYS, a partial score is the exit code itself, so the verdict line
-// shows which of the two the code is. The exit code for points without a verdict line is a fault, and so is a verdict
-// line with points at the exit code for accepted.
+// is needed to tell them apart. An exit code for points without a verdict line is a fault, and so is a verdict line
+// with points and the exit code for accepted.
 func readTestlib(e ending) (api.CheckReport, error) {
 	r := api.CheckReport{Message: e.stderr}
 	if e.report != "" {
@@ -225,8 +226,8 @@ func isVerdict(line string) bool {
 	})
 }
 
-// lastVerdict returns the last verdict line of testlib, or "". The author's own output comes before that line, and
-// may quote the contestant's program. Long lines are truncated.
+// lastVerdict returns the last verdict line of testlib, or "". Output of the author may precede that line and may quote
+// the contestant's program. Long lines are truncated.
 func lastVerdict(text io.Reader) (last string, err error) {
 	lines := bufio.NewReaderSize(text, most)
 	for {
@@ -246,8 +247,8 @@ func lastVerdict(text io.Reader) (last string, err error) {
 	}
 }
 
-// testlibScore reads the points of a verdict line. In a message of a program without testlib, it reads the points at
-// the start of the message or of a line.
+// testlibScore reads the points of a verdict line. For a program without testlib, it reads them at the start of the
+// message or of a line.
 func testlibScore(verdict, text string) (float64, error) {
 	if points, ok := strings.CutPrefix(verdict, pointsPrefix); ok {
 		points, _, _ = strings.Cut(points, " ")
@@ -395,7 +396,7 @@ func scored(points float64) api.Verdict {
 func parseScore(text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	points, err := strconv.ParseFloat(text, 64)
-	if points > api.MaxPoints { // also if infinite
+	if points > api.MaxPoints { // including infinity
 		return 0, fmt.Errorf("%q is above %g", text, api.MaxPoints)
 	}
 	if err != nil || !(points >= 0) {

@@ -15,7 +15,8 @@ const icpc, testlib, cms, sio, bridged = api.ICPC, api.Testlib, api.CMS, api.SIO
 
 func points(n float64) *float64 { return &n }
 
-// TestCheckerProtocols holds what each exit code of each protocol means. A test without want is a checker at fault.
+// TestCheckerProtocols checks the meaning of each exit code in each protocol. A case without want is a fault of the
+// checker.
 func TestCheckerProtocols(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -46,7 +47,7 @@ func TestCheckerProtocols(t *testing.T) {
 		{"icpc with a malformed part", icpc, ending{code: 42, multiplier: "half"}, api.CheckReport{},
 			`read score_multiplier.txt: "half" is not a number >= 0`},
 		{"icpc with points and a part of them", icpc, ending{code: 42, score: "1", multiplier: "1"}, api.CheckReport{},
-			"wrote score.txt and score_multiplier.txt; the format allows one of them"},
+			"wrote score.txt and score_multiplier.txt; the format allows only one of them"},
 		{"icpc rejects, whatever the part", icpc, ending{code: 43, multiplier: "1"},
 			api.CheckReport{Verdict: api.WrongAnswer}, ""},
 		{"icpc 0", icpc, ending{}, api.CheckReport{},
@@ -213,7 +214,7 @@ func TestCheckerProtocols(t *testing.T) {
 	}
 }
 
-// TestLastVerdict: the verdict comes after as much as an author writes, in lines of any length.
+// TestLastVerdict: the verdict line follows any amount of output, with lines of any length.
 func TestLastVerdict(t *testing.T) {
 	chatter := strings.Repeat("n = 5\n", 100_000)
 	long := strings.Repeat("partially correct (0) ", 1000)
@@ -256,8 +257,8 @@ func TestCheckerArgs(t *testing.T) {
 	}
 }
 
-// TestLate: a program of the jury that does not end after the contestant's has exhausted its time if it was busy, also
-// with waiting for a CPU, and not if it slept.
+// TestLate: a program of the jury that does not end after the contestant's program has used up its time if it was busy
+// or waited for a CPU, but not if it slept.
 func TestReason(t *testing.T) {
 	long := strings.Repeat("é", 301)
 	for _, tt := range []struct {

@@ -13,13 +13,13 @@ import (
 
 // Program is a program of the jury.
 type Program struct {
-	Name string // for messages, such as the path in a package; may be ""
-	// Language compiles Files, of which the first has the entry point, and sets Command. If Language is "", the files
-	// run as they are.
+	Name string // name in messages, such as the path in a package; may be ""
+	// Language is the language that Files are compiled in; the first file has the entry point. Compilation sets
+	// Command. If Language is "", the files are run as they are.
 	Language string
-	Command  []string // executes the program, without the arguments
+	Command  []string // command line without the arguments
 	Files    []sandbox.File
-	Args     []string // follow the arguments of the protocol
+	Args     []string // appended to the arguments of the protocol
 }
 
 // Called returns the program's name for messages.
@@ -98,8 +98,8 @@ func (r *Runner) acquire() (*sandbox.Sandbox, error) {
 func (r *Runner) release(box *sandbox.Sandbox) {
 	r.background.Go(func() {
 		if err := box.Close(); err != nil {
-			r.log.Error("a sandbox of the jury left something behind; it is removed when judged starts again", "error",
-				err)
+			r.log.Error("cannot clean up a sandbox of the jury; the rest is removed when judged starts again",
+				"error", err)
 		}
 		r.prepareSpare()
 	})

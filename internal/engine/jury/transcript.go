@@ -13,8 +13,8 @@ import (
 
 const maxLines = 2000
 
-// transcriptNote says what a transcript costs: judged passes on what the two write, and takes its time for it.
-const transcriptNote = "judged stood between the program and the interactor; the times of this test do not count"
+// transcriptNote explains why times do not count: judged relays the conversation, which takes time.
+const transcriptNote = "judged relayed the conversation to record it; the times of this test do not count"
 
 // relay copies data between the two sides of a conversation and records it. Call start after both sides have their
 // pipe ends, and wait after both have ended.
@@ -32,10 +32,10 @@ type relay struct {
 type line struct {
 	from string // ExitProgram or ExitInteractor of package api
 	r, w *os.File
-	gone func(io.Reader) (more bool) // is called when the reader is gone; nil closes the pipe
+	gone func(io.Reader) (more bool) // called when the reader has gone; nil closes the pipe
 }
 
-// newRelay creates the pipes of a conversation that is recorded.
+// newRelay creates the pipes of a recorded conversation.
 func newRelay(e *ends) (r *relay, err error) {
 	r = &relay{room: api.MaxTranscript, notes: api.Transcript{Note: transcriptNote, Lines: []api.TranscriptLine{}}}
 	asks, answers := &r.lines[0], &r.lines[1]
@@ -53,7 +53,7 @@ func newRelay(e *ends) (r *relay, err error) {
 	return r, err
 }
 
-// start starts copying. gone reads what the interactor writes to a program that no longer reads.
+// start starts to copy. gone reads what the interactor writes to a program that no longer reads.
 func (r *relay) start(gone func(io.Reader) (more bool)) {
 	r.begin = time.Now()
 	r.lines[0].gone = gone
@@ -62,7 +62,7 @@ func (r *relay) start(gone func(io.Reader) (more bool)) {
 	}
 }
 
-// pass copies one direction until the writer ends or the reader is gone, and then closes the pipe of the other side.
+// pass copies one direction until the writer ends or the reader has gone. Then it closes the pipe of the other side.
 func (r *relay) pass(l line) {
 	defer l.r.Close()
 	defer l.w.Close()

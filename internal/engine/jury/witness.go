@@ -13,23 +13,25 @@ import (
 // with it.
 type witness struct {
 	order *linux.Order
-	box   *sandbox.Sandbox // of the program of the jury
-	ended <-chan struct{}  // closed when that has ended
-	first atomic.Int32     // value of order when the program reached a limit, or nobody
-	hung  atomic.Bool      // at its wall limit the program waited for the jury's, which was not waiting for a program
+	box   *sandbox.Sandbox // sandbox of the program of the jury
+	ended <-chan struct{}  // closed when the program of the jury has ended
+	first atomic.Int32     // value of order when the program reached a limit; nobody if neither had ended
+	hung  atomic.Bool      // at its wall limit the program waited for the jury's, which did not wait for a program
 
 	mu    sync.Mutex // guards the fields below
-	known int        // last value of order, or nobody
+	known int        // last value of order
 }
 
 // nobody is the value of an Order before either program has ended.
 const nobody = -1
 
-// watch begins to watch two loaded programs. alive is the end of a pipe whose reader only the jury's program has.
+// watch begins to watch two loaded programs. alive is the write end of a pipe; only the jury's program has its read
+// end.
 //
 // A process closes its files shortly before the kernel reports its end (do_exit: exit_files, then exit_notify). In
-// between, the program can end because the jury's is gone. So the first of both is the end of the jury's. The program
-// has no such pipe, which it could see: its CPU is its own, and nothing delays the report.
+// between, the program can end because the jury's program has closed its pipes. So the end of the jury's program is
+// detected by its pipe, which is the earlier of the two. The program itself needs no such pipe: it has its own CPU, so
+// nothing delays the report of its end.
 func (w *witness) watch(program, jury *sandbox.Sandbox, alive *os.File, ended <-chan struct{}) (err error) {
 	w.first.Store(nobody)
 	w.known = nobody
@@ -38,8 +40,8 @@ func (w *witness) watch(program, jury *sandbox.Sandbox, alive *os.File, ended <-
 	return err
 }
 
-// atLimit records which program ended first when the program reaches a limit, before it is killed. If it is killed at
-// that limit, the program of the jury was first only if it had already ended.
+// atLimit records which program ended first when the program reaches a limit, before it is killed. If the program is
+// killed at that limit, the jury's program was first only if it has already ended.
 func (w *witness) atLimit(wall bool) {
 	if w.first.Load() == nobody {
 		if first, err := w.whoFirst(); err == nil {
@@ -55,7 +57,7 @@ func (w *witness) atLimit(wall bool) {
 	}
 }
 
-// whoFirst queries order until it has an answer.
+// whoFirst queries order until it returns a result.
 func (w *witness) whoFirst() (first int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +69,7 @@ func (w *witness) whoFirst() (first int, err error) {
 	return w.known, err
 }
 
-// juryEndedFirst reports whether the program of the jury ended before the other. It must have ended.
+// juryEndedFirst reports whether the jury's program ended before the other. One of them must have ended.
 func (w *witness) juryEndedFirst() (bool, error) {
 	first, err := w.whoFirst()
 	return first > 0, err
@@ -81,7 +83,7 @@ func (w *witness) juryFirst(program sandbox.Result) (bool, error) {
 	return w.juryEndedFirst()
 }
 
-// isHung reports whether the program waited for the program of the jury until its wall limit.
+// isHung reports whether the program waited for the jury's program until its wall limit.
 func (w *witness) isHung(program sandbox.Result) bool {
 	return w.hung.Load() && program.Stop == sandbox.StopWall && program.Idle
 }

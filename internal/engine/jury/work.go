@@ -15,14 +15,14 @@ import (
 type Work struct {
 	Program               Program
 	Input                 *sandbox.Input // nil is empty
-	InputFile, OutputFile string         // as in sandbox.Spec
+	InputFile, OutputFile string         // see sandbox.Spec
 	// Talks is the interactor that communicates with the program, or nil. With an interactor, the result is the
 	// interactor's output file for the checker.
 	Talks *Interactor
 }
 
-// Open opens a result of a program: a file of its working folder by name, or its answer for "". It returns nil if the
-// file does not exist.
+// Open opens a result of a program: a file of its working folder by name, or its answer (stdout or OutputFile) for "".
+// It returns nil if the file does not exist.
 type Open func(name string) (io.Reader, error)
 
 // Make runs a program and calls take with its results. If the program failed, Make returns the reason as fault.
@@ -104,7 +104,7 @@ func (r *Runner) makeByTalk(ctx context.Context, box *sandbox.Sandbox, spec sand
 	if err != nil {
 		return nil, err
 	}
-	defer output.Close() // an error for nil
+	defer output.Close() // closing nil returns an error
 	return nil, take(func(string) (io.Reader, error) {
 		if output == nil {
 			return nil, nil
