@@ -11,22 +11,22 @@ import (
 	"judged/internal/api"
 )
 
-// Submissions of submit-answer problems are outputs. The program that prints the output of a test is printer, with the
-// name of the file as its argument.
+// Submissions to submit-answer problems are outputs. The program printer prints the output of a test; its argument is
+// the name of the file.
 const (
-	answersLanguage = "answers" // of a Program that is a set of outputs
+	answersLanguage = "answers" // language of a Program that is a set of outputs
 	printer         = "cat"
 )
 
 // outputSuffixes end the names of outputs.
 var outputSuffixes = []string{".out", ".ans"}
 
-// outputName is the name of the output of a test in a submission, in which all files are next to each other.
+// outputName returns the name of the output of a test in a submission. All files of a submission are in one folder.
 func outputName(test string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(test, "secret/"), "/", "-") + outputSuffixes[0]
 }
 
-// nameOutputs gives each test the argument of the printer.
+// nameOutputs sets the argument of the printer for each test.
 func (p *Package) nameOutputs(k kind) error {
 	if k.interactive || k.multiPass {
 		return errors.New("type: submit-answer cannot be combined with interactive and multi-pass; remove one of them")
@@ -38,7 +38,7 @@ func (p *Package) nameOutputs(k kind) error {
 		}
 		name := outputName(t.Name)
 		if other, taken := first[name]; taken {
-			return fmt.Errorf("the outputs of %q and %q are both called %s; rename one of the tests", other, t.Name, name)
+			return fmt.Errorf("the outputs of %q and %q have the same name %s; rename one of the tests", other, t.Name, name)
 		}
 		first[name] = t.Name
 		p.Tests[i].Args = []string{name}
@@ -46,8 +46,8 @@ func (p *Package) nameOutputs(k kind) error {
 	return nil
 }
 
-// answers are the files of a submission by the names of outputs. A file below a folder may have the name of its test,
-// with or without secret/. Others are findings.
+// answers returns the files of a submission by the names of outputs. A file in a folder may have the name of its test,
+// with or without secret/. Other files are findings.
 func (p *Package) answers(program Program) []File {
 	var files []File
 	missing := map[string]bool{}
@@ -58,7 +58,8 @@ func (p *Package) answers(program Program) []File {
 		ending := path.Ext(f.Name)
 		name := outputName(strings.TrimSuffix(f.Name, ending))
 		if !missing[name] || !slices.Contains(outputSuffixes, ending) {
-			p.find("%s is not used: it is the output of no test, or a second one", path.Join(program.Name, f.Name))
+			p.find("%s is not used: no test has this output, or another file has it already",
+				path.Join(program.Name, f.Name))
 			continue
 		}
 		delete(missing, name)
@@ -67,7 +68,7 @@ func (p *Package) answers(program Program) []File {
 	return files
 }
 
-// startAnswers creates a job from the outputs of a submission.
+// startAnswers returns a job for the outputs of a submission.
 func startAnswers(program Program, j api.Job) api.Job {
 	j.Command, j.Files = []string{printer}, map[string]api.File{}
 	for _, f := range program.Files {
@@ -76,8 +77,8 @@ func startAnswers(program Program, j api.Job) api.Job {
 	return j
 }
 
-// shareAnswers gives each test its output alone: they may be more than the files of a job. A test without one has an
-// empty output.
+// shareAnswers gives each test only its own output, because all of them may exceed the maximum number of files. A test
+// without an output has an empty one.
 func shareAnswers(j api.Job) api.Job {
 	for i, t := range j.Tests {
 		name := t.Args[0]

@@ -10,7 +10,7 @@ import (
 	"judged/internal/api"
 )
 
-// TestSubmitAnswer: a submission is a folder of outputs, or one of them. Each test gets its own.
+// TestSubmitAnswer: a submission is a folder of outputs or a single output. Each test gets only its own output.
 func TestSubmitAnswer(t *testing.T) {
 	files := pack{"problem.yaml": "problem_format_version: 2025-09\ntype: submit-answer\nname: x\n",
 		"data/sample/1.in": "", "data/sample/1.ans": "", "data/secret/1.in": "", "data/secret/1.ans": "",
@@ -55,7 +55,7 @@ func TestSubmitAnswer(t *testing.T) {
 	var findings []string
 	for _, name := range []string{"1.out", "1.txt", "2.out"} {
 		findings = append(findings,
-			"submissions/accepted/b/"+name+" is not used: it is the output of no test, or a second one")
+			"submissions/accepted/b/"+name+" is not used: no test has this output, or another file has it already")
 	}
 	if diff := cmp.Diff(findings, p.Findings); diff != "" {
 		t.Errorf("findings (-want +got)\n%s", diff)

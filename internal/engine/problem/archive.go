@@ -19,14 +19,14 @@ import (
 
 // entry is a file, folder or link of an archive.
 type entry struct {
-	name string // with slashes, as the archive has it otherwise
+	name string // name with slashes
 	mode fs.FileMode
 	link string // target of a symbolic link
 	open func() (io.ReadCloser, error)
 }
 
-// eachEntry calls f for the entries of a ZIP archive, or of a tar archive, which may be compressed by gzip. An error of f
-// ends it and gets the name of the entry. So does the end of ctx, without a name.
+// eachEntry calls f for the entries of a ZIP archive or of a tar archive, which may be compressed with gzip. An error
+// of f stops it and is returned with the name of the entry. If ctx is done, its error is returned without a name.
 func eachEntry(ctx context.Context, name string, f func(entry) error) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -52,7 +52,7 @@ func eachEntry(ctx context.Context, name string, f func(entry) error) error {
 	return eachZIPEntry(ctx, file, f)
 }
 
-// untilDone is a reader that fails once ctx is done.
+// untilDone is a reader that returns an error once ctx is done.
 type untilDone struct {
 	ctx context.Context
 	io.Reader
@@ -73,7 +73,7 @@ const (
 )
 
 func eachTarEntry(r io.Reader, f func(entry) error) error {
-	// Names, padding and the content of sparse files count too: nothing of the stream is free.
+	// Names, padding and the content of sparse files also count, so that every part of the stream is bounded.
 	stream := &io.LimitedReader{R: r, N: int64(MaxUnpacked) + int64(maxDirectory)}
 	t := tar.NewReader(stream)
 	for n := 0; ; n++ {
@@ -90,7 +90,7 @@ func eachTarEntry(r io.Reader, f func(entry) error) error {
 		}
 		mode := h.FileInfo().Mode()
 		if h.Typeflag == tar.TypeLink {
-			return fmt.Errorf("entry %q: a hard link; create the archive without them", h.Name)
+			return fmt.Errorf("entry %q: hard link; create the archive without hard links", h.Name)
 		}
 		e := entry{slashed(h.Name), mode, h.Linkname, func() (io.ReadCloser, error) { return io.NopCloser(t), nil }}
 		if err := f(e); err != nil {
@@ -110,9 +110,9 @@ func eachZIPEntry(ctx context.Context, file *os.File, f func(entry) error) error
 		return fmt.Errorf("list of entries larger than %s; split the archive", maxDirectory)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; name a folder or a ZIP archive", err)
+		return fmt.Errorf("%w; give a folder or a ZIP archive", err)
 	}
-	directory.left = math.MaxInt64 // from now on the unpacked size is bounded instead
+	directory.left = math.MaxInt64 // from here on, the unpacked size is limited
 	if len(z.File) > maxEntries {
 		return fmt.Errorf("%d entries; the maximum is %d", len(z.File), maxEntries)
 	}
@@ -139,19 +139,19 @@ func eachZIPEntry(ctx context.Context, file *os.File, f func(entry) error) error
 	return nil
 }
 
-// cancelled reads the content of an entry until a context is done.
+// cancelled reads the content of an entry until ctx is done.
 type cancelled struct {
 	io.Reader
 	io.Closer
 }
 
-// slashed returns a name with slashes instead of the backslashes of archives made on Windows.
+// slashed replaces the backslashes in names of archives made on Windows.
 func slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
 
-// maxLink is the length of the longest target of a symbolic link, in bytes: PATH_MAX.
+// maxLink is the maximum length of the target of a symbolic link in bytes: PATH_MAX.
 const maxLink = 4096
 
-// readLink reads the target of a symbolic link, which is its content.
+// readLink returns the target of a symbolic link, which is the content of its entry.
 func readLink(f *zip.File) (string, error) {
 	r, err := f.Open()
 	if err != nil {
@@ -165,8 +165,8 @@ func readLink(f *zip.File) (string, error) {
 	return slashed(string(target)), err
 }
 
-// bounded limits how much of a file is read. Package zip allocates all entries of an archive before they can be counted,
-// and the number in the archive is only valid modulo 65536.
+// bounded limits how much of a file is read. Package zip allocates all entries of an archive before they can be
+// counted, and the number of entries in the archive is stored modulo 65536.
 type bounded struct {
 	f    *os.File
 	left units.Bytes
@@ -186,9 +186,9 @@ func (e entry) copyTo(dst *os.File, left int64) (int64, error) {
 		return 0, errors.Join(fmt.Errorf("%w; create the archive again", err), dst.Close())
 	}
 	defer src.Close()
-	// One byte more than allowed is copied to detect that there is too much: the size in the archive cannot be trusted.
+	// Copy one byte more than allowed to detect excess, because the size in the archive cannot be trusted.
 	n, err := io.Copy(dst, io.LimitReader(src, left+1))
-	if err != nil && !errors.As(err, new(*fs.PathError)) { // an error of reading the archive
+	if err != nil && !errors.As(err, new(*fs.PathError)) { // an error from reading the archive
 		err = fmt.Errorf("%w; create the archive again", err)
 	}
 	err = errors.Join(err, dst.Close())
@@ -198,11 +198,11 @@ func (e entry) copyTo(dst *os.File, left int64) (int64, error) {
 	return n, err
 }
 
-// maxDepth is the maximum depth of a file in a package. os.Root opens the folders one by one for each file.
+// maxDepth is the maximum depth of a file in a package. For each file, os.Root opens the folders one by one.
 const maxDepth = 64
 
-// unpackTree writes the files of an archive into dir, with their folders. Whatever its names and links say, nothing is
-// written outside of dir: os.Root refuses it.
+// unpackTree writes the files of an archive into dir, with their folders. os.Root refuses to write outside of dir, for
+// all names and links.
 func unpackTree(ctx context.Context, archive, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -219,7 +219,7 @@ func unpackTree(ctx context.Context, archive, dir string) error {
 			return errors.New("invalid name; create the archive again from the folder of the package")
 		}
 		if strings.Count(name, "/") > maxDepth {
-			return fmt.Errorf("more than %d folders deep; no problem needs that", maxDepth)
+			return fmt.Errorf("more than %d folders deep; use fewer", maxDepth)
 		}
 		if i := strings.LastIndexByte(name, '/'); i > 0 {
 			if err := root.MkdirAll(name[:i], 0o700); err != nil {
@@ -230,7 +230,7 @@ func unpackTree(ctx context.Context, archive, dir string) error {
 		case e.mode&fs.ModeSymlink != 0:
 			return root.Symlink(e.link, name)
 		case !e.mode.IsRegular():
-			return errors.New("neither a file nor a folder; leave it out")
+			return errors.New("neither a file nor a folder; remove it")
 		}
 		mode := fs.FileMode(0o600)
 		if e.mode&0o111 != 0 {

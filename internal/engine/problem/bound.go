@@ -6,8 +6,8 @@ import (
 	"judged/internal/base/units"
 )
 
-// Bound lowers the limits of the package to the most that this host allows. Each one that is lowered is a finding, by the
-// key of the package. A bound of 0 allows all.
+// Bound lowers the limits of the package to the maxima of this host, and adds a finding for each lowered limit. A
+// maximum of 0 means no limit.
 func (p *Package) Bound(timeLimit time.Duration, memory, output units.Bytes) {
 	keys := map[string]string{"time": "limits.time_limit", "memory": "limits.memory", "output": "limits.output"}
 	switch p.Format {
@@ -19,7 +19,7 @@ func (p *Package) Bound(timeLimit time.Duration, memory, output units.Bytes) {
 		keys = map[string]string{"output": "output_limit_length"}
 	}
 	if timeLimit > 0 && p.Limits.Time > timeLimit {
-		p.find("%s is %s; this host allows %s, which is used instead (limits.max.cpu_time)", keys["time"],
+		p.find("%s is %s; lowered to %s, the maximum of this host (limits.max.cpu_time)", keys["time"],
 			units.Duration(p.Limits.Time), units.Duration(timeLimit))
 		p.Limits.Time = timeLimit
 	}
@@ -29,7 +29,7 @@ func (p *Package) Bound(timeLimit time.Duration, memory, output units.Bytes) {
 		most  units.Bytes
 	}{{"memory", &p.Limits.Memory, memory}, {"output", &p.Limits.Output, output}} {
 		if l.most > 0 && *l.limit > l.most {
-			p.find("%s is %s; this host allows %s, which is used instead (limits.max.%s)", keys[l.name], *l.limit, l.most,
+			p.find("%s is %s; lowered to %s, the maximum of this host (limits.max.%s)", keys[l.name], *l.limit, l.most,
 				l.name)
 			*l.limit = l.most
 		}

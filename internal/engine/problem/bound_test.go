@@ -20,8 +20,8 @@ func TestBound(t *testing.T) {
 	}{
 		{"a package of Kattis", Package{Limits: limits, Format: Kattis},
 			Limits{Time: time.Minute, Memory: 4 << 30, Output: 1 << 20, Passes: 2},
-			[]string{"limits.time_limit is 90.000 s; this host allows 60.000 s, which is used instead (limits.max.cpu_time)",
-				"limits.memory is 64GiB; this host allows 4GiB, which is used instead (limits.max.memory)"}},
+			[]string{"limits.time_limit is 90.000 s; lowered to 60.000 s, the maximum of this host (limits.max.cpu_time)",
+				"limits.memory is 64GiB; lowered to 4GiB, the maximum of this host (limits.max.memory)"}},
 		{"a package of Polygon", Package{Limits: Limits{Output: 1 << 40}, Format: Polygon}, Limits{Output: 64 << 20},
 			[]string{"output-limit is 1TiB; this host allows 64MiB, which is used instead (limits.max.output)"}},
 		{"a package of DMOJ", Package{Limits: Limits{Output: 1 << 40}, Format: DMOJ}, Limits{Output: 64 << 20},

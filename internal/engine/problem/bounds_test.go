@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// lines is n lines of a format with their numbers.
+// lines returns n numbered lines in a format.
 func lines(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -20,7 +20,7 @@ func lines(n int, format string) string {
 	return b.String()
 }
 
-// many is n files of the same content.
+// many returns n files with the same content.
 func many(n int, format, content string) pack {
 	p := pack{}
 	for i := range n {
@@ -29,18 +29,18 @@ func many(n int, format, content string) pack {
 	return p
 }
 
-// polygonWith is a package of Polygon with more elements before an end tag.
+// polygonWith returns a Polygon package with more elements before an end tag.
 func polygonWith(end, more string) pack {
 	return polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"], end, more+end, 1)})
 }
 
-// TestBounds holds that a package that is expensive to read is refused. Each one took seconds to hours.
+// TestBounds checks that packages that would be expensive to read are refused. Each of them took seconds to hours.
 func TestBounds(t *testing.T) {
 	yaml := legacyPack["problem.yaml"]
 	for _, tt := range []struct {
 		name string
 		pack pack
-		want string // in the error
+		want string // part of the error
 	}{
 		{"unknown keys", legacyPack.with(pack{"problem.yaml": yaml + lines(60_000, "k%d:\n")}), "more than 500 keys"},
 		{"nested unknown keys", legacyPack.with(pack{"problem.yaml": yaml + "x:\n" + lines(60_000, " k%d:\n")}),
@@ -76,11 +76,11 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestCrowdedFolder opens a folder of very many files.
+// TestCrowdedFolder opens a folder with too many files.
 func TestCrowdedFolder(t *testing.T) {
 	dir := legacyPack.folder(t)
 	tests := filepath.Join(dir, "data/secret")
-	for i := range maxEntries + 1 { // links, which take a tenth of the time of files
+	for i := range maxEntries + 1 { // links are created in a tenth of the time of files
 		if err := os.Link(filepath.Join(dir, "problem.yaml"), filepath.Join(tests, fmt.Sprintf("x%d.in", i))); err != nil {
 			t.Fatal(err)
 		}
@@ -91,8 +91,8 @@ func TestCrowdedFolder(t *testing.T) {
 		err  error
 		want string
 	}{
-		{ofPackage, "more than 20000 entries; leave out what is not part of the problem"},
-		{ofTests, "more than 20000 entries; name the folder that has the tests"},
+		{ofPackage, "more than 20000 entries; remove files that are not part of the problem"},
+		{ofTests, "more than 20000 entries; give the folder with the tests"},
 	} {
 		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
 			t.Errorf("error %v, want one with %q", tt.err, tt.want)
@@ -100,7 +100,7 @@ func TestCrowdedFolder(t *testing.T) {
 	}
 }
 
-// TestFindingsAreBounded holds that no finding is there twice, and that their number is bounded.
+// TestFindingsAreBounded checks that findings are unique and that their number is limited.
 func TestFindingsAreBounded(t *testing.T) {
 	testsets := polygonWith("</judging>", lines(50_000, `<testset name="%d"/>`)).folder(t)
 	types := legacyPack.with(pack{"problem.yaml": "type: " + lines(50_000, "t%d ")}).folder(t)
@@ -110,7 +110,7 @@ func TestFindingsAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := len(p.Findings); n != maxFindings+1 || p.Findings[maxFindings] != "further findings are left out" {
+			if n := len(p.Findings); n != maxFindings+1 || p.Findings[maxFindings] != "further findings are omitted" {
 				t.Errorf("%d findings, the last one %q", n, p.Findings[n-1])
 			}
 		})
@@ -121,7 +121,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
-// countdown is a context that is done after it was asked a number of times.
+// countdown is a context that is done after a number of calls of Err.
 type countdown struct {
 	context.Context
 	left atomic.Int64
@@ -134,8 +134,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestCancelled holds that the reading of a package ends when its context does, wherever it is, and looks at the context
-// at least once for each part.
+// TestCancelled checks that a canceled context stops the reading of a package at any point, and that the context is
+// checked at least once for each part.
 func TestCancelled(t *testing.T) {
 	const n = 10
 	files := legacyPack.with(many(n, "data/secret/x%d.in", "1")).with(many(n, "data/secret/x%d.ans", "1"))
@@ -161,7 +161,7 @@ func TestCancelled(t *testing.T) {
 		name  string
 		open  func(context.Context, string) error
 		path  string
-		least int64 // checks
+		least int64 // minimum number of checks
 	}{
 		{"folder", open, files.folder(t), 4 * n}, {"ZIP", open, files.zip(t, ""), 6 * n},
 		{"tar", open, files.tar(t, false), 6 * n}, {"gzip", open, files.tar(t, true), 4 * n},

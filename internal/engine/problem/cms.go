@@ -13,7 +13,7 @@ import (
 	"judged/internal/engine/jury"
 )
 
-// cmsFile is the settings of a task in the format italy_yaml of the Contest Management System.
+// cmsFile contains the settings of a task in the format italy_yaml of the Contest Management System.
 const cmsFile = "task.yaml"
 
 // cmsTask holds the keys of task.yaml that affect judging.
@@ -21,22 +21,22 @@ type cmsTask struct {
 	p       *Package
 	t       *tree
 	name    string
-	inputs  int // of n_input; 0 is not given
+	inputs  int // value of n_input; 0 means that it is absent
 	total   float64
-	lines   []string // of gen/GEN: the command of each test, or COPY: and a file
+	lines   []string // lines of gen/GEN: for each test its command, or COPY: and a file
 	subtask []cmsSubtask
-	// The generator and the solution of missing tests, from the first one that is.
+	// The generator and the solution that make missing tests, from the first missing one on.
 	generator *jury.Program
 	solution  *Recipe
 }
 
-// cmsSubtask is a subtask: its points and its tests, by their numbers.
+// cmsSubtask is a subtask with its points and the numbers of its tests.
 type cmsSubtask struct {
 	points float64
 	tests  []int
 }
 
-// readCMS reads a task: input/inputN.txt with output/outputN.txt, or the programs that make them.
+// readCMS reads a task: the files input/inputN.txt and output/outputN.txt, or the programs that make them.
 func (p *Package) readCMS(t *tree) error {
 	s, err := t.settings(cmsFile)
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *Package) readCMS(t *tree) error {
 	s.decode("infile", &p.InputFile)
 	s.decode("outfile", &p.OutputFile)
 	if outputs := false; s.decode("output_only", &outputs) && outputs {
-		return errors.New("output_only: contestants send outputs; judged judges programs")
+		return errors.New("output_only: contestants submit outputs, but judged judges programs")
 	}
 	if err := c.readProgramsOfJury(s); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (p *Package) readCMS(t *tree) error {
 			s.ignore(key)
 		}
 	}
-	for key := range s.keys { // of the contest, its feedback, and how often contestants may submit
+	for key := range s.keys { // Settings of the contest, of feedback, and of the number of submissions.
 		if strings.HasPrefix(key, "token_") || strings.HasPrefix(key, "max_") || strings.HasPrefix(key, "min_") {
 			s.ignore(key)
 		}
@@ -120,8 +120,8 @@ func (c *cmsTask) readLimits(s *settings) {
 	}
 }
 
-// readProgramsOfJury finds the checker, or the manager of a Communication task. CMS takes the binary; a source next to it
-// says the same and runs on every host.
+// readProgramsOfJury finds the checker, or the manager of a Communication task. CMS uses the binary. judged prefers a
+// source next to it, which runs on every host.
 func (c *cmsTask) readProgramsOfJury(s *settings) error {
 	c.p.Checker = Checker{Kind: "dmoj"} // words and lines
 	if program, err := c.program("check/checker", "cor/correttore"); err != nil {
@@ -139,7 +139,7 @@ func (c *cmsTask) readProgramsOfJury(s *settings) error {
 	}
 	stubs := slices.ContainsFunc(c.t.under("sol"), func(f File) bool { return strings.HasPrefix(f.Name, "stub.") })
 	if talk == "fifo_io" || talk == "" && stubs {
-		c.p.unsupported("user_io: fifo_io; the program gets no paths of pipes, it reads stdin and writes stdout")
+		c.p.unsupported("user_io: fifo_io; programs do not get paths of pipes; they read stdin and write stdout")
 	}
 	if instances < 1 || instances > api.MaxInstances {
 		return fmt.Errorf("num_processes %d is out of range; use 1 to %d", instances, api.MaxInstances)
@@ -150,7 +150,7 @@ func (c *cmsTask) readProgramsOfJury(s *settings) error {
 	return nil
 }
 
-// program finds a program by its paths without ending: a source, or else a binary.
+// program finds a program by its possible paths without extension: a source, otherwise a binary.
 func (c *cmsTask) program(paths ...string) (*Program, error) {
 	for _, name := range paths {
 		var sources []string
@@ -161,7 +161,7 @@ func (c *cmsTask) program(paths ...string) (*Program, error) {
 		}
 		switch {
 		case len(sources) > 1:
-			return nil, fmt.Errorf("%s and %s are sources of one program; remove one of them", sources[0], sources[1])
+			return nil, fmt.Errorf("%s and %s are sources of the same program; remove one of them", sources[0], sources[1])
 		case len(sources) == 1:
 			return c.source(sources[0]), nil
 		case c.t.has(name):
@@ -208,7 +208,7 @@ func (c *cmsTask) readIncludes() {
 	}
 }
 
-// readSolutions finds the solutions. The official one is called like the task, or solution, or soluzione.
+// readSolutions finds the solutions. The official one is named solution, soluzione, or like the task.
 func (c *cmsTask) readSolutions() error {
 	unknown := false
 	for _, f := range c.t.under("sol") {
@@ -227,7 +227,7 @@ func (c *cmsTask) readSolutions() error {
 		c.p.Submissions = append(c.p.Submissions, s)
 	}
 	if unknown {
-		c.p.find("nothing is expected of solutions in sol/, except solution, soluzione and %s", c.name)
+		c.p.find("solutions in sol/ have no expected result, except solution, soluzione and %s", c.name)
 	}
 	if len(c.p.Submissions) > maxPrograms {
 		return fmt.Errorf("%d solutions; use at most %d", len(c.p.Submissions), maxPrograms)
@@ -235,7 +235,7 @@ func (c *cmsTask) readSolutions() error {
 	return nil
 }
 
-// readTests finds the files of the tests, or says how they are made, and makes the groups.
+// readTests finds the files of the tests, or adds the recipes for them, and creates the groups.
 func (c *cmsTask) readTests() error {
 	var answers []Recipe
 	for i := range c.inputs {
@@ -251,7 +251,7 @@ func (c *cmsTask) readTests() error {
 		case c.t.has(output):
 			c.t.use(output)
 		case c.p.Interactor != nil:
-			test.Answer = "" // the manager knows
+			test.Answer = "" // the manager has its own answers
 		default:
 			r, err := c.makeAnswer(test)
 			if err != nil {
@@ -270,7 +270,7 @@ func (c *cmsTask) readTests() error {
 // makeInput adds the recipe of an input: the generator with the arguments of its line in GEN, or a copy of a file.
 func (c *cmsTask) makeInput(i int, test *Test) error {
 	if i >= len(c.lines) {
-		return fmt.Errorf("input/input%d.txt is missing, and gen/GEN has no line for it; add one of them", i)
+		return fmt.Errorf("input/input%d.txt is missing and gen/GEN has no line for it; add one of them", i)
 	}
 	if name, ok := strings.CutPrefix(c.lines[i], "COPY:"); ok {
 		name = path.Clean(strings.TrimSpace(name))
@@ -302,7 +302,7 @@ func (c *cmsTask) makeInput(i int, test *Test) error {
 	return nil
 }
 
-// makeAnswer adds the recipe of an answer, which the official solution generates.
+// makeAnswer adds the recipe of an answer, which the official solution makes.
 func (c *cmsTask) makeAnswer(test Test) (Recipe, error) {
 	if c.solution == nil {
 		if err := c.findSolution(); err != nil {

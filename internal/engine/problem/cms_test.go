@@ -36,7 +36,7 @@ func TestCMS(t *testing.T) {
 		Submissions: []string{"sol/slow.cpp cpp [] lower=false upper=false", "sol/sum.cpp cpp" +
 			" [{Tests: Permitted:[] Required:[] Final:[AC] Score:<nil> Message:}] lower=true upper=false"},
 		Findings: []string{"unsupported: sol/grader.py; submissions in python are judged without it",
-			"nothing is expected of solutions in sol/, except solution, soluzione and sum",
+			"solutions in sol/ have no expected result, except solution, soluzione and sum",
 			"output/output9.txt is not used"}}
 	if diff := cmp.Diff(want, summarize(p)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -146,22 +146,22 @@ func TestCMSRefused(t *testing.T) {
 		pack pack
 		want string
 	}{
-		{"output only", whole.with(pack{"task.yaml": "n_input: 1\noutput_only: true"}), "contestants send outputs"},
-		{"number of tests", whole.with(pack{"task.yaml": "name: x"}), "0 tests; use 1 to 20000, by n_input"},
-		{"two numbers", cmsPack.with(pack{"task.yaml": "n_input: 3"}), "gen/GEN has 4 tests, and n_input is 3"},
+		{"output only", whole.with(pack{"task.yaml": "n_input: 1\noutput_only: true"}), "contestants submit outputs"},
+		{"number of tests", whole.with(pack{"task.yaml": "name: x"}), "0 tests; use 1 to 20000, with n_input"},
+		{"two numbers", cmsPack.with(pack{"task.yaml": "n_input: 3"}), "gen/GEN has 4 tests, but n_input is 3"},
 		{"no such test", whole.with(pack{"task.yaml": "n_input: 2"}),
-			"input/input1.txt is missing, and gen/GEN has no line"},
+			"input/input1.txt is missing and gen/GEN has no line"},
 		{"generator", cmsPack.without("gen/generatore.py"), "gen/ has neither a generator nor a generatore"},
 		{"copy", cmsPack.without("att/one.txt"), `gen/GEN copies "att/one.txt", which is missing`},
-		{"solution", cmsPack.without("sol/sum.cpp"), `make the output of test "000": sol/ has no solution`},
-		{"two commands", cmsPack.with(pack{"gen/GEN": "1 #COPY: x"}), "line 1: a test and a command in one line"},
+		{"solution", cmsPack.without("sol/sum.cpp"), `make the output of test "000": sol/ has no official solution`},
+		{"two commands", cmsPack.with(pack{"gen/GEN": "1 #COPY: x"}), "line 1: a test and a command on one line"},
 		{"points", cmsPack.with(pack{"gen/GEN": "#ST: NaN"}), `line 1: points "NaN" are not a number`},
 		{"before", cmsPack.with(pack{"gen/GEN": "1\n#ST: 3"}), "line 2: tests before the first subtask"},
-		{"two checkers", cmsPack.with(pack{"cor/correttore.py": ""}), "are sources of one program"},
+		{"two checkers", cmsPack.with(pack{"cor/correttore.py": ""}), "are sources of the same program"},
 		{"score type", whole.with(pack{"task.yaml": "n_input: 1\nscore_type: Best\nscore_type_parameters: 1"}),
 			`unknown score_type "Best"`},
 		{"groups", whole.with(pack{"task.yaml": "n_input: 1\nscore_type: GroupMin\nscore_type_parameters: [[1]]"}),
-			"a group needs its points and its tests"},
+			"a group needs points and tests"},
 		{"instances", whole.with(pack{"task.yaml": "n_input: 1\nnum_processes: 99", "check/manager.py": ""}),
 			"num_processes 99 is out of range"},
 	} {

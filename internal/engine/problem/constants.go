@@ -19,13 +19,13 @@ import (
 // constants are the texts that replace {{NAME}} and {{NAME.VARIANT}} in files of a package.
 type constants map[string]string
 
-// valueVariant is the variant of a constant without one.
+// valueVariant is the variant of a constant that is not a mapping.
 const valueVariant = ".value"
 
-// Bounds of the files in which constants are replaced, which are sources.
+// Limits for files in which constants are replaced, which are sources.
 const (
 	maxConstantFile = units.Bytes(16 << 20)
-	maxReplaced     = units.Bytes(64 << 20) // of all together
+	maxReplaced     = units.Bytes(64 << 20) // for all files together
 )
 
 var (
@@ -33,13 +33,13 @@ var (
 	constantSequence = text.Pattern(`\{\{[a-zA-Z_][a-zA-Z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*)?\}\}`)
 )
 
-// constants takes the constants of problem.yaml: numbers or texts, or mappings of variants to them.
+// constants reads the constants of problem.yaml: each is a number, a text, or a mapping of variants to these.
 func (s *settings) constants() constants {
 	all := constants{}
 	m := s.mapping("constants")
 	for _, name := range slices.Sorted(maps.Keys(m.keys)) {
 		if !constantName().MatchString(name) {
-			m.fail(name, "is no name; use letters, digits and _, no digit first")
+			m.fail(name, "is not a valid name; use letters, digits and _, and do not start with a digit")
 		}
 		if m.keys[name].Kind != yaml.MappingNode {
 			all[name+valueVariant] = m.scalar(name)
@@ -62,7 +62,7 @@ func (s *settings) constants() constants {
 	return all
 }
 
-// scalar returns a number or a text as it is written in the file.
+// scalar returns a number or a text as written in the file.
 func (s *settings) scalar(key string) string {
 	n := s.keys[key]
 	delete(s.keys, key)
@@ -75,7 +75,7 @@ func (s *settings) scalar(key string) string {
 	return n.Value
 }
 
-// replaceIn replaces the constants in the files of a package that may use them. The files are copies.
+// replaceIn replaces the constants in those files of a package that may use them. The files are copies.
 func (c constants) replaceIn(t *tree, p *Package) error {
 	left := maxReplaced
 	for _, name := range t.names {
@@ -99,7 +99,7 @@ func (c constants) replaceIn(t *tree, p *Package) error {
 			continue
 		}
 		if left -= units.Bytes(len(after)); left < 0 {
-			return fmt.Errorf("the files with constants are larger than %s together; no problem needs that", maxReplaced)
+			return fmt.Errorf("the files with constants are larger than %s together; make them smaller", maxReplaced)
 		}
 		if err := replaceFile(t.path(name), after, info.Mode().Perm()); err != nil {
 			return fmt.Errorf("replace constants in %q: %w", name, err)
@@ -108,14 +108,14 @@ func (c constants) replaceIn(t *tree, p *Package) error {
 	return nil
 }
 
-// hasConstants reports whether constants are replaced in a file. Statements, in which they are too, are not read.
+// hasConstants reports whether constants are replaced in a file. Statements also have constants, but are not read.
 func hasConstants(name string) bool {
 	top, _, _ := strings.Cut(name, "/")
 	return slices.Contains([]string{"include", "input_validators", "output_validator", "submissions"}, top) ||
 		top == "data" && path.Base(name) == groupFile
 }
 
-// replace leaves binaries as they are, and sequences that name no constant: they are code.
+// replace does not change binaries, nor sequences that name no constant, which are code.
 func (c constants) replace(text []byte) []byte {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return text
@@ -132,7 +132,7 @@ func (c constants) replace(text []byte) []byte {
 	})
 }
 
-// replaceFile replaces the content of a file. If the file is a link, the content of its target does not change.
+// replaceFile replaces the content of a file. If the file is a link, its target does not change.
 func replaceFile(path string, content []byte, mode os.FileMode) error {
 	next := path + ".replaced"
 	if err := os.WriteFile(next, content, mode); err != nil {

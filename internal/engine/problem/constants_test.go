@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestConstants: constants are replaced where the format says so, as they are written, and the version stays that of the
-// package. Test data and what is no text stay as they are.
+// TestConstants: constants are replaced as written in the files that the format defines, and the version of the package
+// does not change. Test data and binaries do not change.
 func TestConstants(t *testing.T) {
 	const before = "{{most}} {{most.value}} {{most.tex}} {{name}} {{rate}} {{other}} {{most.other}} {{ most }} {most} " +
 		"{{{name}}}"

@@ -10,16 +10,17 @@ import (
 	"judged/internal/base/units"
 )
 
-// copier copies files of a folder. It opens each file once, and copies at most as much as an archive may contain.
+// copier copies files of a folder. It opens each file only once, and copies at most as many bytes as an archive may
+// contain.
 type copier struct {
-	ctx  context.Context // ends the copying
+	ctx  context.Context // stops the copying
 	from origin
 	left units.Bytes
 }
 
 func newCopier(ctx context.Context, from origin) *copier { return &copier{ctx, from, MaxUnpacked} }
 
-// copy copies a file to a path that does not exist, and to hash; either may be left out, by "" or nil.
+// copy copies a file to a path that does not exist, and to hash. Either may be omitted ("" or nil).
 func (c *copier) copy(name, path string, hash io.Writer) error {
 	src, err := c.from.open(name)
 	if err != nil {
@@ -31,7 +32,7 @@ func (c *copier) copy(name, path string, hash io.Writer) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%q is not a file, nor a link to one; leave it out", name)
+		return fmt.Errorf("%q is neither a file nor a link to one; remove it", name)
 	case units.Bytes(info.Size()) > c.left:
 		return c.tooMuch()
 	}
@@ -65,5 +66,5 @@ type discard struct{ io.Writer }
 func (discard) Close() error { return nil }
 
 func (c *copier) tooMuch() error {
-	return fmt.Errorf("more than %s; leave out what is not part of the problem", MaxUnpacked)
+	return fmt.Errorf("more than %s; remove files that are not part of the problem", MaxUnpacked)
 }

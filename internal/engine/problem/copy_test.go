@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWhatWasChecked replaces files of a folder by links to a file outside of it, after the folder has been opened: what
-// is judged is what was there before.
+// TestWhatWasChecked replaces files of an open folder with links to a file outside of it. The original files must be
+// judged.
 func TestWhatWasChecked(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, secret, "secret")
@@ -73,8 +73,8 @@ func refuseSecret(t *testing.T, path string) {
 	}
 }
 
-// TestFoldersAreBounded: links that lead out of a folder of tests, files larger than an archive may have, and pipes that
-// nobody writes to are refused at once.
+// TestFoldersAreBounded: links that lead out of a folder of tests, files larger than in an archive, and pipes without a
+// writer are refused immediately.
 func TestFoldersAreBounded(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	write(t, outside, "x")
@@ -82,7 +82,7 @@ func TestFoldersAreBounded(t *testing.T) {
 		change func(path string) error
 		want   string
 	}{
-		"link out": {func(path string) error { return os.Symlink(outside, path) }, "is a link that leads out of the"},
+		"link out": {func(path string) error { return os.Symlink(outside, path) }, "leads out of the"},
 		"sparse file": {func(path string) error {
 			f, err := os.Create(path)
 			if err != nil {
@@ -98,7 +98,7 @@ func TestFoldersAreBounded(t *testing.T) {
 			dir := folder(t, "a.in", "a.ans", "b.in", "b.ans")
 			pack := legacyPack.folder(t)
 			for _, path := range []string{dir + "/b.in", pack + "/data/secret/b.in"} {
-				_ = os.Remove(path) // the package has none
+				_ = os.Remove(path) // the package lacks the file
 				if err := tt.change(path); err != nil {
 					t.Fatal(err)
 				}

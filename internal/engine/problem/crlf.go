@@ -11,8 +11,8 @@ import (
 	"os"
 )
 
-// convertLines gives the tests the line endings of Linux: packages that are made on Windows have CRLF, which a strict
-// validator or checker rejects. The files are copies.
+// convertLines converts CRLF in the files of tests to LF. Packages made on Windows have CRLF, which strict validators
+// and checkers reject. The files are copies.
 func (p *Package) convertLines(ctx context.Context) error {
 	n := 0
 	for _, t := range p.Tests {
@@ -30,12 +30,12 @@ func (p *Package) convertLines(ctx context.Context) error {
 		}
 	}
 	if n > 0 {
-		p.find("files of tests with CRLF at the end of lines: %d; they are judged with LF", n)
+		p.find("%d files of tests have CRLF line endings; they are judged with LF", n)
 	}
 	return nil
 }
 
-// convertFile replaces each CRLF of a file by LF, and reports whether there was one.
+// convertFile replaces each CRLF in a file with LF, and reports whether there were any.
 func convertFile(ctx context.Context, name string) (found bool, err error) {
 	src, err := os.Open(name)
 	if err != nil {
@@ -75,8 +75,8 @@ func convertFile(ctx context.Context, name string) (found bool, err error) {
 	return true, err
 }
 
-// eachLine calls f for each line, or for parts of a long one that do not end within a CRLF, until it returns an error, of
-// which io.EOF is a regular end.
+// eachLine calls f for each line, or for parts of a long line, until f returns an error. Parts never end within a CRLF.
+// The error io.EOF ends the loop normally.
 func eachLine(lines *bufio.Reader, f func(line []byte) error) error {
 	for {
 		line, end := lines.ReadSlice('\n')

@@ -8,7 +8,7 @@ import (
 	"judged/internal/api"
 )
 
-// Difference describes how a report differs from the expectation. It is empty if the report matches.
+// Difference returns how a report differs from the expectation, or nothing if it matches.
 func (s Submission) Difference(r api.Report) []string {
 	if r.Verdict == api.CompileError {
 		return s.compileDifference(r)
@@ -24,8 +24,7 @@ func (s Submission) Difference(r api.Report) []string {
 	return found
 }
 
-// mustBeFull reports whether the submission has to get all points: it has to be accepted, and nothing says with which
-// score.
+// mustBeFull reports whether the submission must get all points: it must be accepted, and no score is expected of it.
 func (s Submission) mustBeFull() bool {
 	accepted := false
 	for _, e := range s.Expected {
@@ -40,10 +39,10 @@ func (s Submission) mustBeFull() bool {
 
 var onlyAccepted = []string{"AC"}
 
-// rounding is the tolerance for the sum of points.
+// rounding is the tolerance for sums of points.
 const rounding = 1e-9
 
-// compileDifference is the Difference of a submission that does not compile; none if CE is expected.
+// compileDifference returns the Difference of a submission that does not compile: nothing if CE is expected.
 func (s Submission) compileDifference(r api.Report) []string {
 	for _, e := range s.Expected {
 		if slices.Contains(e.Final, "CE") || slices.Contains(e.Permitted, "CE") {
@@ -75,8 +74,8 @@ func (s Submission) MayPass() bool {
 	})
 }
 
-// NeedsMore reports whether a test that was not run may still show what is expected: a verdict or a message that at
-// least one test must have. Where the report differs in another way already, no test can cure that.
+// NeedsMore reports whether a test that was not run may still match the expectation, which requires a verdict or a
+// message of at least one test. It returns false if the report already differs in another way.
 func (s Submission) NeedsMore(r api.Report) bool {
 	more := false
 	for _, e := range s.Expected {
@@ -140,7 +139,7 @@ func (e Expectation) difference(r api.Report) []string {
 	return found
 }
 
-// scoreDifference compares the score of the submission, or of each group and test whose own name the glob matches.
+// scoreDifference compares the score of the submission, or of each group and test whose name the glob matches.
 func (e Expectation) scoreDifference(r api.Report, where string) []string {
 	if e.Tests == "" {
 		return e.outside(r.Score, "")

@@ -11,7 +11,7 @@ import (
 	"judged/internal/api"
 )
 
-// reportOf makes a report from "TEST:VERDICT ..." and the verdict of all.
+// reportOf returns a report of "TEST:VERDICT ..." with the verdict of the submission.
 func reportOf(verdict api.Verdict, tests string) api.Report {
 	r := api.Report{Verdict: verdict}
 	for f := range strings.FieldsSeq(tests) {
@@ -21,7 +21,7 @@ func reportOf(verdict api.Verdict, tests string) api.Report {
 	return r
 }
 
-// TestNeedsMore checks that tests after the first failure are run only where they can show what is expected.
+// TestNeedsMore checks that tests after the first failure are run only if they may still match the expectation.
 func TestNeedsMore(t *testing.T) {
 	tle := Expectation{Permitted: []string{"AC", "WA", "TLE"}, Required: []string{"TLE"}}
 	for _, tt := range []struct {
@@ -49,7 +49,7 @@ func TestNeedsMore(t *testing.T) {
 	}
 }
 
-// TestMayPass checks which submissions of the folders may be accepted.
+// TestMayPass checks which submissions may be accepted according to their folder.
 func TestMayPass(t *testing.T) {
 	for folder, want := range map[string]bool{"accepted": true, "wrong_answer": false, "time_limit_exceeded": false,
 		"run_time_error": false, "rejected": false, "partially_accepted": false, "mixed": true} {
@@ -60,7 +60,7 @@ func TestMayPass(t *testing.T) {
 	}
 }
 
-// TestAcceptedBelowFull: an accepted submission gets all points, unless the package says which it gets.
+// TestAcceptedBelowFull: an accepted submission must get all points, unless the package gives another score.
 func TestAcceptedBelowFull(t *testing.T) {
 	files := pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\ntype: scoring\n",
 		"data/secret/a/1.in": "", "data/secret/a/1.ans": "", "data/secret/a/test_group.yaml": "max_score: 30\n",

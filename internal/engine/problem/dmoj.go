@@ -22,7 +22,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// dmojFile is the settings of a problem of the DMOJ judge. It has no limits: the site keeps them.
+// dmojFile contains the settings of a problem of the DMOJ judge. It has no limits, because DMOJ keeps them on its site.
 const dmojFile = "init.yml"
 
 // dmojProblem holds the keys of init.yml that affect judging.
@@ -38,7 +38,7 @@ type dmojProblem struct {
 	batch         int  // so far
 }
 
-// readDMOJ reads a problem: its cases in their order, in batches or alone, with their files in an archive or next to
+// readDMOJ reads a problem: its cases in order, in batches or single, with their files in an archive or next to
 // init.yml.
 func (p *Package) readDMOJ(t *tree) error {
 	s, err := t.settings(dmojFile)
@@ -49,9 +49,9 @@ func (p *Package) readDMOJ(t *tree) error {
 	p.Limits.Output = 24 << 20
 	d := &dmojProblem{p: p, t: t, points: 1}
 	for _, refused := range []struct{ key, instead string }{
-		{"custom_judge", "a grader in Python; judged runs a checker or an interactor"},
-		{"signature_grader", "code that the judge adds to submissions; put it into submissions"},
-		{"generator", "tests that are made while judging; make them, and name their files"},
+		{"custom_judge", "graders in Python are not supported; use a checker or an interactor"},
+		{"signature_grader", "adding code to submissions is not supported; put it into the submissions"},
+		{"generator", "generating tests while judging is not supported; generate them, and list their files"},
 	} {
 		if s.has(refused.key) {
 			return fmt.Errorf("%s: %s: %s", dmojFile, refused.key, refused.instead)
@@ -80,7 +80,7 @@ func (p *Package) readDMOJ(t *tree) error {
 			s.ignore(key)
 		}
 	}
-	// What contestants see, how output is buffered, and hints for compilers.
+	// Settings of the site, of output buffering, and hints for compilers.
 	s.ignore("unbuffered", "output_prefix_length", "hints", "meta", "short_circuit")
 	if err := d.readCases(s); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (p *Package) readDMOJ(t *tree) error {
 	return nil
 }
 
-// openArchive unpacks the archive of the test data, if there is one.
+// openArchive unpacks the archive of test data, if there is one.
 func (d *dmojProblem) openArchive(s *settings) error {
 	archive := ""
 	if !s.decode("archive", &archive) {
@@ -119,7 +119,7 @@ func (d *dmojProblem) openArchive(s *settings) error {
 			return err
 		}
 		if !e.Type().IsRegular() {
-			return fmt.Errorf("unpack %q: %q is a link; put the file in its place", archive, e.Name())
+			return fmt.Errorf("unpack %q: %q is a link; replace it with the file", archive, e.Name())
 		}
 		rel, err := filepath.Rel(dir, name)
 		d.files[filepath.ToSlash(rel)] = name
@@ -127,7 +127,7 @@ func (d *dmojProblem) openArchive(s *settings) error {
 	})
 }
 
-// file returns the path of a file of a test: next to init.yml, or else in the archive.
+// file returns the path of a file of a test: next to init.yml, otherwise in the archive.
 func (d *dmojProblem) file(what, name string) (string, error) {
 	if name := path.Clean(name); d.t.has(name) {
 		return d.t.use(name), nil
@@ -135,10 +135,10 @@ func (d *dmojProblem) file(what, name string) (string, error) {
 	if file, ok := d.files[name]; ok {
 		return file, nil
 	}
-	return "", fmt.Errorf("%s %q is neither next to %s nor in its archive", what, name, dmojFile)
+	return "", fmt.Errorf("%s %q not found next to %s or in its archive", what, name, dmojFile)
 }
 
-// empty returns the path of an empty file: a case without in has an empty input, and a checker may need no output.
+// empty returns the path of an empty file. A case without "in" has an empty input, and a checker may need no output.
 func (d *dmojProblem) empty() (string, error) {
 	name := filepath.Join(d.p.temp, ".empty")
 	return name, os.WriteFile(name, nil, 0o600)
@@ -151,15 +151,15 @@ type dmojCase struct {
 	Points       *float64   `yaml:"points"`
 	Batched      []dmojCase `yaml:"batched"`
 	Dependencies []int      `yaml:"dependencies"`
-	// Others are keys that would change a case. They are refused.
+	// Others are keys that would change a case. They are not supported.
 	Others map[string]yaml.Node `yaml:",inline"`
 }
 
 // ofCase are keys of a case that do not affect judging.
 var ofCase = []string{"output_prefix_length", "short_circuit", "binary_data", "meta"}
 
-// readCases reads the cases, and makes the scheme: the cases and batches add their points, a batch gives its points for
-// the worst of its cases, and the first case or batch of 0 points that fails ends the rest.
+// readCases reads the cases and creates the scheme: the points of all cases and batches are added, a batch gives its
+// points for its worst case, and a failure of the first case or batch with 0 points ends the judging.
 func (d *dmojProblem) readCases(s *settings) error {
 	var pretests, cases []dmojCase
 	s.decode("pretest_test_cases", &pretests)
@@ -218,17 +218,18 @@ func (d *dmojProblem) group(c dmojCase) (*api.Group, float64, error) {
 	d.batch++
 	g.Name = "batch" + strconv.Itoa(d.batch)
 	if c.In != "" || c.Out != "" || len(c.Others) > 0 {
-		return nil, 0, errors.New("a batch has the keys batched, points and dependencies; its cases have the files")
+		return nil, 0, errors.New("a batch may only have the keys batched, points and dependencies; " +
+			"its cases have the files")
 	}
 	for _, n := range c.Dependencies {
 		if n < 1 || n >= d.batch {
-			return nil, 0, fmt.Errorf("dependencies: %d is not the number of an earlier batch", n)
+			return nil, 0, fmt.Errorf("dependencies: no earlier batch has the number %d", n)
 		}
 		g.RequirePass = append(g.RequirePass, "batch"+strconv.Itoa(n))
 	}
 	for i, one := range c.Batched {
 		if len(one.Batched) > 0 {
-			return nil, 0, errors.New("a batch in a batch")
+			return nil, 0, errors.New("a batch cannot contain a batch")
 		}
 		if err := d.add(g, fmt.Sprintf("%s.%d", g.Name, i+1), one, points); err != nil {
 			return nil, 0, fmt.Errorf("batched: case %d: %w", i+1, err)
@@ -241,11 +242,11 @@ func (d *dmojProblem) group(c dmojCase) (*api.Group, float64, error) {
 func (d *dmojProblem) add(g *api.Group, name string, c dmojCase, points float64) error {
 	for _, key := range slices.Sorted(maps.Keys(c.Others)) {
 		if !slices.Contains(ofCase, key) {
-			return fmt.Errorf("the key %q of a case is not supported", key)
+			return fmt.Errorf("unsupported key %q in a case", key)
 		}
 	}
 	if len(d.p.Tests) == maxEntries {
-		return fmt.Errorf("more than %d cases; no problem needs that", maxEntries)
+		return fmt.Errorf("more than %d cases; use fewer", maxEntries)
 	}
 	t := Test{Name: name}
 	var err error
@@ -272,11 +273,11 @@ func (d *dmojProblem) add(g *api.Group, name string, c dmojCase, points float64)
 	return nil
 }
 
-// The patterns by which files of an archive are cases: numbers of a batch and of a case, or only of a case. A name
-// also has the part .in or .out, or begins with in or out.
+// The patterns that find cases among the files of an archive, by the numbers of a batch and a case, or only of a case.
+// A name also contains .in or .out, or begins with in or out.
 const dmojPattern = `^.*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$`
 
-// match finds the cases among the files of the archive by two patterns.
+// match finds the cases among the files of the archive with two patterns.
 func (d *dmojProblem) match(n yaml.Node) ([]dmojCase, error) {
 	x := struct {
 		Input  string    `yaml:"input_format"`
@@ -289,7 +290,7 @@ func (d *dmojProblem) match(n yaml.Node) ([]dmojCase, error) {
 		}
 	}
 	if d.files == nil {
-		return nil, errors.New("give a list of cases; patterns are for the files of an archive")
+		return nil, errors.New("give a list of cases; patterns only match files of an archive")
 	}
 	found := map[dmojKey]*dmojCase{}
 	for _, kind := range []struct{ pattern, begin string }{{x.Input, "in"}, {x.Output, "out"}} {
@@ -323,8 +324,8 @@ func (d *dmojProblem) match(n yaml.Node) ([]dmojCase, error) {
 	return dmojCases(found, x.Points)
 }
 
-// dmojKey is the numbers of a case in the name of its files. A case without a batch has its own number as that of a
-// batch.
+// dmojKey holds the numbers of a case in the names of its files. For a case without a batch, its number is also the
+// number of its batch.
 type dmojKey struct {
 	batch, number int
 	batched       bool
@@ -341,16 +342,16 @@ func dmojKeyOf(pattern *regexp.Regexp, m []string) (k dmojKey, err error) {
 		k.batch, err = strconv.Atoi(text["batch"])
 	}
 	if err != nil {
-		return k, errors.New("the pattern gives it no numbers, (?P<case>[0-9]+) and perhaps (?P<batch>[0-9]+)")
+		return k, errors.New("the pattern must contain (?P<case>[0-9]+) and may contain (?P<batch>[0-9]+)")
 	}
 	return k, nil
 }
 
-// dmojCases sorts the cases that were found, and puts those with the number of a batch into batches.
+// dmojCases sorts the cases that were found, and creates batches of those with a batch number.
 func dmojCases(found map[dmojKey]*dmojCase, points []float64) ([]dmojCase, error) {
 	for _, c := range found {
 		if c.In == "" || c.Out == "" {
-			return nil, fmt.Errorf("file %q is half of a case; add the other half", cmp.Or(c.In, c.Out))
+			return nil, fmt.Errorf("file %q is only the input or output of a case; add the other file", cmp.Or(c.In, c.Out))
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(found), func(a, b dmojKey) int {
@@ -365,7 +366,7 @@ func dmojCases(found map[dmojKey]*dmojCase, points []float64) ([]dmojCase, error
 		case k.batch != last.batch:
 			cases = append(cases, *found[k])
 		case !k.batched || !last.batched:
-			return nil, fmt.Errorf("number %d is that of a case and of a batch; rename one of them", k.batch)
+			return nil, fmt.Errorf("a case and a batch have the same number %d; rename one of them", k.batch)
 		default:
 			b := &cases[len(cases)-1]
 			b.Batched = append(b.Batched, *found[k])
@@ -381,7 +382,7 @@ func dmojCases(found map[dmojKey]*dmojCase, points []float64) ([]dmojCase, error
 	return cases, nil
 }
 
-// terminateLines adds a line break to files of tests that do not end with one, as the judge does.
+// terminateLines appends a line break to files of tests that do not end with one, like the DMOJ judge.
 func (d *dmojProblem) terminateLines() error {
 	for _, t := range d.p.Tests {
 		for _, name := range []string{t.Input, t.Answer} {
@@ -410,7 +411,7 @@ func terminateLine(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// findUnused names files that look like test data and are in no case.
+// findUnused adds findings for files that look like test data but do not belong to a case.
 func (d *dmojProblem) findUnused() {
 	used := map[string]bool{}
 	for _, t := range d.p.Tests {

@@ -14,12 +14,12 @@ import (
 	"judged/internal/base/units"
 )
 
-// ownFile contains settings of judged that no format defines.
+// ownFile contains settings for judged that no format defines.
 const ownFile = "judged-problem.toml"
 
 const maxOwnFile = units.Bytes(64 << 10)
 
-// readFactors reads the factors of limits from ownFile, if the package has it.
+// readFactors reads the factors of limits from ownFile, if it exists.
 func (p *Package) readFactors(t *tree) error {
 	if !t.has(ownFile) {
 		return nil
@@ -34,7 +34,7 @@ func (p *Package) readFactors(t *tree) error {
 	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&own)
 	if unknown := new(toml.StrictMissingError); errors.As(err, &unknown) {
 		line, _ := unknown.Errors[0].Position()
-		return fmt.Errorf("%s:%d: %s: unknown key; it has factors.LANGUAGE.time_ratio and memory_ratio", ownFile, line,
+		return fmt.Errorf("%s:%d: %s: unknown key; use factors.LANGUAGE.time_ratio and memory_ratio", ownFile, line,
 			strings.Join(unknown.Errors[0].Key(), "."))
 	}
 	if err != nil {
@@ -49,11 +49,11 @@ func (p *Package) readFactors(t *tree) error {
 	return nil
 }
 
-// CheckFactors adds a finding for each factor of a language that check does not know.
+// CheckFactors adds a finding for each language with factors for which check returns an error.
 func (p *Package) CheckFactors(check func(id string) error) {
 	for _, id := range slices.Sorted(maps.Keys(p.Factors)) {
 		if err := check(id); err != nil {
-			p.find("%s: factors of a language that this host does not judge: %v", ownFile, err)
+			p.find("%s: factors of a language that this host does not support: %v", ownFile, err)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzArchive unpacks whatever says that it is an archive. Nothing is written
-// but the folder, nothing in it is more than a file, and nothing of it stays.
+// FuzzArchive unpacks any content as an archive. Nothing is written outside of the folder, each file is within the
+// limit, and Close removes everything.
 func FuzzArchive(f *testing.F) {
 	for _, path := range []string{archive(f, "1.in", "1.a"), archive(f, "t/a.in", "t/a.ans", "__MACOSX/t/._a.in"),
 		archive(f, "../../x.in", `..\x.ans`),
@@ -74,8 +74,8 @@ func holdFiles(t *testing.T, s *Set) {
 	}
 }
 
-// FuzzPackage reads whatever says that it is a package: nothing of it stays, and each file that it names is one of the
-// package.
+// FuzzPackage reads any content as a package. Each file that a package names is in the package, and Close removes
+// everything.
 func FuzzPackage(f *testing.F) {
 	for _, path := range []string{legacyPack.zip(f, ""), kattisPack.zip(f, "x/"), polygonPack.tar(f, false),
 		legacyPack.with(pack{"data/secret/2.in": "->/etc/passwd"}).zip(f, ""),

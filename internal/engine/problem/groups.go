@@ -10,7 +10,7 @@ import (
 // groupFile contains the settings of a group, except in legacy packages.
 const groupFile = "test_group.yaml"
 
-// pointKeys are the keys that grade a group in all versions except legacy.
+// pointKeys are the keys for the points of a group in all versions except legacy.
 var pointKeys = []string{"scoring", "max_score", "score_aggregation", "require_pass"}
 
 // otherGroupKeys are the keys of groups that only other versions of the format have.
@@ -22,16 +22,16 @@ var otherGroupKeys = map[api.ProblemFormat][]string{
 	Kattis: slices.Concat(legacyKeys, []string{"input_validator_flags", "output_validator_flags", "scoring"}),
 }
 
-// groupSettings opens the settings of a folder below data, and takes those that are not about points. The file of another
-// version counts where its own one is missing: setters who leave it in a package mean it, and a submission would pass
-// without it.
+// groupSettings opens the settings of a folder below data, and reads those that are not about points. If its own file
+// is missing, the file of another version is used: setters who leave it in a package expect it to have an effect, and
+// ignoring it could let a wrong submission pass.
 func (r *dataReader) groupSettings(folder string, from *inherited) (*settings, error) {
 	file, other := path.Join("data", folder, groupFile), path.Join("data", folder, legacyFile)
 	if r.p.Format == Legacy {
 		file, other = other, file
 	}
 	if !r.t.has(file) && r.t.has(other) {
-		r.p.find("%s is not a file of the format %s; judged uses it, but call it %s", path.Base(other), r.p.Format,
+		r.p.find("%s is not a file of the format %s; judged uses it, but rename it to %s", path.Base(other), r.p.Format,
 			path.Base(file))
 		file = other
 	}
@@ -52,7 +52,7 @@ func (r *dataReader) groupSettings(folder string, from *inherited) (*settings, e
 	return s, nil
 }
 
-// grade reads how a group is graded. In a package of any version the keys of any version do it.
+// grade reads how a group is graded. It accepts the keys of all versions in packages of any version.
 func (r *dataReader) grade(g *api.Group, from *inherited) error {
 	s, err := r.groupSettings(g.Name, from)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *dataReader) grade(g *api.Group, from *inherited) error {
 	case from.legacy:
 		r.legacyPoints = true
 		r.legacyGroup(g, s, &from.legacyGrading)
-		g.IgnoreFirst = false // a flag of the root
+		g.IgnoreFirst = false // a setting of the root only
 	case r.kind.scoring && g.Name != "sample":
 		r.points(g, s)
 	}
@@ -104,7 +104,7 @@ func (r *dataReader) points(g *api.Group, s *settings) {
 	var most float64
 	if from.decode(scoreKey, &most) {
 		if !(most >= 0 && most < maxLimit) {
-			from.fail(scoreKey, "%v is out of range; use a number of at least 0", most)
+			from.fail(scoreKey, "%v is out of range; use a number >= 0", most)
 			most = 0
 		}
 		g.MaxScore = &most

@@ -9,7 +9,7 @@ import (
 	"judged/internal/api"
 )
 
-// TestGroupsOfAnyVersion: a group has what its settings say, whatever version their file and their keys are of.
+// TestGroupsOfAnyVersion: the settings of a group apply, regardless of the version of their file and keys.
 func TestGroupsOfAnyVersion(t *testing.T) {
 	const draft, kattis, legacy = "problem_format_version: 2023-07-draft\n", "problem_format_version: 2025-09\n", ""
 	tests := pack{"data/sample/1.in": "", "data/sample/1.ans": "",
@@ -20,7 +20,7 @@ func TestGroupsOfAnyVersion(t *testing.T) {
 		name, version string
 		more          pack
 		groups        []string
-		points        string // of the tests, and their maximum
+		points        string // points of the tests, and the maximum
 		findings      []string
 	}{
 		{"draft with the file of legacy", draft, pack{"data/secret/testdata.yaml": "scoring: {score: 90, aggregation: sum}",
@@ -29,24 +29,24 @@ func TestGroupsOfAnyVersion(t *testing.T) {
 			[]string{`"" sum by_score unbounded [] continue=true`, `"sample" sum first_error unbounded [] continue=false`,
 				`"secret" sum by_score 90 [] continue=true`, `"secret/a" min by_score 30 [] continue=false`,
 				`"secret/b" sum by_score 60 [] continue=true`}, "0 30/30 30/30 30/30",
-			[]string{"testdata.yaml" + isNoFile + "2023-07; judged uses it, but call it test_group.yaml"}},
+			[]string{"testdata.yaml" + isNoFile + "2023-07; judged uses it, but rename it to test_group.yaml"}},
 		{"2025-09 with the keys of legacy", kattis, pack{
 			"data/secret/a/testdata.yaml": "on_reject: break\naccept_score: 90\ngrader_flags: min",
 			"data/secret/b/testdata.yaml": "accept_score: 70\nrange: 0 140"},
 			[]string{`"" sum by_score unbounded [] continue=true`, `"sample" sum first_error unbounded [] continue=false`,
 				`"secret" sum by_score unbounded [] continue=true`, `"secret/a" min worst_error unbounded [] continue=false`,
 				`"secret/b" sum worst_error 140 [] continue=false`}, "0 90 70 70",
-			[]string{"testdata.yaml" + isNoFile + "2025-09; judged uses it, but call it test_group.yaml",
-				"testdata.yaml: on_reject" + isNoKey + "2025-09; judged uses it where it can",
-				"testdata.yaml: grader_flags" + isNoKey + "2025-09; judged uses it where it can",
-				"testdata.yaml: accept_score" + isNoKey + "2025-09; judged uses it where it can",
-				"testdata.yaml: range" + isNoKey + "2025-09; judged uses it where it can"}},
+			[]string{"testdata.yaml" + isNoFile + "2025-09; judged uses it, but rename it to test_group.yaml",
+				"testdata.yaml: on_reject" + isNoKey + "2025-09; judged uses it if possible",
+				"testdata.yaml: grader_flags" + isNoKey + "2025-09; judged uses it if possible",
+				"testdata.yaml: accept_score" + isNoKey + "2025-09; judged uses it if possible",
+				"testdata.yaml: range" + isNoKey + "2025-09; judged uses it if possible"}},
 		{"2025-09 with a key of legacy for all groups", kattis, pack{"data/test_group.yaml": "accept_score: 4",
 			"data/secret/a/test_group.yaml": "max_score: 30"},
 			[]string{`"" sum by_score unbounded [] continue=true`, `"sample" sum worst_error unbounded [] continue=false`,
 				`"secret" sum worst_error unbounded [] continue=false`, `"secret/a" pass-fail by_score 30 [] continue=false`,
 				`"secret/b" sum worst_error unbounded [] continue=false`}, "4 0 4 4",
-			[]string{"test_group.yaml: accept_score" + isNoKey + "2025-09; judged uses it where it can"}},
+			[]string{"test_group.yaml: accept_score" + isNoKey + "2025-09; judged uses it if possible"}},
 		{"2025-09 with points for all groups", kattis, pack{"data/test_group.yaml": "max_score: 30",
 			"data/secret/a/test_group.yaml": "max_score: 30"},
 			[]string{`"" sum by_score unbounded [] continue=true`, `"sample" sum first_error unbounded [] continue=false`,
@@ -74,17 +74,17 @@ func TestGroupsOfAnyVersion(t *testing.T) {
 			[]string{`"" sum worst_error unbounded [] continue=false`, `"sample" sum worst_error unbounded [] continue=false`,
 				`"secret" sum worst_error unbounded [] continue=false`, `"secret/a" pass-fail by_score 30 [] continue=false`,
 				`"secret/b" sum by_score 50 [sample] continue=true`}, "1 0 25/25 25/25",
-			[]string{"test_group.yaml" + isNoFile + "legacy; judged uses it, but call it testdata.yaml",
-				"test_group.yaml: max_score" + isNoKey + "legacy; judged uses it where it can",
-				"testdata.yaml: max_score" + isNoKey + "legacy; judged uses it where it can",
-				"testdata.yaml: score_aggregation" + isNoKey + "legacy; judged uses it where it can",
-				"testdata.yaml: require_pass" + isNoKey + "legacy; judged uses it where it can"}},
+			[]string{"test_group.yaml" + isNoFile + "legacy; judged uses it, but rename it to testdata.yaml",
+				"test_group.yaml: max_score" + isNoKey + "legacy; judged uses it if possible",
+				"testdata.yaml: max_score" + isNoKey + "legacy; judged uses it if possible",
+				"testdata.yaml: score_aggregation" + isNoKey + "legacy; judged uses it if possible",
+				"testdata.yaml: require_pass" + isNoKey + "legacy; judged uses it if possible"}},
 		{"a key of legacy that cannot be used", kattis, pack{"data/secret/a/test_group.yaml": "accept_score: many",
 			"data/secret/b/test_group.yaml": "max_score: 7"},
 			[]string{`"" sum by_score unbounded [] continue=true`, `"sample" sum first_error unbounded [] continue=false`,
 				`"secret" sum by_score unbounded [] continue=true`, `"secret/a" sum worst_error unbounded [] continue=false`,
 				`"secret/b" pass-fail by_score 7 [] continue=false`}, "0 1 0 0",
-			[]string{"test_group.yaml: accept_score" + isNoKey + "2025-09; judged uses it where it can",
+			[]string{"test_group.yaml: accept_score" + isNoKey + "2025-09; judged uses it if possible",
 				"data/secret/a/test_group.yaml: accept_score is not used: " +
 					"line 1: cannot unmarshal !!str `many` into float64"}},
 	} {
@@ -108,7 +108,7 @@ func TestGroupsOfAnyVersion(t *testing.T) {
 	}
 }
 
-// pointsOf lists the points of all tests, and their maximum where there is one.
+// pointsOf lists the points of all tests, and the maximum if there is one.
 func pointsOf(g *api.Group) string {
 	text := ""
 	for _, m := range g.Members {

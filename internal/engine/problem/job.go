@@ -19,8 +19,8 @@ func (e *NotAllowedError) Error() string {
 		strings.Join(e.Allowed, ", "))
 }
 
-// Judging is a job with what the package says: tests, limits that j leaves open, checker and interactor. Files are parts
-// that name paths of this host.
+// Judging returns a job with the settings of the package: tests, limits that j does not set, checker and interactor.
+// Files are parts that name paths on this host.
 func (p *Package) Judging(j api.Job) (api.Job, error) {
 	for _, t := range p.Tests {
 		j.Tests = append(j.Tests, t.Job())

@@ -8,7 +8,7 @@ import (
 	"judged/internal/api"
 )
 
-// TestJudgingNames: a job calls the programs of the jury what the package calls them.
+// TestJudgingNames: a job names the programs of the jury as in the package.
 func TestJudgingNames(t *testing.T) {
 	for _, tt := range []struct {
 		name                string

@@ -21,10 +21,10 @@ const domjudgeFile = "domjudge-problem.ini"
 // kind is the type of a Kattis problem.
 type kind struct {
 	scoring, interactive, multiPass, custom bool
-	flags                                   []string // of the output validator
+	flags                                   []string // arguments of the output validator
 }
 
-// readKattis reads the formats that have a problem.yaml.
+// readKattis reads the formats with a problem.yaml.
 func (p *Package) readKattis(t *tree) error {
 	s, err := t.settings("problem.yaml")
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *Package) readKattis(t *tree) error {
 		}
 	}
 	if writing := true; s.decode("allow_file_writing", &writing) && !writing {
-		p.unsupported("allow_file_writing: false; submissions may write into their working directory")
+		p.unsupported("allow_file_writing: false; submissions may write to their working directory")
 	}
 	all := constants{}
 	if p.Format != Legacy {
@@ -134,7 +134,7 @@ func (p *Package) readType(s *settings) kind {
 	return k
 }
 
-// readName takes the English name, or the first one there is.
+// readName uses the English name, or otherwise the first one.
 func (p *Package) readName(s *settings) {
 	names := map[string]string{}
 	if n, ok := s.keys["name"]; ok && n.Value == "" {
@@ -181,7 +181,7 @@ func (p *Package) readLimits(s *settings) {
 		p.Limits.Passes = int(n)
 	}
 	for _, x := range []struct{ key, instead string }{
-		{"code", "the platform bounds the size of sources"},
+		{"code", "the platform limits the size of sources"},
 		{"compilation_time", "compilers have the limits of their language"},
 		{"compilation_memory", "compilers have the limits of their language"},
 		{"validation_time", "programs of the jury have the configured limits.jury"},
@@ -199,7 +199,7 @@ func (p *Package) readLimits(s *settings) {
 	}
 }
 
-// The keys of problem.yaml, and of limits in it, that only other versions of the format have.
+// The keys of problem.yaml and of its limits that only other versions of the format have.
 var (
 	otherKeys = map[api.ProblemFormat][]string{
 		Legacy:  {"constants", "allow_file_writing"},
@@ -213,10 +213,10 @@ var (
 	}
 )
 
-// maxLimit bounds limits to values that a time or a size can represent.
+// maxLimit bounds limits to values that fit into a duration or a size.
 const maxLimit = 1 << 30
 
-// positive takes a number above 0.
+// positive decodes a number above 0.
 func (s *settings) positive(key string) (float64, bool) {
 	var n float64
 	if !s.decode(key, &n) {
@@ -229,7 +229,7 @@ func (s *settings) positive(key string) (float64, bool) {
 	return n, true
 }
 
-// seconds rounds to whole nanoseconds.
+// seconds converts a number of seconds, rounded to nanoseconds.
 func seconds(n float64) time.Duration { return time.Duration(math.Round(n * float64(time.Second))) }
 
 func (p *Package) readGrading(s *settings) {
@@ -244,7 +244,7 @@ func (p *Package) readGrading(s *settings) {
 	}
 }
 
-// readDOMjudge reads what DOMjudge adds to legacy packages.
+// readDOMjudge reads the extensions of DOMjudge in legacy packages.
 func (p *Package) readDOMjudge(t *tree) error {
 	limit := ""
 	if t.has(timeLimitFile) {
@@ -285,7 +285,7 @@ func (p *Package) readDOMjudge(t *tree) error {
 	return nil
 }
 
-// readFolders reads the folders with programs, and reports folders that judged ignores.
+// readFolders reads the folders with programs, and adds findings for folders that judged ignores.
 func (p *Package) readFolders(t *tree) {
 	for _, folder := range []string{"output_visualizer", "static_validator", "graders"} {
 		if len(t.under(folder)) > 0 {
@@ -310,14 +310,14 @@ func (p *Package) readFolders(t *tree) {
 			language = ""
 		}
 		if strings.Contains(name, "/") {
-			p.unsupported("files in folders below include/, such as %s", f.Name)
+			p.unsupported("files in subfolders of include/, such as %s", f.Name)
 			continue
 		}
 		p.Includes[language] = append(p.Includes[language], File{name, f.Path})
 	}
 }
 
-// defaultValidator is the kind of checker that compares like the default output validator.
+// defaultValidator is the kind of the checker that compares like the default output validator.
 const defaultValidator = "kattis"
 
 // readOutputValidator finds the program that judges output, if the package has one.
@@ -334,7 +334,7 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 	if k.custom {
 		programs = append(programs, t.programs("output_validators")...)
 	} else if !k.interactive && !k.multiPass && len(t.under("output_validators")) > 0 {
-		p.find("output_validators is not used; problem.yaml does not say validation: custom")
+		p.find("output_validators is not used, because problem.yaml does not set validation: custom")
 	}
 	programs, err := filterPrograms(p, programs, func(x Program) Program { return x })
 	switch {
@@ -346,7 +346,7 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 	case len(programs) == 0:
 		return fmt.Errorf("the problem has no output validator; add output_validator/")
 	case len(programs) > 1:
-		p.unsupported("more than one output validator; %s alone judges", programs[0].Name)
+		p.unsupported("more than one output validator; only %s is used", programs[0].Name)
 	}
 	c := Checker{Kind: "icpc", Program: &programs[0], Args: k.flags}
 	if k.interactive {

@@ -10,9 +10,9 @@ import (
 // legacyFile contains the settings of a group in legacy packages.
 const legacyFile = "testdata.yaml"
 
-// legacyGrading describes how a group is graded by the keys of legacy packages.
+// legacyGrading is how a group is graded by the keys of legacy packages.
 type legacyGrading struct {
-	legacy         bool // false: by those of the other versions
+	legacy         bool // false: by the keys of the other versions
 	onReject       string
 	accept, reject float64
 	most           *float64
@@ -22,8 +22,7 @@ type legacyGrading struct {
 // legacyKeys are the keys that grade a group in legacy packages.
 var legacyKeys = []string{"on_reject", "grading", "grader_flags", "accept_score", "reject_score", "range"}
 
-// legacyGroup reads how a group is graded. What it does not set is inherited from the group above, as problemtools does
-// it.
+// legacyGroup reads how a group is graded. Like in problemtools, a group inherits what it does not set.
 func (r *dataReader) legacyGroup(g *api.Group, s *settings, l *legacyGrading) {
 	l.legacy = true
 	r.legacyReject(s, l)
@@ -57,7 +56,7 @@ func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
 		ends[i], err = strconv.ParseFloat(words[i], 64)
 		valid = valid && err == nil
 	}
-	// Not a number is neither less nor more.
+	// NaN is neither less nor greater.
 	if !valid || !(ends[0] <= ends[1]) || math.IsInf(ends[1], -1) {
 		s.fail("range", "%q is not a range; use the smallest and the largest score, such as 0 100", words)
 		return
@@ -70,7 +69,7 @@ func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
 func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
 	grading := "default"
 	if s.decode("grading", &grading); grading != "default" {
-		s.fail("grading", "%q is not supported: judged runs no graders, and without them the points would be wrong; use "+
+		s.fail("grading", "%q is not supported, because judged does not run graders and the points would be wrong; use "+
 			"the default grader with grader_flags", grading)
 	}
 	if flags := s.words("grader_flags"); flags != nil {
@@ -83,10 +82,10 @@ func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
 	}
 }
 
-// graderFlags are the flags of the default grader, and what they set.
+// graderFlags maps the flags of the default grader to what they set.
 var graderFlags = map[string]func(g *api.Group){
 	"worst_error":            func(g *api.Group) { g.Verdict = api.WorstError },
-	"no_errors":              func(g *api.Group) { g.Verdict = api.WorstError }, // its former name
+	"no_errors":              func(g *api.Group) { g.Verdict = api.WorstError }, // former name
 	"first_error":            func(g *api.Group) { g.Verdict = api.FirstError },
 	"always_accept":          func(g *api.Group) { g.Verdict = api.AlwaysAccept },
 	"sum":                    func(g *api.Group) { g.Aggregation = api.Sum },
@@ -98,8 +97,8 @@ var graderFlags = map[string]func(g *api.Group){
 }
 
 // domjudgePoints sets the points of a group as DOMjudge counts them (SubmissionService in its source). A group without
-// subgroups gives its points if all of its tests are right; others get theirs from their subgroups, also where a test has
-// failed. A folder without settings is no group, and gives none.
+// subgroups gives its points if all of its tests are correct. Other groups get points from their subgroups, even if a
+// test has failed. A folder without settings is not a group and gives none.
 func (r *dataReader) domjudgePoints(g *api.Group, accept float64, leaf bool) {
 	g.Verdict = api.ByScore
 	if !leaf {

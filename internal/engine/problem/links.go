@@ -12,26 +12,25 @@ import (
 	"syscall"
 )
 
-// origin is a folder of files that others may write to. What is judged is a copy of each file, made through one open
-// descriptor: a name that was checked can lead to another file by the time it is opened again.
+// origin is a folder that others may write to. Each file is copied through one open descriptor before it is used,
+// because after a check its name could lead to another file.
 type origin struct {
 	files fs.FS
-	// open opens a file without waiting, such as for the writer of a pipe.
+	// open opens a file without blocking, for example on a pipe without a writer.
 	open func(name string) (*os.File, error)
-	// follows says that links lead wherever they do, as those of a folder that the user names. Otherwise those that lead
-	// out of the folder are errors: archives come from strangers, and a root daemon can read all files.
+	// follows means that links are followed to any place, as in a folder that the user gives. Otherwise links out of
+	// the folder are errors, because archives are not trusted and a daemon running as root can read all files.
 	follows bool
 }
 
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// beneath is a folder whose links lead to files beneath it.
+// beneath returns an origin whose links must lead to files beneath root.
 func beneath(root *os.Root) origin {
 	return origin{files: root.FS(), open: func(name string) (*os.File, error) { return root.OpenFile(name, openFlags, 0) }}
 }
 
-// following is a folder whose links are followed. Its caller must close the file, which keeps the folder itself what it
-// is.
+// following returns an origin whose links are followed. The caller must close the file, which keeps the folder open.
 func following(root *os.Root) (origin, *os.File, error) {
 	f, err := root.Open(".")
 	if err != nil {
@@ -48,19 +47,19 @@ func following(root *os.Root) (origin, *os.File, error) {
 	return origin{files: os.DirFS(dir), open: open, follows: true}, f, nil
 }
 
-// brokenLink is a link that leads to no file.
+// brokenLink is a link that does not lead to a file.
 type brokenLink struct{ name, why string }
 
 // walker lists the files of a package.
 type walker struct {
-	ctx    context.Context // ends it
+	ctx    context.Context // stops the walk
 	from   origin
 	seen   int
 	names  []string
 	broken []brokenLink
 }
 
-// list lists a folder, which is in those above it.
+// list lists a folder. above are the folders that contain it.
 func (w *walker) list(name string, above []fs.FileInfo) error {
 	entries, err := fs.ReadDir(w.from.files, name)
 	if err != nil {
@@ -71,9 +70,9 @@ func (w *walker) list(name string, above []fs.FileInfo) error {
 			return err
 		}
 		if w.seen++; w.seen > maxEntries {
-			return fmt.Errorf("more than %d entries; leave out what is not part of the problem", maxEntries)
+			return fmt.Errorf("more than %d entries; remove files that are not part of the problem", maxEntries)
 		}
-		// The formats ignore such names: they belong to other tools.
+		// The formats ignore such names, because they belong to other tools.
 		if other := hidden(e.Name()) || e.Name() == "__MACOSX"; other && path.Join(name, e.Name()) != timeLimitFile {
 			continue
 		}
@@ -89,19 +88,19 @@ func (w *walker) entry(name string, isLink bool, above []fs.FileInfo) error {
 	isAbove := func(f fs.FileInfo) bool { return os.SameFile(f, info) }
 	switch {
 	case isLink && w.from.follows && leadsNowhere(err):
-		w.broken = append(w.broken, brokenLink{name, "is a link that leads nowhere"})
+		w.broken = append(w.broken, brokenLink{name, "is a broken link"})
 		return nil
 	case err != nil && isLink:
-		return fmt.Errorf("%q is a link that leads out of the package or nowhere; put the file in its place", name)
+		return fmt.Errorf("%q is a link that is broken or leads out of the package; replace it with the file", name)
 	case err != nil:
 		return err
 	case info.IsDir() && isLink && slices.ContainsFunc(above, isAbove):
-		w.broken = append(w.broken, brokenLink{name, "is a link to a folder that it is in"})
+		w.broken = append(w.broken, brokenLink{name, "is a link to a folder that contains it"})
 		return nil
 	case info.IsDir() && (!isLink || w.from.follows):
 		return w.list(name, append(slices.Clip(above), info))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%q is not a file, nor a link to one; leave it out", name)
+		return fmt.Errorf("%q is neither a file nor a link to one; remove it", name)
 	}
 	w.names = append(w.names, name)
 	return nil
@@ -111,15 +110,15 @@ func leadsNowhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// reportBroken names links that lead to no file. One in the place of what says how to judge is an error.
+// reportBroken adds findings for broken links. A broken link in place of a file with settings is an error.
 func (p *Package) reportBroken(links []brokenLink) error {
 	settings := []string{"problem.yaml", "problem.xml", domjudgeFile, timeLimitFile, submissionsFile}
 	for _, l := range links {
 		inData := strings.HasPrefix(l.name, "data/") || l.name == "data"
 		if inData && !isForPeople(l.name) || slices.Contains(settings, l.name) {
-			return fmt.Errorf("%q %s; put the file in its place", l.name, l.why)
+			return fmt.Errorf("%q %s; replace it with the file", l.name, l.why)
 		}
-		p.find("%s %s; it is left out", l.name, l.why)
+		p.find("%s %s; it is ignored", l.name, l.why)
 		if strings.HasPrefix(l.name, "submissions/") && strings.Count(l.name, "/") == 2 {
 			p.NotPrograms++
 		}

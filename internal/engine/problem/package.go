@@ -15,7 +15,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// The formats. Packages of the ICPC are legacy ones without points.
+// The formats. ICPC packages have the legacy format without points.
 const (
 	Legacy  api.ProblemFormat = "legacy"
 	Draft23 api.ProblemFormat = "2023-07"
@@ -30,58 +30,58 @@ const (
 type Package struct {
 	Format  api.ProblemFormat
 	Name    string
-	Version string // digest of the content: SHA-256 in hex
+	Version string // SHA-256 digest of the content in hex
 	Limits  Limits
 	// TimeRule derives a time limit from the times of the jury's solutions.
 	TimeRule TimeRule
-	Tests    []Test // in the order in which they run
-	// Recipes make files of tests that the package does not have, in their order. Until then no test can be run.
+	Tests    []Test // in the order of execution
+	// Recipes make the files of tests that the package lacks, in this order. Tests cannot be run before that.
 	Recipes []Recipe
 	Scheme  scoring.Scheme
 	Checker Checker
 	// Interactor communicates with submissions and judges them; it may be nil. If it uses testlib, the checker checks
 	// its output file.
 	Interactor *Checker
-	// InputFile and OutputFile are the files that submissions read and write in place of stdin and stdout.
+	// InputFile and OutputFile are the files that submissions use instead of stdin and stdout.
 	InputFile, OutputFile string
-	Validators            []Validator // of inputs
+	Validators            []Validator // check inputs
 	// InvalidInputs are inputs that at least one validator must reject.
 	InvalidInputs []Test
-	// Outputs are sample outputs for the checker, with their verdicts.
+	// Outputs are sample outputs for testing the checker, with their verdicts.
 	Outputs     []Output
-	Includes    map[string][]File // files that are added to each submission, by language; "" is every language
-	Languages   []string          // allowed ones; empty is all
+	Includes    map[string][]File // files that are added to each submission, by language; "" means all languages
+	Languages   []string          // allowed languages; empty means all
 	Submissions []Submission
-	// NotPrograms is the number of files next to submissions that are not programs.
+	// NotPrograms is the number of files among the submissions that are not programs.
 	NotPrograms int
-	// SubmitAnswer says that submissions are outputs, one for each test: files with the names in the arguments of the
-	// tests, which the program cat prints.
+	// SubmitAnswer means that submissions are outputs, one for each test. The program cat prints the file named by the
+	// arguments of the test.
 	SubmitAnswer bool
-	// Factors multiply the limits, by language.
+	// Factors multiply the limits by language.
 	Factors map[string]api.Factors
-	// Findings describe features of the package that judged does not support, each once, up to maxFindings.
+	// Findings describe features of the package that judged does not support. Each is listed once, up to maxFindings.
 	Findings []string
 
-	found map[string]bool // the findings
-	temp  string          // folder of the copies
+	found map[string]bool // set of Findings
+	temp  string          // temporary folder with the copies of the files
 }
 
-// Limits bound submissions. Zero members take the defaults of the configuration.
+// Limits bound submissions. Zero members mean the defaults of the configuration.
 type Limits struct {
-	Time           time.Duration // 0: comes from the jury's solutions
+	Time           time.Duration // 0 means that it is derived from the jury's solutions
 	Memory, Output units.Bytes
-	Passes         int // of a multi-pass problem; else 0
+	Passes         int // maximum number of passes of a multi-pass problem; otherwise 0
 }
 
-// TimeRule is the rule of a format for time limits: the slowest accepted solution times Accepted is at most the
-// limit, and the limit times Rejected at most the time of the fastest solution that has to be too slow. Without a
-// limit in the package it is the smallest multiple of Resolution.
+// TimeRule is the rule of a format for time limits: the limit is at least Accepted times the time of the slowest
+// accepted solution, and at most the time of the fastest solution that must be too slow divided by Rejected. If the
+// package has no limit, it is the smallest multiple of Resolution that the rule allows.
 type TimeRule struct {
 	Accepted, Rejected float64
 	Resolution         time.Duration
 }
 
-// Limit returns the smallest time limit that a solution with that CPU time allows.
+// Limit returns the smallest time limit that allows a solution with that CPU time.
 func (r TimeRule) Limit(slowest time.Duration) time.Duration {
 	steps := math.Ceil(float64(slowest) * r.Accepted / float64(r.Resolution))
 	return time.Duration(max(steps, 1)) * r.Resolution
@@ -89,53 +89,53 @@ func (r TimeRule) Limit(slowest time.Duration) time.Duration {
 
 // File is a file of the package.
 type File struct {
-	Name string // in the folder of its program
-	Path string // on this host
+	Name string // name in the folder of its program
+	Path string // path on this host
 }
 
 // Program is a program of the package: sources, a script or a binary.
 type Program struct {
 	Name     string // path in the package
-	Language string // ID in configs/languages.toml, by the names of the files; "" is unknown
+	Language string // ID in configs/languages.toml, determined by file names; "" if unknown
 	Files    []File
-	Entry    string // a file or a class with the entry point, as submissions.yaml names it; "" leaves it open
+	Entry    string // file or class with the entry point from submissions.yaml; "" if it is not given
 }
 
 // Checker describes how output is judged. Program is nil for a built-in comparison.
 type Checker struct {
-	Kind      string // of the comparison, or the protocol of the program
+	Kind      string // name of the comparison, or protocol of the program
 	Program   *Program
 	Args      []string
-	Instances int // of a submission that a manager of CMS talks with; 0 means 1
+	Instances int // number of instances of a submission that a CMS manager communicates with; 0 means 1
 }
 
-// Validator checks inputs. It reads one from stdin and exits with OK.
+// Validator checks inputs. It reads an input from stdin and exits with status OK if the input is valid.
 type Validator struct {
 	Program Program
 	OK      int
 }
 
-// Output is an output with the verdict that the checker must give.
+// Output is an output with the verdict that the checker must return for it.
 type Output struct {
 	Test  Test
 	Path  string
 	Valid bool
 }
 
-// The exit status of validators of a valid input.
+// Exit statuses of validators for a valid input.
 const (
 	kattisValid  = 42
 	testlibValid = 0
 	grammarValid = 0
 )
 
-// Open reads a package from a folder, or from an archive: ZIP, or tar with or without gzip. It unpacks an archive into a
-// temporary folder, and copies the files of a folder to one; Close removes it. It ends with the error of
-// ctx when that is done.
+// Open reads a package from a folder or from an archive: ZIP, or tar with or without gzip. It unpacks an archive into a
+// temporary folder, or copies the files of a folder to one. Close removes that folder. If ctx is done, Open returns its
+// error.
 func Open(ctx context.Context, name string) (*Package, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("open package: %w; name a folder or an archive with %s", err, mainFileNames())
+		return nil, fmt.Errorf("open package: %w; give a folder or an archive with %s", err, mainFileNames())
 	}
 	p := &Package{Includes: map[string][]File{}, found: map[string]bool{}}
 	if p.temp, err = os.MkdirTemp("", "judged-package-"); err != nil {
@@ -183,7 +183,7 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 	case t.has(sinolFile):
 		err = p.readSinol(t)
 	default:
-		return fmt.Errorf("no %s; name the folder of a problem package", mainFileNames())
+		return fmt.Errorf("no %s; give the folder of a problem package", mainFileNames())
 	}
 	switch {
 	case err != nil:
@@ -204,12 +204,12 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 	return p.checkPoints()
 }
 
-// checkPoints refuses a problem with points where no submission gets any: all would be as expected. It sets the full
-// score that accepted submissions have to get.
+// checkPoints returns an error for a problem with points in which no submission can get any, because every result would
+// match the expectation. It sets the full score that accepted submissions must get.
 func (p *Package) checkPoints() error {
 	byChecker := p.judging().Program != nil
 	if p.Scheme.Scoring && !p.Scheme.GivesPoints(byChecker) {
-		return errors.New("no test gives points; give the groups points, such as max_score, or accept_score in legacy")
+		return errors.New("no test gives points; set max_score of groups, or accept_score in legacy")
 	}
 	if full, known := p.Scheme.Full(byChecker); known {
 		for i := range p.Submissions {
@@ -230,7 +230,7 @@ func (p *Package) find(format string, args ...any) {
 	}
 	text := fmt.Sprintf(format, args...)
 	if len(p.found) == maxFindings && !p.found[text] {
-		text = "further findings are left out"
+		text = "further findings are omitted"
 	}
 	if !p.found[text] {
 		p.found[text] = true
@@ -238,10 +238,10 @@ func (p *Package) find(format string, args ...any) {
 	}
 }
 
-// maxFindings is the maximum number of findings about a package.
+// maxFindings is the maximum number of findings of a package.
 const maxFindings = 100
 
-// languageOf returns the language of files by their names, or "" if they have none or several.
+// languageOf returns the language of files by their names, or "" if they have no language or several.
 func languageOf(files []File) string {
 	language := ""
 	for _, f := range files {
@@ -261,7 +261,7 @@ func languageOf(files []File) string {
 	return language
 }
 
-// languageID returns the ID of a language with a code of the Kattis format.
+// languageID returns the ID of the language with a code of the Kattis format.
 func languageID(code string) string {
 	if code == "python3" {
 		return "python"
@@ -269,11 +269,11 @@ func languageID(code string) string {
 	return code
 }
 
-// headerEndings are the file name endings of C and C++ headers, which have no language.
+// headerEndings are the extensions of C and C++ headers, which have no language.
 var headerEndings = []string{".h", ".hh", ".hpp", ".hxx"}
 
-// languageByEnding is the table of the Kattis format for the languages in wide use, which is not that of a host: a
-// language that a host lacks has to be recognized. As in problemtools .pl is Perl.
+// languageByEnding is the table of the Kattis format for common languages. It does not depend on the languages of the
+// host, because a language that the host lacks must be recognized, too. As in problemtools, .pl is Perl.
 var languageByEnding = map[string]string{
 	".awk": "awk", ".bash": "bash", ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp",
 	".cs": "csharp", ".go": "go", ".hs": "haskell", ".java": "java", ".js": "javascript", ".kt": "kotlin", ".lua": "lua",

@@ -17,7 +17,7 @@ import (
 	"judged/internal/api"
 )
 
-// pack is the files of a package by their names. A content that begins with -> is a symbolic link.
+// pack maps the names of a package's files to their content. Content that begins with -> is a symbolic link.
 type pack map[string]string
 
 func (p pack) folder(t testing.TB) string {
@@ -111,7 +111,7 @@ func (p pack) tar(t testing.TB, compress bool) string {
 	return written(t, z.Bytes())
 }
 
-// zipOf and tarOf are archives with the entries in that order.
+// zipOf and tarOf return archives with the entries in that order.
 func zipOf(t testing.TB, headers ...zip.FileHeader) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -146,7 +146,7 @@ func tarOf(t testing.TB, headers ...tar.Header) string {
 	return written(t, b.Bytes())
 }
 
-// zipLink is an entry that is a symbolic link. The comment of an entry is its content.
+// zipLink returns an entry that is a symbolic link. The comment of an entry is its content.
 func zipLink(name, target string) zip.FileHeader {
 	h := zip.FileHeader{Name: name, Comment: target}
 	h.SetMode(os.ModeSymlink | 0o777)
@@ -198,7 +198,7 @@ var (
 		"tests/01": "", "tests/01.a": "", "tests/02": "", "tests/02.a": "", "tests/03": "", "tests/03.a": ""}
 )
 
-// summary is what tests look at.
+// summary holds what the tests compare.
 type summary struct {
 	Format      api.ProblemFormat
 	Name        string
@@ -208,7 +208,7 @@ type summary struct {
 	Groups      []string
 	Checker     string
 	Interactive bool
-	Files       string // in place of stdin and stdout
+	Files       string // used instead of stdin and stdout
 	Validators  []string
 	Submissions []string
 	Findings    []string
@@ -321,7 +321,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestVersion: a package has one version, whatever it comes in, and another one once a byte of it changes.
+// TestVersion: the version of a package is the same for all containers, and changes with each byte of the content.
 func TestVersion(t *testing.T) {
 	versions := map[string]bool{}
 	for _, path := range []string{legacyPack.folder(t), legacyPack.zip(t, ""), legacyPack.zip(t, "sum/"),
@@ -352,7 +352,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestUnsupported: what judged does not do is a finding.
+// TestUnsupported: unsupported features are findings.
 func TestUnsupported(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -362,11 +362,11 @@ func TestUnsupported(t *testing.T) {
 		{"unknown key", pack{"problem.yaml": "colour: red"}, `unknown key "colour" in problem.yaml`},
 		{"unknown limit", pack{"problem.yaml": "limits: {speed: 3}"}, `unknown key "speed" in problem.yaml: limits`},
 		{"key twice", pack{"problem.yaml": "name: x\nlimits: {memory: 1, output: 2, memory: 3}\nname: y"},
-			`problem.yaml: line 1: the key "name" is there again further down; the last one counts`},
+			`problem.yaml: line 1: duplicate key "name"; the last one is used`},
 		{"key twice in a mapping", pack{"problem.yaml": "name: x\nlimits: {memory: 1, output: 2, memory: 3}\nname: y"},
-			`problem.yaml: line 2: the key "memory" is there again`},
+			`problem.yaml: line 2: duplicate key "memory"`},
 		{"key of another version", pack{"problem.yaml": "limits: {time_limit: 3}"},
-			"problem.yaml: limits: time_limit is not a key of the format legacy; judged uses it where it can"},
+			"problem.yaml: limits: time_limit is not a key of the format legacy; judged uses it if possible"},
 		{"key of another version, of another type", pack{"problem.yaml": "limits: {time_multipliers: 3}"},
 			"problem.yaml: limits: time_multipliers is not used: line 1: \"3\" has no keys; write a mapping"},
 		{"key of another version, out of range", pack{"problem.yaml": "limits: {time_multipliers: {ac_to_time_limit: -1}}"},
@@ -389,14 +389,14 @@ func TestUnsupported(t *testing.T) {
 		{"objective", pack{"problem.yaml": "grading: {objective: min}"}, "unsupported: grading.objective min"},
 		{"two validators", pack{"problem.yaml": "validation: custom", "output_validators/a.py": "",
 			"output_validators/b.py": ""},
-			"unsupported: more than one output validator; output_validators/a.py alone judges"},
+			"unsupported: more than one output validator; only output_validators/a.py is used"},
 		{"files of tests of another version", pack{"data/secret/2.files/x": ""}, "data/secret/2.files/x is not used"},
-		{"folders in files of tests", pack{"problem.yaml": "problem_format_version: 2025-09",
+		{"subfolders in files of tests", pack{"problem.yaml": "problem_format_version: 2025-09",
 			"data/secret/2.files/a/b": ""},
-			"unsupported: folders in files of tests, such as data/secret/2.files/a/b"},
+			"unsupported: subfolders in files of tests, such as data/secret/2.files/a/b"},
 		{"arguments of an unknown validator", pack{"problem.yaml": "problem_format_version: 2025-09",
 			"data/secret/2.yaml": "input_validator_args: {other: [a]}"},
-			`data/secret/2.yaml: input_validator_args: there is no validator "other"`},
+			`data/secret/2.yaml: input_validator_args: unknown validator "other"`},
 		{"special compare", pack{domjudgeFile: "special_compare='cmp'"}, "unsupported: special_compare in " +
 			domjudgeFile},
 	} {
@@ -412,7 +412,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestRefused holds what is not read at all, and that nothing of it stays behind.
+// TestRefused checks that invalid packages are refused, and that no files remain.
 func TestRefused(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c <= 'k'; c++ {
@@ -423,7 +423,7 @@ func TestRefused(t *testing.T) {
 	for i := range maxEntries {
 		many[fmt.Sprint("data/secret/", i)] = ""
 	}
-	for i := range folders { // which are not created
+	for i := range folders { // the folders are not created
 		folders[i] = tar.Header{Typeflag: tar.TypeDir, Name: fmt.Sprintf("data/%d/", i), Mode: 0o755}
 	}
 	many5 := make([]zip.FileHeader, 100_000)
@@ -435,7 +435,7 @@ func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, want string
 	}{
-		{"absent", "/does/not/exist", "name a folder or an archive"},
+		{"absent", "/does/not/exist", "give a folder or an archive"},
 		{"no package", pack{"README": ""}.folder(t), "no problem.yaml, problem.xml, "},
 		{"unknown flag of the default output validator", legacyPack.with(pack{
 			"problem.yaml": "name: x\nvalidator_flags: case_insensitive\n"}).folder(t), `unknown flag "case_insensitive": use`},
@@ -445,14 +445,14 @@ func TestRefused(t *testing.T) {
 		{"link out of an archive", legacyPack.with(pack{"data/secret/2.in": "->/etc/passwd"}).zip(t, ""),
 			"leads out of the package"},
 		{"link to nothing in an archive", legacyPack.with(pack{"x": "->y"}).zip(t, ""),
-			"leads out of the package or nowhere"},
+			"is broken or leads out of the package"},
 		{"link to a folder in an archive", legacyPack.with(pack{"x": "->data"}).zip(t, ""),
-			`"x" is not a file, nor a link to one`},
+			`"x" is neither a file nor a link to one`},
 		{"test that is a link to nothing", legacyPack.with(pack{"data/secret/2.in": "->y"}).folder(t),
-			`"data/secret/2.in" is a link that leads nowhere; put the file in its place`},
+			`"data/secret/2.in" is a broken link; replace it with the file`},
 		{"settings that are a link to themselves", legacyPack.with(pack{"problem.yaml": "->problem.yaml"}).folder(t),
-			`"problem.yaml" is a link that leads nowhere`},
-		{"link to a device", legacyPack.with(pack{"x": "->/dev/zero"}).folder(t), `"x" is not a file, nor a link to one`},
+			`"problem.yaml" is a broken link`},
+		{"link to a device", legacyPack.with(pack{"x": "->/dev/zero"}).folder(t), `"x" is neither a file nor a link to one`},
 		{"file through a link out of the archive", zipOf(t, zipLink("data", elsewhere),
 			zip.FileHeader{Name: "data/evil"}),
 			"path escapes from parent"},
@@ -461,7 +461,7 @@ func TestRefused(t *testing.T) {
 		{"tar through a link", tarOf(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "data", Linkname: elsewhere},
 			tar.Header{Name: "data/evil", Mode: 0o644}), "path escapes from parent"},
 		{"hard link", tarOf(t, tar.Header{Typeflag: tar.TypeLink, Name: "problem.yaml", Linkname: "/etc/passwd"}),
-			"a hard link"},
+			"hard link"},
 		{"device", tarOf(t, tar.Header{Typeflag: tar.TypeBlock, Name: "problem.yaml", Devmajor: 7}),
 			"neither a file nor a folder"},
 		{"pipe", tarOf(t, tar.Header{Typeflag: tar.TypeFifo, Name: "problem.yaml"}), "neither a file nor a folder"},
@@ -478,13 +478,13 @@ func TestRefused(t *testing.T) {
 		{"constant without a value", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
 			"constants: {n: {tex: 5}}\n"}).folder(t), "constants: n: value: is missing"},
 		{"constant that is no name", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
-			"constants: {5n: 5}\n"}).folder(t), "constants: 5n: is no name"},
+			"constants: {5n: 5}\n"}).folder(t), "constants: 5n: is not a valid name"},
 		{"constants that are large together", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
 			"constants: {n: " + strings.Repeat("x", 1<<19) + "}\n",
 			"include/default/x": strings.Repeat("{{n}}", 200)}).folder(t),
 			"the files with constants are larger than 64MiB together"},
 		{"custom grader", legacyPack.with(pack{"data/testdata.yaml": "grading: custom"}).folder(t),
-			`grading: "custom" is not supported: judged runs no graders`},
+			`grading: "custom" is not supported, because judged does not run graders`},
 		{"large YAML", legacyPack.with(pack{"problem.yaml": "name: " + strings.Repeat("x", 2<<20)}).folder(t),
 			"larger than 1MiB"},
 		{"YAML that is not", legacyPack.with(pack{"problem.yaml": "a: ]"}).folder(t), "parse problem.yaml: "},
@@ -515,7 +515,7 @@ func TestRefused(t *testing.T) {
 		{"outputs of one name", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
 			"type: submit-answer\n", "data/secret/1-a.in": "", "data/secret/1-a.ans": ""}).without(
 			"data/secret/1/test_group.yaml", "data/secret/2/test_group.yaml").folder(t),
-			`the outputs of "secret/1-a" and "secret/1/a" are both called 1-a.out`},
+			`the outputs of "secret/1-a" and "secret/1/a" have the same name 1-a.out`},
 		{"no tests", pack{"problem.yaml": "name: x"}.folder(t), "no tests"},
 		{"no validator", legacyPack.with(pack{"problem.yaml": "validation: custom"}).folder(t), "no output validator"},
 		{"unknown aggregation",
@@ -523,10 +523,10 @@ func TestRefused(t *testing.T) {
 			`"best" is unknown; use pass-fail, sum or min`},
 		{"half a package", polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"],
 			"<test-count>3",
-			"<test-count>4", 1)}).folder(t), `input "04" is missing, and problem.xml has no command that makes it`},
+			"<test-count>4", 1)}).folder(t), `input "04" is missing and problem.xml has no command that makes it`},
 		{"path pattern that climbs",
 			polygonPack.with(pack{"problem.xml": strings.ReplaceAll(polygonPack["problem.xml"], "tests/%02d",
-				"../%02d")}).folder(t), `path pattern "../%02d" of a testset leads out of the package`},
+				"../%02d")}).folder(t), `path pattern "../%02d" of a testset is outside of the package`},
 		{"very many tests", polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"],
 			"<test-count>3",
 			"<test-count>2000000000", 1)}).folder(t), "2000000000 tests; use 1 to 20000"},
@@ -573,7 +573,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestSettingsThatDoNotAct: what judged reads and does not do is named.
+// TestSettingsThatDoNotAct: settings that are read but not used are findings.
 func TestSettingsThatDoNotAct(t *testing.T) {
 	files := pack{"problem.yaml": "problem_format_version: 2025-09\nname: P\nuuid: u\nlimits:\n  time_limit: 1\n" +
 		"  code: 64\n" +
@@ -586,20 +586,20 @@ func TestSettingsThatDoNotAct(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{
-		"unsupported: limits.code; the platform bounds the size of sources",
+		"unsupported: limits.code; the platform limits the size of sources",
 		"unsupported: limits.compilation_time; compilers have the limits of their language",
 		"unsupported: limits.compilation_memory; compilers have the limits of their language",
 		"unsupported: limits.validation_time; programs of the jury have the configured limits.jury",
 		"unsupported: limits.validation_memory; programs of the jury have the configured limits.jury",
 		"unsupported: limits.validation_output; programs of the jury have the configured limits.jury",
-		"unsupported: files in folders below include/, such as c/sub/x.h",
-		"unsupported: use_for_time_limit of a part of the tests; a submission bounds the time limit with all tests",
+		"unsupported: files in subfolders of include/, such as c/sub/x.h",
+		"unsupported: use_for_time_limit of some of the tests; a submission bounds the time limit with all tests",
 	}, p.Findings); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
-// TestLegacyGroups: a group has what its testdata.yaml says, and the rest from the group above.
+// TestLegacyGroups: a group has the settings of its testdata.yaml, and inherits the others.
 func TestLegacyGroups(t *testing.T) {
 	files := pack{"problem.yaml": "name: x\ntype: scoring\n", ".timelimit": "1",
 		"data/testdata.yaml":        "on_reject: continue\nrange: 0 +inf\ngrader_flags: max ignore_sample\n",
@@ -623,7 +623,7 @@ func TestLegacyGroups(t *testing.T) {
 	}
 }
 
-// openTest opens a package until the end of a test.
+// openTest opens a package and closes it at the end of the test.
 func openTest(t testing.TB, name string) (*Package, error) {
 	p, err := Open(t.Context(), name)
 	if err == nil {

@@ -14,15 +14,15 @@ import (
 // layout is a naming scheme for the files of tests. Patterns match paths without a leading slash.
 type layout struct {
 	input   *regexp.Regexp
-	name    string   // of the test, from the parts of the input
-	answers []string // their paths from the parts of the input, the first one that exists
-	// answer matches paths that must be the answer of an input; nil where others may have such names.
+	name    string   // name of the test, made of parts of the input's path
+	answers []string // paths of answers, made of parts of the input's path; the first one that exists is used
+	// answer matches paths that can only be the answer of an input; nil if other files may have such names.
 	answer *regexp.Regexp
-	// optional says that a file is only an input if it has an answer.
+	// optional means that a file is only an input if it has an answer.
 	optional bool
 }
 
-// layouts are those in use. Which one a file belongs to is decided by its name alone, the first layout that matches.
+// layouts are the known layouts. The first one that matches the name of a file is used.
 var layouts = []layout{
 	{input: regexp.MustCompile(`^(.*)\.in$`), name: "$1", answers: []string{"$1.ans", "$1.a", "$1.out"},
 		answer: regexp.MustCompile(`\.ans$`)},
@@ -38,12 +38,12 @@ var layouts = []layout{
 	{input: regexp.MustCompile(`^([^.]*[^./])$`), name: "$1", answers: []string{"$1.a"}, optional: true}, // Polygon
 }
 
-// folders of answers, by those of their inputs.
+// answerFolders maps folders of inputs to those of their answers.
 var answerFolders = map[string][]string{"in": {"out", "ans"}, "input": {"output", "answer"},
 	"inputs": {"outputs", "answers"}}
 
-// pair finds the tests among the paths of files: their inputs and answers. Names are the last parts of the paths, or
-// whole paths where last parts are not unique.
+// pair finds the tests among the paths of files. The name of a test is the last part of its path, or the whole path if
+// the last parts are not unique.
 func pair(names []string, interactive bool) ([]Test, error) {
 	p := pairing{files: map[string]bool{}, byBase: map[string][]string{}, inputs: map[string]int{}}
 	for _, n := range names {
@@ -87,14 +87,14 @@ func pair(names []string, interactive bool) ([]Test, error) {
 	return tests, nil
 }
 
-// pairing holds the files among which answers are searched.
+// pairing holds the files among which answers are found.
 type pairing struct {
 	files  map[string]bool
-	byBase map[string][]string // paths, by their last part
-	inputs map[string]int      // number of inputs, by the last part of their paths
+	byBase map[string][]string // paths by last element
+	inputs map[string]int      // number of inputs by the last element of their paths
 }
 
-// layoutOf returns the layout in which a path is an input, and the places of its parts.
+// layoutOf returns the layout in which a path is an input, and the positions of its parts.
 func layoutOf(name string) (*layout, []int) {
 	for i := range layouts {
 		if parts := layouts[i].input.FindStringSubmatchIndex(name); parts != nil {
@@ -109,8 +109,8 @@ func expand(l *layout, template, name string, parts []int) string {
 		name, parts))
 }
 
-// answerOf returns the answer of an input: next to it, in the folder of answers next to its folder, or elsewhere if there
-// is one such file and one such input. It is empty if there is no answer.
+// answerOf returns the answer of an input: next to it, in the folder of answers next to its folder, or elsewhere if
+// only one file and only one input match. It returns "" if there is no answer.
 func (p pairing) answerOf(l *layout, input string, parts []int) string {
 	var candidates []string
 	for _, template := range l.answers {
@@ -138,7 +138,8 @@ func (p pairing) answerOf(l *layout, input string, parts []int) string {
 	return ""
 }
 
-// checkPairs refuses tests without answers, unless an interactor judges and no test has one, and an answer of two tests.
+// checkPairs returns an error if a test has no answer, unless an interactor judges and no test has one, or if two tests
+// have the same answer.
 func checkPairs(tests []Test, interactive bool) error {
 	if len(tests) == 0 {
 		return errors.New("no tests found; add NAME.in and NAME.ans")
@@ -152,14 +153,15 @@ func checkPairs(tests []Test, interactive bool) error {
 	byAnswer := map[string]string{}
 	for _, t := range tests {
 		if other := byAnswer[t.Answer]; t.Answer != "" && other != "" {
-			return fmt.Errorf("inputs %q and %q have the same answer %q; add one for each", other, t.Input, t.Answer)
+			return fmt.Errorf("inputs %q and %q have the same answer %q; add an answer for each", other, t.Input, t.Answer)
 		}
 		byAnswer[t.Answer] = t.Input
 	}
 	return nil
 }
 
-// checkLeft refuses a file that looks like a part of a test and is not used, so that no test is silently left out.
+// checkLeft returns an error for a file that looks like part of a test but is not used, so that no test is silently
+// ignored.
 func checkLeft(name string, used map[string]bool, layoutsUsed map[*layout]bool) error {
 	if used[name] {
 		return nil
@@ -169,7 +171,7 @@ func checkLeft(name string, used map[string]bool, layoutsUsed map[*layout]bool) 
 		if l.answer != nil && (i == 0 || layoutsUsed[l]) && l.answer.MatchString(name) {
 			other := slices.ContainsFunc(layouts[0].answers, func(template string) bool {
 				stem, isAnswer := strings.CutSuffix(name, strings.TrimPrefix(template, "$1"))
-				return isAnswer && used[stem+inputSuffix] // a further answer of a test that has one
+				return isAnswer && used[stem+inputSuffix] // another answer of a test that already has one
 			})
 			if !other {
 				return fmt.Errorf("answer %q has no input; add %s, or remove it", name,
@@ -182,12 +184,12 @@ func checkLeft(name string, used map[string]bool, layoutsUsed map[*layout]bool) 
 		if strings.HasSuffix(name, inputSuffix) || strings.HasSuffix(name, ".ans") {
 			return nil
 		}
-		return fmt.Errorf("%q would not be used; tests are called NAME.in and NAME.ans: rename it", name)
+		return fmt.Errorf("%q would not be used; rename it to NAME.in or NAME.ans", name)
 	}
 	return nil
 }
 
-// shorten removes the folders of names that are unique without them.
+// shorten removes the folders from names that are unique without them.
 func shorten(tests []Test) {
 	count := map[string]int{}
 	for _, t := range tests {

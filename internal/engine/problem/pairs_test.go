@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTestsWithoutAnswers checks that inputs need no answers only where an interactor judges, and then none has one.
+// TestTestsWithoutAnswers checks that inputs without answers are accepted only with an interactor, and only if no input
+// has an answer.
 func TestTestsWithoutAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -18,7 +19,7 @@ func TestTestsWithoutAnswers(t *testing.T) {
 		{"one with an answer", []string{"1.in", "1.ans", "2.in"}, true, `input "2.in" has no answer; add 2.ans`},
 		{"all with answers", []string{"1.in", "1.ans"}, true, ""},
 		{"one answer for two", []string{"input/a.txt", "output/a.out", "input/a.in"}, true,
-			"have the same answer \"output/a.out\"; add one for each"},
+			"have the same answer \"output/a.out\"; add an answer for each"},
 	} {
 		tests, err := pair(tt.files, tt.interactive)
 		switch {

@@ -16,10 +16,11 @@ import (
 	"judged/internal/base/units"
 )
 
-// maxProblemXML bounds problem.xml, which has an element for each test.
+// maxProblemXML is the maximum size of problem.xml, which has an element for each test.
 const maxProblemXML = units.Bytes(16 << 20)
 
-// polygonXML is what problem.xml says about judging. Package xml expands no entities but the five of XML.
+// polygonXML holds the settings of problem.xml that affect judging. Package xml expands only the five predefined
+// entities.
 type polygonXML struct {
 	Names []struct {
 		Language string `xml:"language,attr"`
@@ -68,7 +69,7 @@ type polygonTestset struct {
 		Group    string   `xml:"group,attr"`
 		Points   *float64 `xml:"points,attr"`
 		Command  string   `xml:"cmd,attr"`
-		FromFile string   `xml:"from-file,attr"` // of those that the command writes; "" is stdout
+		FromFile string   `xml:"from-file,attr"` // one of the files that the command writes; "" is stdout
 	} `xml:"tests>test"`
 	Groups []polygonGroup `xml:"groups>group"`
 }
@@ -82,7 +83,7 @@ type polygonGroup struct {
 	} `xml:"dependencies>dependency"`
 }
 
-// readPolygon reads a package of Polygon: a full one, or a standard one without the tests that programs in it make.
+// readPolygon reads a full package of Polygon, or a standard one, which lacks the tests that its programs generate.
 func (p *Package) readPolygon(t *tree) error {
 	b, err := t.content("problem.xml", maxProblemXML)
 	if err != nil {
@@ -117,10 +118,10 @@ func (p *Package) readPolygon(t *tree) error {
 	return p.polygonRecipes(t, x, set)
 }
 
-// maxElements bounds the tokens of problem.xml, which take more memory than their text.
+// maxElements is the maximum number of tokens in problem.xml. They take more memory than their text.
 const maxElements = 1_000_000
 
-// elements are the tokens of an XML file, as many as are allowed.
+// elements returns the tokens of an XML file up to the maximum number.
 type elements struct {
 	*xml.Decoder
 	n int
@@ -129,7 +130,7 @@ type elements struct {
 // Token implements xml.TokenReader.
 func (e *elements) Token() (xml.Token, error) {
 	if e.n++; e.n > maxElements {
-		return nil, errors.New("too many elements; no problem needs that")
+		return nil, errors.New("too many elements; use at most a million")
 	}
 	return e.Decoder.RawToken()
 }
@@ -143,7 +144,7 @@ func (p *Package) readTestsets(t *tree, x polygonXML) (polygonTestset, error) {
 	}
 	for i, s := range sets {
 		if i != main {
-			p.unsupported("testset %q; only %q is judged", s.Name, sets[main].Name)
+			p.unsupported("testset %q; only %q is used", s.Name, sets[main].Name)
 		}
 	}
 	s := sets[main]
@@ -195,12 +196,12 @@ func testFile(pattern string, n int) (string, error) {
 	}
 	name := path.Clean(fmt.Sprintf(pattern, n))
 	if !fs.ValidPath(name) {
-		return "", fmt.Errorf("path pattern %q of a testset leads out of the package; want tests/%%02d", pattern)
+		return "", fmt.Errorf("path pattern %q of a testset is outside of the package; want tests/%%02d", pattern)
 	}
 	return name, nil
 }
 
-// polygonScheme creates the groups. Points of tests without a group count one by one.
+// polygonScheme creates the groups. Tests without a group have separate points.
 func (p *Package) polygonScheme(s polygonTestset) error {
 	p.Scheme.Root = &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 	root := p.Scheme.Root
@@ -212,7 +213,7 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 		root.Verdict, root.Continue = api.ByScore, true
 	}
 	known := map[string]polygonGroup{}
-	for _, g := range slices.Backward(s.Groups) { // the first one of a name counts
+	for _, g := range slices.Backward(s.Groups) { // the first group with a name takes precedence
 		known[g.Name] = g
 	}
 	groups := map[string]*api.Group{}
@@ -267,7 +268,7 @@ func polygonGroupOf(name string, known map[string]polygonGroup, points bool) *ap
 	return g
 }
 
-// polygonTags are the tags of solutions.
+// polygonTags maps the tags of solutions to expectations.
 var polygonTags = map[string]Submission{
 	"main":                            rule(Expectation{Final: []string{"AC"}}, lower),
 	"accepted":                        rule(Expectation{Final: []string{"AC"}}, lower),
@@ -284,7 +285,7 @@ var polygonTags = map[string]Submission{
 
 var rejected = []string{"WA", "TLE", "RTE", "PC"}
 
-// polygonLanguages are the prefixes of Polygon's types of sources.
+// polygonLanguages are prefixes of Polygon's source types.
 var polygonLanguages = map[string]string{
 	"cpp": "cpp", "c": "c", "java": "java", "java8": "java", "java11": "java", "java17": "java", "java21": "java",
 	"python": "python", "python2": "python2", "kotlin": "kotlin", "pas": "pascal", "rust": "rust", "go": "go",
@@ -340,7 +341,7 @@ func (p *Package) readAssets(t *tree, x polygonXML) error {
 		}
 		submission, known := polygonTags[s.Tag]
 		if !known {
-			p.find("unknown tag %q of %s; nothing is expected of it", s.Tag, program.Name)
+			p.find("unknown tag %q of %s; it has no expected result", s.Tag, program.Name)
 		}
 		if len(s.Extras) > 0 {
 			p.unsupported("extra tags of solutions")
@@ -351,7 +352,7 @@ func (p *Package) readAssets(t *tree, x polygonXML) error {
 	return nil
 }
 
-// headers returns the headers that programs of the jury may include.
+// headers returns the headers that the jury's programs may include.
 func (t *tree) headers() (headers []File) {
 	for _, f := range t.under("files") {
 		if strings.HasSuffix(f.Name, ".h") || strings.HasSuffix(f.Name, ".hpp") {

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLineEndings reads a package that was made on Windows: its validator, checker and submissions see LF.
+// TestLineEndings reads a package made on Windows. Its validator, checker and submissions must get LF.
 func TestLineEndings(t *testing.T) {
-	long := strings.Repeat("x", 4095) // the CR is the last byte of a buffer of package bufio
+	long := strings.Repeat("x", 4095) // places the CR at the last byte of a buffer of package bufio
 	dir := polygonPack.with(pack{"tests/01": "1\r\n\r\n2", "tests/01.a": long + "\r\n" + long + "\rx\r\n",
 		"tests/02": "1\n", "tests/02.a": "1\r2\r", "tests/03": "1\r\r\n2\n"}).folder(t)
 	p, err := openTest(t, dir)
@@ -35,7 +35,7 @@ func TestLineEndings(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"files of tests with CRLF at the end of lines: 3; they are judged with LF"},
+	if diff := cmp.Diff([]string{"3 files of tests have CRLF line endings; they are judged with LF"},
 		p.Findings); diff != "" {
 		t.Errorf("findings (-want +got)\n%s", diff)
 	}
@@ -44,7 +44,7 @@ func TestLineEndings(t *testing.T) {
 	}
 }
 
-// TestRecipes reads a standard package. Each command is run once, whatever it writes.
+// TestRecipes reads a standard package. Each command runs once, however many files it writes.
 func TestRecipes(t *testing.T) {
 	standard := polygonPack.with(pack{"files/gen.py": "", "files/files.cpp": "", "problem.xml": strings.NewReplacer(
 		`<tests><test group="0" points="0"/><test group="1" points="40"/><test group="1" points="60"/></tests>`,
@@ -76,11 +76,11 @@ func TestRecipes(t *testing.T) {
 		pack pack
 		want string
 	}{
-		{"unknown generator", standard.without("files/gen.py"), `0 sources in files/ are called "gen"`},
-		{"two generators", standard.with(pack{"files/gen.cpp": ""}), `2 sources in files/ are called "gen"`},
+		{"unknown generator", standard.without("files/gen.py"), `0 sources in files/ have the name "gen"`},
+		{"two generators", standard.with(pack{"files/gen.cpp": ""}), `2 sources in files/ have the name "gen"`},
 		{"no main solution", standard.with(pack{"problem.xml": strings.Replace(standard["problem.xml"], `tag="main"`,
 			`tag="accepted"`, 1)}), "problem.xml has no solution with the tag main"},
-		{"no command", standard.without("tests/01"), `input "01" is missing, and problem.xml has no command`},
+		{"no command", standard.without("tests/01"), `input "01" is missing and problem.xml has no command`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := openTest(t, tt.pack.folder(t)); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -11,17 +11,17 @@ import (
 	"judged/internal/engine/jury"
 )
 
-// testMaker generates the tests that a standard package omits.
+// testMaker adds recipes for the tests that a standard package lacks.
 type testMaker struct {
 	p          *Package
 	t          *tree
 	xml        polygonXML
 	set        polygonTestset
 	generators map[string]jury.Program
-	commands   map[string]int // places in p.Recipes
+	commands   map[string]int // indexes in p.Recipes
 }
 
-// polygonRecipes returns recipes of inputs, by the generators, and of answers, by the main solution.
+// polygonRecipes returns recipes: generators for inputs, and the main solution for answers.
 func (p *Package) polygonRecipes(t *tree, x polygonXML, s polygonTestset) error {
 	m := testMaker{p, t, x, s, map[string]jury.Program{}, map[string]int{}}
 	var answers []Recipe
@@ -51,16 +51,16 @@ func (p *Package) polygonRecipes(t *tree, x polygonXML, s polygonTestset) error 
 	return nil
 }
 
-// hasPath reports whether the package has the file that lies at a path.
+// hasPath reports whether the package has a file at a path.
 func (t *tree) hasPath(name string) bool {
 	rel, err := filepath.Rel(t.dir, name)
 	return err == nil && t.has(filepath.ToSlash(rel))
 }
 
-// generate adds what makes the input of a test: its command, which may write the inputs of other tests, too.
+// generate adds the recipe of a test's input: its command, which may also write the inputs of other tests.
 func (m *testMaker) generate(i int) error {
 	test := m.p.Tests[i]
-	missing := fmt.Errorf("input %q is missing, and problem.xml has no command that makes it; download the package again",
+	missing := fmt.Errorf("input %q is missing and problem.xml has no command that makes it; download the package again",
 		path.Base(test.Input))
 	if i >= len(m.set.Tests) {
 		return missing
@@ -85,7 +85,7 @@ func (m *testMaker) generate(i int) error {
 	return nil
 }
 
-// generator finds the program that a command names, which has neither folder nor ending there.
+// generator finds the program of a command, which names it without folder and extension.
 func (m *testMaker) generator(name string) (jury.Program, error) {
 	if known, ok := m.generators[name]; ok {
 		return known, nil
@@ -105,7 +105,7 @@ func (m *testMaker) generator(name string) (jury.Program, error) {
 	return m.generators[name], err
 }
 
-// generatorSource returns the executable with a name, or else the source with that name in files/.
+// generatorSource returns the executable with a name, otherwise the source with that name in files/.
 func (m *testMaker) generatorSource(name string) (polygonProgram, error) {
 	isNamed := func(file string) bool { return strings.TrimSuffix(path.Base(file), path.Ext(file)) == name }
 	for _, e := range m.xml.Executables {
@@ -122,13 +122,14 @@ func (m *testMaker) generatorSource(name string) (polygonProgram, error) {
 		}
 	}
 	if len(found) != 1 {
-		return polygonProgram{}, fmt.Errorf("%d sources in files/ are called %q, and problem.xml names none; "+
+		return polygonProgram{}, fmt.Errorf("%d sources in files/ have the name %q, but problem.xml lists none; "+
 			"download the package again", len(found), name)
 	}
 	return found[0], nil
 }
 
-// mainSolution generates answers like a submission: with the files and the code that submissions get.
+// mainSolution generates answers. It is started like a submission: with its input and output files and the code that is
+// added.
 func (m *testMaker) mainSolution() (*Recipe, error) {
 	p := m.p
 	for i, s := range m.xml.Solutions {

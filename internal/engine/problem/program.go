@@ -15,8 +15,8 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// maxPrograms bounds the submissions of a package: each is compared with each glob of submissions.yaml, and has the
-// headers of a package of Polygon.
+// maxPrograms is the maximum number of submissions of a package. Each is matched with all globs of submissions.yaml,
+// and has the headers of a Polygon package.
 const maxPrograms = 1000
 
 // ProgramError means that judged cannot run a program of a package.
@@ -24,7 +24,7 @@ type ProgramError struct{ Name, Reason string }
 
 func (e *ProgramError) Error() string { return fmt.Sprintf("%q %s", e.Name, e.Reason) }
 
-// started is how a program of a package is run: program is a source in a language, or else is executed as it is.
+// started is how a program of a package is run: program is a source in a language, or is executed directly.
 type started struct {
 	name     string // of program
 	program  api.File
@@ -32,7 +32,7 @@ type started struct {
 	files    map[string]api.File
 }
 
-// Start sets the program of a job, and returns its name in the package.
+// Start sets the program of a job and returns its name in the package.
 func (p *Package) Start(program Program, j api.Job) (_ api.Job, name string, err error) {
 	if program.Language == grammarLanguage {
 		j, err := startGrammar(program, j, initproc.Path)
@@ -52,7 +52,7 @@ func (p *Package) Start(program Program, j api.Job) (_ api.Job, name string, err
 	return j, path.Base(x.name), nil
 }
 
-// include adds the code of the package for submissions in the language of a job. It replaces files of the same name.
+// include adds the package's code for submissions in the language of a job. It replaces files with the same names.
 func (p *Package) include(j api.Job) api.Job {
 	files := maps.Clone(j.Files)
 	for _, language := range []string{"", j.Language} {
@@ -78,7 +78,7 @@ func (p Program) start() (started, error) {
 		x.language = api.BuildLanguage
 	} else if entry == nil {
 		if p.Language == "" {
-			return x, &ProgramError{p.Name, "has sources in no language that judged knows, or in several; " +
+			return x, &ProgramError{p.Name, "has sources in an unknown language, or in several languages; " +
 				"put each program into its own folder"}
 		}
 		x.language = p.Language
@@ -92,7 +92,7 @@ func (p Program) start() (started, error) {
 		case f == *entry:
 			continue
 		case strings.Contains(f.Name, "/"):
-			return x, &ProgramError{p.Name, "has files in folders, such as " + f.Name + "; put them next to each other"}
+			return x, &ProgramError{p.Name, "has files in subfolders, such as " + f.Name + "; put all files into one folder"}
 		case x.files == nil:
 			x.files = map[string]api.File{}
 		}
@@ -101,13 +101,13 @@ func (p Program) start() (started, error) {
 	return x, nil
 }
 
-// The scripts of a program that defines how it is built and run.
+// Scripts of a program that define how it is built and run.
 const (
 	buildScript = "build"
 	runScript   = "run"
 )
 
-// isProgram reports whether something of it can be compiled or executed.
+// isProgram reports whether a program can be compiled or executed.
 func (p Program) isProgram() (bool, error) {
 	for _, f := range p.Files {
 		if languageByEnding[path.Ext(f.Name)] != "" {
@@ -127,7 +127,7 @@ func (p *Package) removeNonPrograms() error {
 	return errors.Join(err1, err2)
 }
 
-// filterPrograms returns the entries whose files are programs, and reports the others as findings.
+// filterPrograms returns the entries that are programs, and adds findings for the others.
 func filterPrograms[T any](p *Package, all []T, program func(T) Program) (kept []T, err error) {
 	for _, x := range all {
 		is, err := program(x).isProgram()
@@ -135,7 +135,7 @@ func filterPrograms[T any](p *Package, all []T, program func(T) Program) (kept [
 			return nil, err
 		}
 		if !is {
-			p.find("%s is no program: neither a source in a known language, nor a binary, nor a script that begins with #!",
+			p.find("%s is not a program: not a source in a known language, a binary, or a script that begins with #!",
 				program(x).Name)
 			continue
 		}
@@ -144,8 +144,8 @@ func filterPrograms[T any](p *Package, all []T, program func(T) Program) (kept [
 	return kept, nil
 }
 
-// executable is the file that can be executed as it is, or nil: build, which makes run, or else run, or else a binary, or
-// else a script with a #! line that is in no known language.
+// executable returns the file that is executed directly, or nil: build (which creates run), run, a binary, or a script
+// with a #! line in no known language, in this order.
 func (p Program) executable() (*File, error) {
 	var found *File
 	for i, f := range p.Files {
@@ -169,13 +169,13 @@ func (p Program) executable() (*File, error) {
 
 const elfMagic = "\x7fELF"
 
-// entry returns the source with the entry point: the only one in the language, or one that is called main, or in Java the
-// one that has the method.
+// entry returns the source with the entry point: the only source in the language, the one named main, or in Java the
+// one with the main method.
 func (p Program) entry() (*File, error) {
 	if p.Entry != "" {
 		return p.declaredEntry()
 	}
-	if p.Files[0].Name == path.Base(p.Name) { // a file, perhaps with headers
+	if p.Files[0].Name == path.Base(p.Name) { // a single file, possibly with headers
 		return &p.Files[0], nil
 	}
 	var sources, others []*File
@@ -188,7 +188,7 @@ func (p Program) entry() (*File, error) {
 			others = append(others, &p.Files[i])
 		}
 	}
-	if len(sources) == 0 { // the language comes from elsewhere
+	if len(sources) == 0 { // the language comes from submissions.yaml
 		sources = others
 	}
 	for _, f := range sources {
@@ -207,17 +207,17 @@ func (p Program) entry() (*File, error) {
 		}
 	}
 	if len(sources) == 0 || slices.Contains(startedByName, p.Language) {
-		return nil, &ProgramError{p.Name, "has several files; call the one with the entry point main" +
-			"; languages such as C++ find it themselves"}
+		return nil, &ProgramError{p.Name, "has several files; rename the one with the entry point to main" +
+			"; languages such as C++ do not need this"}
 	}
 	return sources[0], nil
 }
 
-// startedByName are the languages whose programs start in a file that has to be named. The formats name it for some of
-// them: __main__.py or main.py, main.js, main.php.
+// startedByName are the languages whose programs start in a file that must be named. The formats define the name for
+// some of them: __main__.py or main.py, main.js, main.php.
 var startedByName = []string{"awk", "bash", "javascript", "lua", "perl", "php", "python", "python2", "ruby", "rust"}
 
-// isPython2 reports whether a source has a #! line of Python 2, which shares the extension of Python 3.
+// isPython2 reports whether a source has a #! line of Python 2, which has the same extension as Python 3.
 func isPython2(f File) bool {
 	const longest = 100
 	head, err := readHead(f.Path, longest)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// programsOf are the programs of a package: role, name, and the files that its job has.
+// programsOf returns the programs of a package: role, name, and the files of the job.
 func programsOf(t *testing.T, p *Package) (all []string) {
 	t.Helper()
 	add := func(role string, x Program) {
@@ -38,7 +38,7 @@ func programsOf(t *testing.T, p *Package) (all []string) {
 	return all
 }
 
-// TestPrograms holds what is a program, and how it is started. Anything else is a finding.
+// TestPrograms checks which files are programs, and how they are started. Other files are findings.
 func TestPrograms(t *testing.T) {
 	base := legacyPack.without("submissions/accepted/a.cpp", "submissions/wrong_answer/w.py",
 		"submissions/time_limit_exceeded/slow/Main.java", "input_validators/check.py")
@@ -48,7 +48,7 @@ func TestPrograms(t *testing.T) {
 		name     string
 		more     pack
 		want     []string // programs
-		findings []string // their names
+		findings []string // names of files that are not programs
 	}{
 		{"no programs", pack{accepted + "README.md": "", accepted + "a.py": "", accepted + "a.py.orig": "",
 			accepted + "b.template": "", "submissions/time_limit_exceeded/c.cpp.SLOW": "", "input_validators/README": ""},
@@ -75,8 +75,8 @@ func TestPrograms(t *testing.T) {
 			accepted + "f/main.py": "#!/usr/bin/python2", accepted + "f/x.py": ""},
 			[]string{"submission submissions/accepted/a: python __main__.py +__init__.py",
 				"submission submissions/accepted/b: python main.py +a.py",
-				`submission submissions/accepted/c: "submissions/accepted/c" has several files; call the one with the ` +
-					"entry point main; languages such as C++ find it themselves",
+				`submission submissions/accepted/c: "submissions/accepted/c" has several files; rename the one with ` +
+					"the entry point to main; languages such as C++ do not need this",
 				"submission submissions/accepted/d: cpp a.cpp +b.cpp",
 				"submission submissions/accepted/e.py: python2 e.py",
 				"submission submissions/accepted/f: python2 main.py +x.py"}, nil},
@@ -97,8 +97,8 @@ func TestPrograms(t *testing.T) {
 				"checker output_validators/check.cpp: cpp check.cpp +verdict.h"},
 			[]string{accepted + "only.h"}},
 		{"several languages", pack{accepted + "x/a.py": "", accepted + "x/b.cpp": ""},
-			[]string{`submission submissions/accepted/x: "submissions/accepted/x" has sources in no language that judged ` +
-				"knows, or in several; put each program into its own folder"}, nil},
+			[]string{`submission submissions/accepted/x: "submissions/accepted/x" has sources in an unknown language, ` +
+				"or in several languages; put each program into its own folder"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := openTest(t, base.with(tt.more).folder(t))
@@ -111,7 +111,7 @@ func TestPrograms(t *testing.T) {
 			}
 			var findings []string
 			for _, f := range p.Findings {
-				if name, _, ok := strings.Cut(f, " is no program: "); ok {
+				if name, _, ok := strings.Cut(f, " is not a program: "); ok {
 					findings = append(findings, name)
 				}
 			}
@@ -123,7 +123,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestPolygonPythons: the type of a source distinguishes what its extension does not.
+// TestPolygonPythons: the type of a source determines the version of Python, because the extension does not.
 func TestPolygonPythons(t *testing.T) {
 	for kind, want := range map[string]string{"python.3": "python", "python.pypy3": "python", "python.2": "python2",
 		"python.pypy2": "python2"} {

@@ -9,28 +9,28 @@ import (
 	"judged/internal/sandbox"
 )
 
-// Recipe says how files of tests are made that a package describes and does not have. Each is run after those before it,
-// whose files may be its input.
+// Recipe describes how files of tests that a package lacks are made. Recipes run in order, because earlier ones may
+// make the input of later ones.
 type Recipe struct {
-	Test    string // the first test that uses the files
-	Command string // in the words of the package
+	Test    string // first test that uses the files
+	Command string // command as in the package
 	Run     jury.Work
-	// Interactor communicates with the program; it may be nil. With an interactor, its output file for the checker is
-	// the only product.
+	// Interactor communicates with the program; it may be nil. With an interactor, the only product is its output file
+	// for the checker.
 	Interactor *jury.Interactor
-	Input      string // path of the program's input; "" is an empty input
+	Input      string // path of the program's input; "" means empty input
 	Products   []Product
 	// Ready means that Input exists before any recipe runs.
 	Ready bool
 }
 
-// Product is a file that a recipe generates.
+// Product is a file that a recipe makes.
 type Product struct {
-	Name string // in the working folder of the program; "" is its answer
-	Path string // on this host
+	Name string // name in the working folder of the program; "" is its answer
+	Path string // path on this host
 }
 
-// jury is the program as one that the jury runs, with further files.
+// jury returns the program as a program of the jury, with additional files.
 func (x started) jury(args []string, more map[string]api.File) jury.Program {
 	p := jury.Program{Language: x.language, Args: args}
 	first := sandbox.File{Path: x.program.Part}

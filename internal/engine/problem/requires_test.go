@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRequirePassLeadsToAnEarlierGroup: a group whose condition can never hold, or never fail, is an error that names
-// both groups.
+// TestRequirePassLeadsToAnEarlierGroup: a group whose condition always or never holds is an error that names both
+// groups.
 func TestRequirePassLeadsToAnEarlierGroup(t *testing.T) {
 	kattis := func(group, settings string) pack {
 		return kattisPack.with(pack{"data/" + group + "/test_group.yaml": settings})
@@ -25,7 +25,7 @@ func TestRequirePassLeadsToAnEarlierGroup(t *testing.T) {
 		pack     pack
 		group    string
 		required string
-		want     string // "" is no error
+		want     string // "" means no error
 	}{
 		{"samples", kattis("secret/2", "require_pass: sample"), "", "", ""},
 		{"samples and a group", kattis("secret/2", "require_pass: [sample, secret/1]"), "", "", ""},
@@ -68,8 +68,8 @@ func TestRequirePassLeadsToAnEarlierGroup(t *testing.T) {
 	}
 }
 
-// TestGroupsWithoutTests: samples that have interactions only are no group, and a problem whose samples alone decide has
-// a finding.
+// TestGroupsWithoutTests: samples that only have interactions are not a group, and a problem with only samples has a
+// finding.
 func TestGroupsWithoutTests(t *testing.T) {
 	p, err := openTest(t, legacyPack.without("data/sample/1.in", "data/sample/1.ans").with(
 		pack{"data/sample/1.interaction": "<1"}).folder(t))
@@ -88,7 +88,7 @@ func TestGroupsWithoutTests(t *testing.T) {
 	}
 }
 
-// TestPointsAreBounded: points of which a report could not have the sum are refused where they are read.
+// TestPointsAreBounded: points whose sum a report could not represent are refused when they are read.
 func TestPointsAreBounded(t *testing.T) {
 	for name, p := range map[string]pack{
 		"accept_score": legacyPack.with(pack{"data/testdata.yaml": "accept_score: 1e300"}),

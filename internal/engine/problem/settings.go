@@ -16,9 +16,9 @@ import (
 	"judged/internal/base/units"
 )
 
-// maxSettings bounds a file of settings, such as problem.yaml, and maxAllSettings those of a package together: a test
-// may have one. The YAML library compares each key of a mapping with every other one, and those of an alias again. It
-// bounds what aliases expand to.
+// maxSettings is the maximum size of a settings file such as problem.yaml. maxAllSettings is that of all settings of a
+// package, because each test may have a file. The YAML library compares each key of a mapping with every other, and
+// repeats that for each alias. It limits the expansion of aliases itself.
 const (
 	maxSettings    = units.Bytes(1 << 20)
 	maxAllSettings = units.Bytes(8 << 20)
@@ -26,12 +26,12 @@ const (
 	maxAliases     = 100
 )
 
-// settings is a YAML file with a mapping. Decoding a key removes it; remaining keys are unknown.
+// settings is a YAML file with a mapping. Decoding a key removes it, so the remaining keys are unknown.
 type settings struct {
 	file    string
 	keys    map[string]yaml.Node
-	err     error           // the first one
-	find    finder          // collects findings, which are not errors
+	err     error           // first error
+	find    finder          // adds findings
 	foreign map[string]bool // keys of other versions of the format
 }
 
@@ -48,7 +48,7 @@ func (t *tree) settings(file string) (*settings, error) {
 		return nil, err
 	}
 	if t.read += units.Bytes(len(b)); t.read > maxAllSettings {
-		return nil, fmt.Errorf("the settings are larger than %s together; no problem needs that", maxAllSettings)
+		return nil, fmt.Errorf("the settings are larger than %s together; make them smaller", maxAllSettings)
 	}
 	var document yaml.Node
 	err = yaml.NewDecoder(bytes.NewReader(b)).Decode(&document)
@@ -68,7 +68,7 @@ func (t *tree) settings(file string) (*settings, error) {
 	return s, nil
 }
 
-// bound rejects files that would take long to decode.
+// bound returns an error for files that would take long to decode.
 func (t *tree) bound(n *yaml.Node) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
@@ -76,11 +76,11 @@ func (t *tree) bound(n *yaml.Node) error {
 	switch n.Kind {
 	case yaml.AliasNode:
 		if t.aliases++; t.aliases > maxAliases {
-			return fmt.Errorf("more than %d aliases in the package; write out what they stand for", maxAliases)
+			return fmt.Errorf("more than %d aliases in the package; replace them with their content", maxAliases)
 		}
 	case yaml.MappingNode:
 		if len(n.Content) > 2*maxKeys {
-			return fmt.Errorf("line %d: a mapping with more than %d keys; no problem needs that", n.Line, maxKeys)
+			return fmt.Errorf("line %d: a mapping with more than %d keys; use fewer", n.Line, maxKeys)
 		}
 	}
 	for _, inner := range n.Content {
@@ -91,7 +91,8 @@ func (t *tree) bound(n *yaml.Node) error {
 	return nil
 }
 
-// lastOfEach leaves out keys that a mapping has again: other tools take the last one. A merge key is no such key.
+// lastOfEach removes duplicate keys of a mapping except for the last, which other tools use. Merge keys are not
+// duplicates.
 func (t *tree) lastOfEach(file string, n *yaml.Node) {
 	for _, inner := range n.Content {
 		t.lastOfEach(file, inner)
@@ -106,7 +107,7 @@ func (t *tree) lastOfEach(file string, n *yaml.Node) {
 	var left []*yaml.Node
 	for i := 0; i < len(n.Content); i += 2 {
 		if key := n.Content[i]; key.Kind == yaml.ScalarNode && key.Tag != "!!merge" && last[key.Value] != i {
-			t.find("%s: line %d: the key %q is there again further down; the last one counts", file, key.Line, key.Value)
+			t.find("%s: line %d: duplicate key %q; the last one is used", file, key.Line, key.Value)
 			continue
 		}
 		left = append(left, n.Content[i:i+2]...)
@@ -114,7 +115,7 @@ func (t *tree) lastOfEach(file string, n *yaml.Node) {
 	n.Content = left
 }
 
-// oneLine is an error of the YAML library, which has several lines.
+// oneLine formats an error of the YAML library, which has several lines, as one line.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:")
 	return strings.Join(strings.Fields(text), " ")
@@ -143,19 +144,20 @@ func (s *settings) fail(key, format string, args ...any) {
 	}
 }
 
-// ofOthers names keys that the version of the format does not have. They are used if they can be, as setters mean
-// them. Others ignore them, so they are never an error. One finding is enough for all groups.
+// ofOthers adds a finding for keys that the version of the format does not have. They are used if possible, because
+// setters expect an effect, but other tools ignore them, so they are never an error. There is one finding for all
+// groups.
 func (s *settings) ofOthers(version api.ProblemFormat, keys ...string) {
 	for _, key := range keys {
 		if _, ok := s.keys[key]; ok {
 			s.foreign[key] = true
-			s.find("%s: %s is not a key of the format %s; judged uses it where it can", path.Base(s.file), key,
+			s.find("%s: %s is not a key of the format %s; judged uses it if possible", path.Base(s.file), key,
 				version)
 		}
 	}
 }
 
-// words takes a string of words or a list of them.
+// words decodes a string of words or a list of words.
 func (s *settings) words(key string) []string {
 	n, ok := s.keys[key]
 	if ok && n.Kind == yaml.ScalarNode {
@@ -168,7 +170,7 @@ func (s *settings) words(key string) []string {
 	return list
 }
 
-// list takes a string or a list of them.
+// list decodes a string or a list of strings.
 func (s *settings) list(key string) []string {
 	n, ok := s.keys[key]
 	if ok && n.Kind == yaml.ScalarNode {
@@ -183,13 +185,13 @@ func (s *settings) list(key string) []string {
 	return list
 }
 
-// text takes a string that says nothing about how to judge.
+// text decodes a string that does not affect judging.
 func (s *settings) text(key string) {
 	text := ""
 	s.decode(key, &text)
 }
 
-// mapping takes a nested mapping.
+// mapping decodes a nested mapping.
 func (s *settings) mapping(key string) *settings {
 	if n, ok := s.keys[key]; ok && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		s.fail(key, "line %d: %q has no keys; write a mapping", n.Line, n.Value)
@@ -205,7 +207,7 @@ func (s *settings) mapping(key string) *settings {
 	return nested
 }
 
-// has reports whether one of the keys is left.
+// has reports whether one of the keys remains.
 func (s *settings) has(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { _, ok := s.keys[k]; return ok })
 }
@@ -217,7 +219,7 @@ func (s *settings) ignore(keys ...string) {
 	}
 }
 
-// close reports the remaining keys as findings, and returns the first error.
+// close adds findings for the remaining keys, and returns the first error.
 func (s *settings) close(p *Package) error {
 	for _, k := range slices.Sorted(maps.Keys(s.keys)) {
 		p.find("unknown key %q in %s", k, s.file)

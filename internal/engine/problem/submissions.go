@@ -17,36 +17,36 @@ import (
 type Submission struct {
 	Program
 	Expected []Expectation
-	// Lower means that the submission must be well within the time limit, Upper that it must be well over it.
+	// Lower means that the submission must be well below the time limit, Upper that it must be well above it.
 	Lower, Upper bool
 	Skip         bool     // do not run the submission
-	full         *float64 // score that it has to get where AC alone is expected; nil is unknown
+	full         *float64 // required score if only AC is expected; nil if unknown
 }
 
-// Expectation describes the verdicts that a submission must get. Verdicts are those of the CCS Contest API, or
-// judged's own.
+// Expectation describes the verdicts that a submission must get. Verdicts are those of the CCS Contest API, or those of
+// judged.
 type Expectation struct {
-	Tests     string   // glob of the tests or groups; "" matches all
-	Permitted []string // verdicts that tests may have; nil is any
-	Required  []string // verdicts of which at least one test has one; nil requires nothing
-	Final     []string // verdicts that the submission may have; nil is any
+	Tests     string   // glob of tests or groups; "" matches all
+	Permitted []string // allowed verdicts of tests; nil means all
+	Required  []string // at least one test must have one of these verdicts; nil means no requirement
+	Final     []string // allowed verdicts of the submission; nil means all
 	Score     *[2]float64
-	Message   string // part of at least one message of the checker
+	Message   string // must be part of at least one message of the checker
 }
 
-// bound describes how a submission bounds the time limit.
+// bound is how a submission bounds the time limit.
 type bound int
 
 const (
-	lower bound = iota + 1 // it must be well within the limit
-	upper                  // it must be well over it
+	lower bound = iota + 1 // the submission must be well below the limit
+	upper                  // the submission must be well above it
 )
 
 func rule(e Expectation, b bound) Submission {
 	return Submission{Expected: []Expectation{e}, Lower: b == lower, Upper: b == upper}
 }
 
-// folderRules are the meanings of folders of submissions.
+// folderRules maps folders of submissions to expectations.
 var folderRules = map[string]Submission{
 	"accepted":            rule(Expectation{Permitted: []string{"AC"}}, lower),
 	"partially_accepted":  rule(Expectation{Final: []string{"PC"}}, 0),
@@ -58,13 +58,13 @@ var folderRules = map[string]Submission{
 		"TLE"}}, 0),
 }
 
-// legacyRules are those of legacy packages, where they differ.
+// legacyRules are the differing rules of legacy packages.
 var legacyRules = map[string]Submission{
 	"wrong_answer":        rule(Expectation{Final: []string{"WA"}}, 0),
 	"time_limit_exceeded": rule(Expectation{Permitted: []string{"AC", "WA", "TLE"}, Required: []string{"TLE"}}, upper),
 	"run_time_error":      rule(Expectation{Required: []string{"RTE"}}, 0),
 	"slow_accepted":       rule(Expectation{Permitted: []string{"AC"}}, 0),
-	// DOMjudge's.
+	// From DOMjudge.
 	"run_error":      rule(Expectation{Required: []string{"RTE"}}, 0),
 	"runtime_error":  rule(Expectation{Required: []string{"RTE"}}, 0),
 	"timelimit":      rule(Expectation{Required: []string{"TLE"}}, upper),
@@ -72,7 +72,7 @@ var legacyRules = map[string]Submission{
 	"mixed":          {},
 }
 
-// submissionsFile contains expectations about submissions, in addition to the meanings of their folders.
+// submissionsFile contains expectations about submissions, in addition to those of their folders.
 const submissionsFile = "submissions/submissions.yaml"
 
 func (p *Package) readSubmissions(t *tree) error {
@@ -132,17 +132,17 @@ func (p *Package) readSubmissions(t *tree) error {
 	return nil
 }
 
-// findUnknownFolders names folders in which nothing is expected of a submission.
+// findUnknownFolders adds findings for folders whose submissions have no expected result.
 func (p *Package) findUnknownFolders(folders []string) {
 	for _, s := range p.Submissions {
 		folder := path.Base(path.Dir(s.Name))
 		if len(s.Expected) == 0 && slices.Contains(folders, folder) {
-			p.find("submissions/%s: unknown folder; its submissions are run, and nothing is expected of them", folder)
+			p.find("submissions/%s: unknown folder; its submissions are run but have no expected result", folder)
 		}
 	}
 }
 
-// declare applies the settings of submissions.yaml for the program.
+// declare applies the settings of submissions.yaml to a submission.
 func (s *Submission) declare(from Submission) {
 	if from.Language != "" {
 		s.Language = languageID(from.Language)
@@ -152,7 +152,8 @@ func (s *Submission) declare(from Submission) {
 	}
 }
 
-// declaredEntry is the file that has the entry point by submissions.yaml: its name, or that of its class.
+// declaredEntry returns the file with the entry point according to submissions.yaml, which gives the name of the file
+// or of its class.
 func (p Program) declaredEntry() (*File, error) {
 	class := p.Entry[strings.LastIndexByte(p.Entry, '.')+1:]
 	for i, f := range p.Files {
@@ -163,17 +164,17 @@ func (p Program) declaredEntry() (*File, error) {
 			return &p.Files[i], nil
 		}
 	}
-	return nil, &ProgramError{p.Name, fmt.Sprintf("has no entry point %q; name one of its files in submissions.yaml, or "+
-		"the class that a file is named after", p.Entry)}
+	return nil, &ProgramError{p.Name, fmt.Sprintf("has no entry point %q; give one of its files in submissions.yaml, or "+
+		"the class of a file with the same name", p.Entry)}
 }
 
-// readPatterns adds the expectations of submissions.yaml to the submissions that they match.
+// readPatterns adds the expectations of submissions.yaml to the submissions that match them.
 func (p *Package) readPatterns(t *tree, s *settings) error {
 	left := maxAlternatives
 	for _, pattern := range slices.Sorted(maps.Keys(s.keys)) {
 		globs := globsOf(pattern, left)
 		if left -= len(globs); left <= 0 {
-			return fmt.Errorf("read %s: more than %d globs; use wider ones", s.file, maxAlternatives)
+			return fmt.Errorf("read %s: more than %d globs; use fewer and wider ones", s.file, maxAlternatives)
 		}
 		matched := false
 		for i := range p.Submissions {
@@ -208,7 +209,7 @@ func (s *Submission) override(p *Package, from *settings, key string) error {
 	if len(s.Expected) == 1 {
 		all = s.Expected[0]
 		if p.Format != Legacy {
-			s.Lower, s.Upper = false, false // follow from what is expected
+			s.Lower, s.Upper = false, false // derived from the new expectation
 		}
 	}
 	m.decode("language", &s.Language)
@@ -238,7 +239,7 @@ func (s *Submission) expect(p *Package, m *settings, e *Expectation) {
 		m.decode(key, to)
 		for _, word := range *to {
 			if !slices.ContainsFunc(api.Verdicts(), func(v api.Meaning) bool { return v.Word == word }) {
-				m.fail(key, "%q is no verdict; use AC, WA, TLE and RTE", word)
+				m.fail(key, "%q is not a verdict; use AC, WA, TLE or RTE", word)
 			}
 		}
 	}
@@ -256,8 +257,8 @@ func (s *Submission) expect(p *Package, m *settings, e *Expectation) {
 	s.boundTimeLimit(p, m, *e)
 }
 
-// boundTimeLimit says how a submission bounds the time limit. But in legacy packages that follows from what is expected
-// of it on all tests, where use_for_time_limit does not say it.
+// boundTimeLimit sets how a submission bounds the time limit. In legacy packages without use_for_time_limit, that
+// follows from the expectation about all tests.
 func (s *Submission) boundTimeLimit(p *Package, m *settings, e Expectation) {
 	const key = "use_for_time_limit"
 	use := "true"
@@ -270,7 +271,7 @@ func (s *Submission) boundTimeLimit(p *Package, m *settings, e Expectation) {
 		m.fail(key, "%q is unknown; use true, false, lower or upper", use)
 	case e.Tests != "":
 		if use == "lower" || use == "upper" {
-			p.unsupported("%s of a part of the tests; a submission bounds the time limit with all tests", key)
+			p.unsupported("%s of some of the tests; a submission bounds the time limit with all tests", key)
 		}
 	case use != "true":
 		s.Lower, s.Upper = use == "lower", use == "upper"
@@ -281,10 +282,10 @@ func (s *Submission) boundTimeLimit(p *Package, m *settings, e Expectation) {
 }
 
 // Match reports whether a glob of submissions.yaml matches a path or one of the folders that contain it. A * matches
-// within a name; {a,b} is an alternative.
+// any characters except /; {a,b} is an alternative.
 func Match(pattern, name string) bool { return globsOf(pattern, maxAlternatives).match(name) }
 
-// globs are the alternatives of a glob of submissions.yaml, as package path knows them.
+// globs are the alternatives of a glob of submissions.yaml in the syntax of package path.
 type globs []string
 
 func globsOf(pattern string, most int) globs {
@@ -305,7 +306,7 @@ func (g globs) match(name string) bool {
 	return false
 }
 
-// matchName reports whether one matches a path itself.
+// matchName reports whether one of the globs matches the path itself.
 func (g globs) matchName(name string) bool {
 	return slices.ContainsFunc(g, func(p string) bool {
 		ok, err := path.Match(p, name)
@@ -313,10 +314,10 @@ func (g globs) matchName(name string) bool {
 	})
 }
 
-// maxAlternatives bounds what the braces of one glob, and all globs of a file, expand to.
+// maxAlternatives is the maximum number of globs that the braces of one glob, and of all globs of a file, expand to.
 const maxAlternatives = 1000
 
-// alternatives expands braces, to at most the given number of globs.
+// alternatives expands braces, up to the given number of globs.
 func alternatives(pattern string, most int) []string {
 	open := strings.IndexByte(pattern, '{')
 	if open < 0 {
@@ -338,5 +339,5 @@ func alternatives(pattern string, most int) []string {
 	return all
 }
 
-// escapeGlob quotes what path.Match knows and the format does not.
+// escapeGlob quotes characters that are special in path.Match but not in the format.
 var escapeGlob = strings.NewReplacer("[", `\[`, "?", `\?`, `\`, `\\`)

@@ -87,7 +87,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// TestExpectationsNeedTests: what is expected of tests that do not exist is not met.
+// TestExpectationsNeedTests: an expectation about tests that do not exist is not met.
 func TestExpectationsNeedTests(t *testing.T) {
 	permitted := Submission{Expected: []Expectation{{Tests: "secret/3", Permitted: []string{"AC"}}}}
 	report := func(name string, v api.Verdict) api.Report {
@@ -109,13 +109,13 @@ func TestExpectationsNeedTests(t *testing.T) {
 	}
 }
 
-// TestSubmissionsYAML: submissions.yaml declares folders, languages, entry points and what is expected.
+// TestSubmissionsYAML checks folders, languages, entry points and expectations in submissions.yaml.
 func TestSubmissionsYAML(t *testing.T) {
 	base := pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\n", "data/secret/1.in": "",
 		"data/secret/1.ans": "", "submissions/accepted/a/start.py": "", "submissions/accepted/a/helper.py": "",
 		"submissions/mixed/m.py": "", "submissions/odd/o.py": ""}
 	accepted := []Expectation{{Permitted: []string{"AC"}}}
-	const unknown = "submissions/odd: unknown folder; its submissions are run, and nothing is expected of them"
+	const unknown = "submissions/odd: unknown folder; its submissions are run but have no expected result"
 	type result struct {
 		Language, Entry string
 		Expected        []Expectation
@@ -162,8 +162,8 @@ func TestSubmissionsYAML(t *testing.T) {
 		})
 	}
 	for text, want := range map[string]string{
-		"mixed: {permitted: [ACC]}":                       `permitted: "ACC" is no verdict`,
-		"mixed/*: {secret: {required: [wa]}}":             `required: "wa" is no verdict`,
+		"mixed: {permitted: [ACC]}":                       `permitted: "ACC" is not a verdict`,
+		"mixed/*: {secret: {required: [wa]}}":             `required: "wa" is not a verdict`,
 		"mixed/*: {use_for_time_limit: both}":             `use_for_time_limit: "both" is unknown`,
 		"mixed/*: {model_solution: [a]}":                  "model_solution",
 		"mixed/*: {secret: {entrypoint: main.py}}":        "secret: unknown keys",
@@ -178,12 +178,12 @@ func TestSubmissionsYAML(t *testing.T) {
 	}
 }
 
-// TestEntry: an entry point is a file, or in Java and Kotlin a class that a file is named after.
+// TestEntry: an entry point is a file or, in Java and Kotlin, the class of a file with the same name.
 func TestEntry(t *testing.T) {
 	for _, tt := range []struct {
 		language, entry string
 		files           []string
-		want            string // "" is an error
+		want            string // "" means an error
 	}{
 		{"python", "start.py", []string{"main.py", "start.py"}, "start.py"},
 		{"python", "start", []string{"main.py", "start.py"}, ""},

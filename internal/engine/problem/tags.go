@@ -9,7 +9,7 @@ import (
 	"judged/internal/base/text"
 )
 
-// maxTagged is the length of the part of a source that is searched for tags, in bytes.
+// maxTagged is the number of bytes at the start of a source that are searched for tags.
 const maxTagged = 64 << 10
 
 var (
@@ -17,15 +17,15 @@ var (
 	scoreTag   = text.Pattern(`@EXPECTED_SCORE@: *([^\s*]+)`)
 )
 
-// domjudgeResults are the words of @EXPECTED_RESULTS@.
+// domjudgeResults maps the words of @EXPECTED_RESULTS@ to verdicts.
 var domjudgeResults = map[string]string{
 	"CORRECT": "AC", "ACCEPTED": "AC", "WRONG-ANSWER": "WA", "NO-OUTPUT": "WA", "OUTPUT-LIMIT": "WA",
 	"TIMELIMIT": "TLE", "TIME_LIMIT_EXCEEDED": "TLE", "RUN-ERROR": "RTE", "RUN_TIME_ERROR": "RTE", "WRONG_ANSWER": "WA",
 	"COMPILER-ERROR": "CE",
 }
 
-// readTags reads what DOMjudge's tags in the sources say. They replace what the folder means. One that says nothing
-// that can be expected is a finding.
+// readTags reads DOMjudge's tags in the sources. They replace the expectation of the folder. A tag without a usable
+// expectation is a finding.
 func (s *Submission) readTags(p *Package) error {
 	for _, f := range s.Files {
 		head, err := readHead(f.Path, maxTagged)
@@ -47,7 +47,7 @@ func (s *Submission) expectResults(p *Package, words string) {
 	for word := range strings.SplitSeq(words, ",") {
 		verdict, known := domjudgeResults[strings.ToUpper(strings.TrimSpace(word))]
 		if !known {
-			p.find("%s: unknown result %q in @EXPECTED_RESULTS@; what its folder means is expected", s.Name,
+			p.find("%s: unknown result %q in @EXPECTED_RESULTS@; the expectation of its folder is used", s.Name,
 				strings.TrimSpace(word))
 			return
 		}
@@ -65,7 +65,7 @@ func (s *Submission) expectScore(p *Package, text string) {
 	}
 	for i, e := range s.Expected {
 		if score > 0 && len(e.Final) > 0 && !slices.Contains(e.Final, "AC") {
-			s.Expected[i].Final = append(slices.Clip(e.Final), string(api.Partial)) // in DOMjudge it keeps its points
+			s.Expected[i].Final = append(slices.Clip(e.Final), string(api.Partial)) // DOMjudge gives it its points
 		}
 	}
 	s.Expected = append(s.Expected, Expectation{Score: &[2]float64{score, score}})

@@ -20,20 +20,20 @@ type dataReader struct {
 	p    *Package
 	t    *tree
 	kind kind
-	// implied is the group whose maximum the format implies if no settings define it.
+	// the group whose maximum score the format implies if no settings define it
 	implied      *api.Group
-	legacyPoints bool // some groups have points as in legacy packages, which know no such maximum
-	domjudge     bool // points are those of DOMjudge's dialect
+	legacyPoints bool // some groups have points as in legacy packages, which do not imply a maximum
+	domjudge     bool // points count as in DOMjudge
 }
 
-// inherited holds the settings that a group inherits from its parent, and a test from its group.
+// inherited holds the settings that a group inherits from its parent and a test from its group.
 type inherited struct {
 	legacyGrading
-	args                       []string // of submissions
+	args                       []string // arguments of submissions
 	checkerArgs, validatorArgs programArgs
 }
 
-// programArgs are arguments of programs by their names. Those with the name "" are for all of them.
+// programArgs holds the arguments of programs by name. Those with the name "" are for all programs.
 type programArgs map[string][]string
 
 // of returns the arguments of a program.
@@ -47,7 +47,7 @@ func (a programArgs) of(program string) []string {
 	return nil
 }
 
-// readData reads the tests with their groups, and the tests of the validators.
+// readData reads the tests with their groups, and the tests of validators.
 func (p *Package) readData(t *tree, k kind) error {
 	r := dataReader{p: p, t: t, kind: k, domjudge: p.Format == Legacy && k.scoring && t.has(domjudgeFile)}
 	root := &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
@@ -65,17 +65,17 @@ func (p *Package) readData(t *tree, k kind) error {
 		root.Verdict = api.ByScore
 	}
 	if p.Format != Legacy && k.scoring {
-		// Samples do not count in scores, and a wrong one ends nothing there.
+		// Samples have no points, and a failed sample does not end the judging.
 		root.IgnoreFirst, root.Continue, root.Verdict = true, true, api.ByScore
 	}
 	if err := s.close(p); err != nil {
 		return err
 	}
 	for _, name := range []string{"sample", "secret"} {
-		if len(r.listAll(name)) == 0 { // such as samples that have interactions only
+		if len(r.listAll(name)) == 0 { // for example, samples with interactions only
 			root.IgnoreFirst = false
 			if name == "secret" {
-				p.find("no test in data/secret; the samples alone decide")
+				p.find("no test in data/secret; only the samples are judged")
 			}
 			continue
 		}
@@ -97,7 +97,7 @@ func (p *Package) readData(t *tree, k kind) error {
 	return r.checkFlags()
 }
 
-// checkFlags refuses flags that the default output validator does not have.
+// checkFlags returns an error for flags that the default output validator does not have.
 func (r *dataReader) checkFlags() error {
 	if r.p.Checker.Kind != defaultValidator {
 		return nil
@@ -114,7 +114,7 @@ func (r *dataReader) checkFlags() error {
 	return nil
 }
 
-// judging returns the checker or interactor that gives the verdict.
+// judging returns the checker or interactor that determines the verdict.
 func (p *Package) judging() *Checker {
 	if p.Interactor != nil {
 		return p.Interactor
@@ -130,7 +130,7 @@ func (r *dataReader) group(name string, from inherited) (*api.Group, error) {
 	}
 	tests, folders := r.list(name)
 	if r.p.Format == Kattis && (name != "secret" || !r.hasGroups(folders)) {
-		tests, folders = r.listAll(name), nil // the folders are no groups
+		tests, folders = r.listAll(name), nil // the folders are not groups
 	}
 	member := r.testScore(g, from.legacyGrading, len(tests))
 	for _, child := range merged(tests, folders) {
@@ -175,7 +175,7 @@ func merged(tests, folders []string) []child {
 	return all
 }
 
-// list returns the tests and the groups in a folder.
+// list returns the tests and groups in a folder.
 func (r *dataReader) list(name string) (tests, folders []string) {
 	last := ""
 	for _, f := range r.t.under("data/" + name) { // sorted
@@ -194,7 +194,7 @@ func (r *dataReader) list(name string) (tests, folders []string) {
 	return tests, folders
 }
 
-// listAll returns the tests in a folder and below.
+// listAll returns the tests in a folder and its subfolders.
 func (r *dataReader) listAll(name string) []string {
 	var tests []string
 	for _, f := range r.t.under("data/" + name) {
@@ -222,7 +222,8 @@ func (r *dataReader) test(name string, from inherited) (Test, error) {
 	t.Answer = r.t.use(ans)
 	out := "data/" + name + ".out"
 	if r.p.Format != Legacy && r.p.Interactor == nil && r.p.Limits.Passes == 0 && r.t.has(out) {
-		r.p.Outputs = append(r.p.Outputs, Output{Test: t, Path: r.t.use(out), Valid: true}) // for people, who trust it
+		// An output for people, which is assumed to be correct.
+		r.p.Outputs = append(r.p.Outputs, Output{Test: t, Path: r.t.use(out), Valid: true})
 	}
 	return t, err
 }
@@ -259,26 +260,26 @@ func (r *dataReader) withSettings(name string, from inherited) (Test, error) {
 	return t, nil
 }
 
-// addFiles adds the files that a test has next to it.
+// addFiles adds the files in the folder of a test.
 func (r *dataReader) addFiles(t *Test) {
 	folder := "data/" + t.Name + filesSuffix
 	for _, f := range r.t.under(folder) {
 		if strings.Contains(f.Name, "/") {
-			r.p.unsupported("folders in files of tests, such as %s/%s", folder, f.Name)
+			r.p.unsupported("subfolders in files of tests, such as %s/%s", folder, f.Name)
 			continue
 		}
 		t.Files = append(t.Files, File{f.Name, r.t.use(folder + "/" + f.Name)})
 	}
 }
 
-// filesSuffix ends the name of the folder with the files of a test.
+// filesSuffix is the suffix of folders with files of a test.
 const filesSuffix = ".files"
 
-// isTestFiles reports whether a file below data is one that a test finds in its working directory.
+// isTestFiles reports whether a file below data is copied to the working directory of a test.
 func isTestFiles(name string) bool { return strings.Contains(name, filesSuffix+"/") }
 
-// testSettings takes the settings that groups and tests have in common. What solvers see of a failed test is the
-// platform's business.
+// testSettings reads the settings that groups and tests have in common. It ignores what contestants see of a failed
+// test, which is up to the platform.
 func (r *dataReader) testSettings(s *settings, from *inherited) {
 	if own := s.list("args"); own != nil {
 		from.args = own
@@ -291,7 +292,7 @@ func (r *dataReader) testSettings(s *settings, from *inherited) {
 	s.ignore("input_visualizer_args", "output_visualizer_args")
 }
 
-// arguments takes arguments of validators: of all, or in a mapping by their names.
+// arguments reads arguments of validators: for all of them, or a mapping by name.
 func (r *dataReader) arguments(s *settings, key string, read func(*settings, string) []string, to *programArgs) {
 	if s.keys[key].Kind != yaml.MappingNode {
 		if own := read(s, key); own != nil {
@@ -304,7 +305,7 @@ func (r *dataReader) arguments(s *settings, key string, read func(*settings, str
 	for _, name := range slices.Sorted(maps.Keys(m.keys)) {
 		(*to)[name] = read(m, name)
 		if !r.hasProgram(name) {
-			r.p.find("%s: there is no validator %q", m.file, name)
+			r.p.find("%s: unknown validator %q", m.file, name)
 		}
 	}
 	if s.err == nil {
@@ -312,7 +313,7 @@ func (r *dataReader) arguments(s *settings, key string, read func(*settings, str
 	}
 }
 
-// hasProgram reports whether a validator has a name.
+// hasProgram reports whether a validator has the name.
 func (r *dataReader) hasProgram(name string) bool {
 	named := programArgs{name: {}}
 	has := func(p Program) bool { return named.of(p.Name) != nil }
@@ -339,7 +340,7 @@ func (r *dataReader) testScore(g *api.Group, legacy legacyGrading, tests int) ap
 	return api.Member{Accept: most, MaxScore: &most}
 }
 
-// validation returns the tests of the validators in a folder.
+// validation returns the tests of validators in a folder.
 func (r *dataReader) validation(folder string, top inherited) (tests []Test, err error) {
 	for _, base := range r.listAll(folder) {
 		name, from := folder+"/"+base, top

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSettingsOfTests: a test has what its own settings say, else what those of its group say.
+// TestSettingsOfTests: a test has its own settings, and otherwise those of its group.
 func TestSettingsOfTests(t *testing.T) {
 	kattis := kattisPack.with(pack{
 		"input_validators/a.py": "", "input_validators/b/b.py": "",
@@ -56,7 +56,7 @@ func TestSettingsOfTests(t *testing.T) {
 			{Name: "secret/2", CheckerArgs: []string{"a", "b"}},
 			{Name: "invalid_inputs/i", CheckerArgs: []string{"a", "b"},
 				ValidatorArgs: map[string][]string{"input_validators/check.py": {"low", "1"}}},
-		}, []string{`data/testdata.yaml: output_validator_flags: there is no validator "w"`}},
+		}, []string{`data/testdata.yaml: output_validator_flags: unknown validator "w"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := openTest(t, tt.pack.folder(t))
@@ -87,7 +87,7 @@ func TestSettingsOfTests(t *testing.T) {
 	}
 }
 
-// TestGroupsNeedSettings: without settings a folder is no group in 2025-09, and its tests are those of data/secret.
+// TestGroupsNeedSettings: in 2025-09, a folder without settings is not a group, and its tests belong to data/secret.
 func TestGroupsNeedSettings(t *testing.T) {
 	for _, tt := range []struct {
 		name string

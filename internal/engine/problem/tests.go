@@ -19,8 +19,8 @@ import (
 type Test struct {
 	Name   string
 	Input  string     // path; "" means empty input
-	Answer string     // path; "" means that output is not compared
-	Limits api.Limits // complete; zero means those of the job
+	Answer string     // path; "" means that the output is not compared
+	Limits api.Limits // all members are set; the zero value means those of the job
 	// Args, CheckerArgs and Files are those of api.Test.
 	Args, CheckerArgs []string
 	Files             []File
@@ -35,7 +35,7 @@ func (t Test) ArgsOf(v Validator) []string {
 	return t.ValidatorArgs[""]
 }
 
-// Job returns the test in the form of a job. Its files are parts that name paths of this host.
+// Job returns the test as part of a job. Its files are parts that name paths on this host.
 func (t Test) Job() api.Test {
 	j := api.Test{Name: t.Name, Limits: t.Limits, Args: t.Args, CheckerArgs: t.CheckerArgs}
 	if t.Input != "" {
@@ -53,10 +53,10 @@ func (t Test) Job() api.Test {
 	return j
 }
 
-// Set is the tests of one folder or archive, in natural order of their names.
+// Set holds the tests of one folder or archive in natural order of their names.
 type Set struct {
 	Tests []Test
-	temp  string // folder of an unpacked archive, else ""
+	temp  string // folder of an unpacked archive, otherwise ""
 }
 
 // Close removes the temporary folder.
@@ -67,28 +67,28 @@ func (s *Set) Close() error {
 	return os.RemoveAll(s.temp)
 }
 
-// inputSuffix ends the name of an input in packages.
+// inputSuffix is the suffix of inputs in packages.
 const inputSuffix = ".in"
 
-// MaxUnpacked bounds the content of an archive or a folder, and so each file of it.
+// MaxUnpacked is the maximum size of the content of an archive or folder, and so of each file.
 const MaxUnpacked = units.Bytes(8 << 30)
 
-// The other bounds of an archive.
+// Other limits of archives.
 const (
 	maxEntries = 20000
-	// maxDirectory bounds the directory of the archive.
+	// maxDirectory is the maximum size of the directory of the archive.
 	maxDirectory = units.Bytes(maxEntries * 512)
 )
 
-// OpenTests reads tests from a folder and its subfolders, or from an archive: NAME.in with NAME.ans (or .a, .out),
-// and the other layouts that pairs knows. It unpacks an archive into a temporary folder, and copies the tests of a
-// folder to one; Close removes it. Other files, and hidden ones, are ignored. An input without an answer, or an
-// answer without an input, is an error that names it; where an interactor judges, tests need no answers, if none has
-// one. OpenTests ends with the error of ctx when that is done.
+// OpenTests reads tests from a folder and its subfolders, or from an archive: NAME.in with NAME.ans (or .a, .out), and
+// the other layouts in pairs.go. It unpacks an archive into a temporary folder, or copies the tests of a folder to one.
+// Close removes that folder. Hidden and other files are ignored. An input without an answer, and an answer without an
+// input, are errors. If an interactor judges, answers may be missing for all tests. If ctx is done, OpenTests returns
+// its error.
 func OpenTests(ctx context.Context, name string, interactive bool) (*Set, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("open tests: %w; name a folder or a ZIP archive with NAME.in and NAME.ans", err)
+		return nil, fmt.Errorf("open tests: %w; give a folder or a ZIP archive with NAME.in and NAME.ans", err)
 	}
 	s := &Set{}
 	if s.temp, err = os.MkdirTemp("", "judged-tests-"); err != nil {
@@ -117,7 +117,7 @@ func OpenTests(ctx context.Context, name string, interactive bool) (*Set, error)
 	return s, nil
 }
 
-// read finds the tests in a folder. Their paths are relative to it.
+// read finds the tests in a folder. Their paths are relative to the folder.
 func (s *Set) read(dir string, interactive bool) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -135,14 +135,14 @@ func (s *Set) read(dir string, interactive bool) error {
 	for _, t := range s.Tests {
 		for _, name := range []string{t.Input, t.Answer} {
 			if slices.Contains(f.dangling, name) {
-				return fmt.Errorf("%q is a link that leads out of the folder or nowhere; put the file in its place", name)
+				return fmt.Errorf("%q is a link that is broken or leads out of the folder; replace it with the file", name)
 			}
 		}
 	}
 	return nil
 }
 
-// copy copies the files of the tests, with their folders.
+// copy copies the files of the tests with their folders.
 func (s *Set) copy(ctx context.Context, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -167,23 +167,22 @@ func (s *Set) copy(ctx context.Context, dir string) error {
 	return nil
 }
 
-// files returns the files of a folder and its subfolders.
+// files holds the files of a folder and its subfolders.
 type files struct {
 	root     *os.Root
 	names    []string // relative to the folder
-	dangling []string // links among them that lead out of the folder, or nowhere
+	dangling []string // links that are broken or lead out of the folder
 	seen     int
 }
 
-// read adds the files of dir. Like the size of an archive, their number is bounded: dir may be the root of a disk by
-// mistake.
+// read adds the files of dir. It limits their number, because dir may be the root of a disk by mistake.
 func (f *files) read(dir string) error {
 	entries, err := fs.ReadDir(f.root.FS(), dir)
 	if err != nil {
 		return fmt.Errorf("%w; make the folder readable", err)
 	}
 	if f.seen += len(entries); f.seen > maxEntries {
-		return fmt.Errorf("more than %d entries; name the folder that has the tests", maxEntries)
+		return fmt.Errorf("more than %d entries; give the folder with the tests", maxEntries)
 	}
 	for _, e := range entries {
 		if hidden(e.Name()) {
@@ -208,5 +207,6 @@ func (f *files) read(dir string) error {
 	return nil
 }
 
-// hidden files are not tests: archives made on macOS have a "._1.in" for each "1.in".
+// hidden reports whether a file is hidden. Hidden files are not tests: archives made on macOS have a "._1.in" for each
+// "1.in".
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }

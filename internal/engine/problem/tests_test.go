@@ -60,7 +60,7 @@ func numbered(n int) []string {
 	return names
 }
 
-// method saves the time of compression where an archive is only counted.
+// method omits compression if only the entries of an archive are counted.
 func method(entries int) uint16 {
 	if entries > 100 {
 		return zip.Store
@@ -68,7 +68,7 @@ func method(entries int) uint16 {
 	return zip.Deflate
 }
 
-// long are names that fill the list of an archive with few entries.
+// long returns names that fill the directory of an archive with few entries.
 func long(n int) []string {
 	names := numbered(n)
 	for i := range names {
@@ -77,7 +77,7 @@ func long(n int) []string {
 	return names
 }
 
-// cut loses the second half of a file, as a broken download does.
+// cut removes the second half of a file, like an interrupted download.
 func cut(t testing.TB, path string) string {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -90,14 +90,14 @@ func cut(t testing.TB, path string) string {
 	return path
 }
 
-// damaged changes the content of the first entry, whose checksum then is wrong.
+// damaged changes the content of the first entry, so that its checksum is wrong.
 func damaged(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const header = 30 // of a local file, before its name
+	const header = 30 // size of a local file header before the name
 	b[header+len("1.in")] ^= 0xff
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestOpenTests(t *testing.T) {
 		name string
 		path string
 		want []string // NAME INPUT ANSWER
-		err  string   // part of it
+		err  string   // part of the error
 	}{
 		{"in order of names", folder(t, "b.in", "b.out", "a.in", "a.ans", "README"),
 			[]string{"a a.in a.ans", "b b.in b.out"}, ""},
@@ -157,7 +157,7 @@ func TestOpenTests(t *testing.T) {
 		{"archive with doubles", archive(t, "a/x.in", "a/x.in"), nil, `entry "a/x.in": another entry has the same name`},
 		{"input without answer", folder(t, "a.in", "a.ans", "b.in"), nil, `input "b.in" has no answer; add b.ans`},
 		{"input in upper case", folder(t, "a.in", "a.ans", "B.IN", "B.OUT"), nil,
-			`"B.IN" would not be used; tests are called NAME.in and NAME.ans: rename it`},
+			`"B.IN" would not be used; rename it to NAME.in or NAME.ans`},
 		{"answer in upper case", folder(t, "a.in", "a.out", "a.ANS"), nil, `"a.ANS" would not be used`},
 		{"answer without input", folder(t, "a.in", "a.ans", "b.ans"), nil, `answer "b.ans" has no input; add b.in, or remove it`},
 		{"none", folder(t, "README"), nil, "no tests found; add NAME.in and NAME.ans"},
@@ -165,10 +165,10 @@ func TestOpenTests(t *testing.T) {
 		{"archive of very many", archive(t, numbered(maxEntries+1)...), nil, "20001 entries; the maximum is 20000"},
 		{"archive whose list does not end", archive(t, long(int(maxDirectory)/60_000+1)...), nil,
 			"list of entries larger than"},
-		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "name a folder or a ZIP archive"},
+		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "give a folder or a ZIP archive"},
 		{"damaged archive", damaged(t, archive(t, "1.in", "1.ans")), nil, "; create the archive again"},
-		{"absent", "/does/not/exist", nil, "name a folder or a ZIP archive"},
-		{"not an archive", notZip, nil, "name a folder or a ZIP archive"},
+		{"absent", "/does/not/exist", nil, "give a folder or a ZIP archive"},
+		{"not an archive", notZip, nil, "give a folder or a ZIP archive"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,22 +19,22 @@ import (
 
 // tree holds the files of a package.
 type tree struct {
-	ctx     context.Context // ends the reading
+	ctx     context.Context // stops the reading
 	dir     string
 	names   []string // paths with slashes, sorted
 	broken  []brokenLink
 	digest  string
-	read    units.Bytes // of settings
-	aliases int         // in them
+	read    units.Bytes // size of settings read so far
+	aliases int         // number of aliases in them
 	find    finder
-	used    map[string]bool // files that something was read from, or that jobs will have
+	used    map[string]bool // files that were read or that jobs will have
 }
 
-// timeLimitFile is a file of DOMjudge whose name is hidden.
+// timeLimitFile is a file of DOMjudge with a hidden name.
 const timeLimitFile = ".timelimit"
 
-// readTree lists the files of a package in dir, or in its only folder where dir has no package itself. It copies them to
-// the empty folder to; where that is "" they are copies already, from an archive.
+// readTree lists the files of a package in dir, or in its only folder if dir contains no package itself. It copies the
+// files to the empty folder to. If to is "", the files are copies from an archive already.
 func readTree(ctx context.Context, dir, to string) (*tree, error) {
 	root, dir, err := openPackageFolder(dir)
 	if err != nil {
@@ -75,8 +75,8 @@ func mainFileNames() string {
 	return strings.Join(mainFiles[:last], ", ") + " or " + mainFiles[last]
 }
 
-// openPackageFolder opens dir, or its only folder: archives often have the package in a folder of its name. It returns
-// the path of what it opens.
+// openPackageFolder opens dir or its only folder, because archives often contain the package in a folder. It returns
+// the path of the opened folder.
 func openPackageFolder(dir string) (*os.Root, string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -102,8 +102,8 @@ func openPackageFolder(dir string) (*os.Root, string, error) {
 	return only, filepath.Join(dir, entries[0].Name()), err
 }
 
-// copy reads all files, copies them if they are not copies, and sets the digest of names and contents. It is the same for
-// a folder and its archives.
+// copy reads all files, copies them if necessary, and sets the digest of names and contents. The digest of a folder and
+// of its archives is the same.
 func (t *tree) copy(from origin, copies bool) error {
 	c, all := newCopier(t.ctx, from), sha256.New()
 	for _, name := range t.names {
@@ -132,13 +132,13 @@ func (t *tree) has(name string) bool {
 // path returns the path of a file on this host.
 func (t *tree) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
 
-// use is like path, and records that the file affects judging.
+// use is like path, and also records that the file affects judging.
 func (t *tree) use(name string) string {
 	t.used[name] = true
 	return t.path(name)
 }
 
-// content returns that of a file that has at most the given size.
+// content returns the content of a file, which has at most the given size.
 func (t *tree) content(name string, most units.Bytes) ([]byte, error) {
 	f, err := os.Open(t.use(name))
 	if err != nil {
@@ -147,7 +147,7 @@ func (t *tree) content(name string, most units.Bytes) ([]byte, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(untilDone{t.ctx, f}, int64(most)+1))
 	if err == nil && units.Bytes(len(b)) > most {
-		err = fmt.Errorf("%q is larger than %s; no problem needs that", name, most)
+		err = fmt.Errorf("%q is larger than %s; make it smaller", name, most)
 	}
 	return b, err
 }
@@ -169,8 +169,8 @@ func (t *tree) under(folder string) []File {
 // maxHeaders is the maximum number of headers that each program gets from its folder.
 const maxHeaders = 100
 
-// programs lists the programs directly below a folder: files, and folders with several. Each source in C and C++ has the
-// headers next to it.
+// programs lists the programs in a folder: single files, and folders with several files. C and C++ sources include the
+// headers next to them.
 func (t *tree) programs(folder string) []Program {
 	byName := map[string]*Program{}
 	var headers []File

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// knownTop are the files and folders of the formats, including files that do not affect judging, and common other
+// knownTop are the files and folders of the formats, including those that do not affect judging, and other common
 // names.
 var knownTop = strings.Fields(ownFile + " problem.yaml " + domjudgeFile + " " + timeLimitFile + " data submissions " +
 	"include input_validators input_format_validators output_validator output_validators output_visualizer " +
 	"input_visualizer answer_validators static_validator graders generators statement problem_statement solution " +
 	"attachments problem.pdf problem.html problem.txt README README.md LICENSE LICENSE.md Makefile")
 
-// forPeople are the endings of files next to tests that do not affect judging.
+// forPeople are the extensions of files next to tests that do not affect judging.
 var forPeople = []string{".hint", ".desc", ".png", ".jpg", ".jpeg", ".svg", ".md", ".interaction", ".statement",
 	".download"}
 
-// maxUnused bounds the findings about files that are not used.
+// maxUnused is the maximum number of findings about unused files.
 const maxUnused = 20
 
-// findUnused names files that a setter may think are used, such as tests without an answer or with another ending: a
-// submission passes what is not run.
+// findUnused adds findings for files that a setter may expect to be used, such as tests without an answer or with an
+// unknown extension: a submission is not tested with them.
 func (p *Package) findUnused(t *tree) {
 	n := 0
 	for _, name := range t.names {
@@ -36,7 +36,7 @@ func (p *Package) findUnused(t *tree) {
 	}
 }
 
-// isUsed reports whether judged uses a file, or the formats have a place for it that says nothing about how to judge.
+// isUsed reports whether judged uses a file, or whether it is a file of the format that does not affect judging.
 func isUsed(t *tree, name string) bool {
 	top, rest, inFolder := strings.Cut(name, "/")
 	switch {
@@ -44,7 +44,7 @@ func isUsed(t *tree, name string) bool {
 		return false
 	case top == "data":
 		return t.used[name] || isForPeople(name)
-	case top == "include": // what it has is in folders
+	case top == "include": // its files are in folders
 		return !inFolder || strings.Contains(rest, "/")
 	}
 	return true

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUnusedFiles: a file that looks as if it were a test, or a part of one, and is not used is a finding: a submission
-// passes what is not run.
+// TestUnusedFiles: an unused file that looks like a test or a part of one is a finding, because submissions are not
+// tested with it.
 func TestUnusedFiles(t *testing.T) {
 	draft := pack{"problem.yaml": "problem_format_version: 2023-07\ntype: [scoring]\nname: x\n"}
 	for _, tt := range []struct {
@@ -65,7 +65,7 @@ func TestUnusedFiles(t *testing.T) {
 			var want []string
 			for _, name := range tt.want {
 				if name == "output_validators" {
-					name += " is not used; problem.yaml does not say validation: custom"
+					name += " is not used, because problem.yaml does not set validation: custom"
 				} else {
 					name += " is not used"
 				}
@@ -86,8 +86,8 @@ func TestUnusedFiles(t *testing.T) {
 	}
 }
 
-// TestNothingIsUnused checks that a file that no format knows, in any folder of a package, and a key that no format knows,
-// in any settings, is a finding that names it. What is in the folder of a program belongs to the program.
+// TestNothingIsUnused checks that unknown files in any folder of a package, and unknown keys in any settings, are
+// findings with their name. Files in the folder of a program belong to the program.
 func TestNothingIsUnused(t *testing.T) {
 	const stray = "stray.qqq"
 	packages := filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages")

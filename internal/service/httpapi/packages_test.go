@@ -242,7 +242,7 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 		{"no archive", "hello", "(body)"},
 		{"checker with folders", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
 			"output_validators/check/check.cpp", "int main() { return 42; }\n",
-			"output_validators/check/lib/check.h", "")), "has files in folders, such as lib/check.h"},
+			"output_validators/check/lib/check.h", "")), "has files in subfolders, such as lib/check.h"},
 		{"tests that have to be made", packageOf(t, map[string]string{"problem.xml": `<problem><judging><testset name="tests">
 <test-count>1</test-count><input-path-pattern>%d</input-path-pattern><answer-path-pattern>%d.a</answer-path-pattern>
 </testset></judging><assets><checker><source path="c.py"/></checker><solutions><solution tag="main"><source path="c.py"/>
@@ -366,7 +366,7 @@ func TestFactors(t *testing.T) {
 	if w.Code != 201 {
 		t.Fatalf("status %d %s", w.Code, w.Body)
 	}
-	const absent = `judged-problem.toml: factors of a language that this host does not judge: language "kotlin": kotlinc is ` +
+	const absent = `judged-problem.toml: factors of a language that this host does not support: language "kotlin": kotlinc is ` +
 		`not installed; install it below /usr`
 	if p := answer[api.Problem](t, w); p.Factors["c"].Time != 3 || !slices.Contains(p.Findings, absent) {
 		t.Errorf("factors %v, findings %q", p.Factors, p.Findings)
