@@ -257,8 +257,7 @@ func TestCheckerArgs(t *testing.T) {
 	}
 }
 
-// TestLate: a program of the jury that does not end after the contestant's program has used up its time if it was busy
-// or waited for a CPU, but not if it slept.
+// TestReason checks how the messages of a failed program are shortened to one line.
 func TestReason(t *testing.T) {
 	long := strings.Repeat("é", 301)
 	for _, tt := range []struct {
@@ -280,6 +279,8 @@ func TestReason(t *testing.T) {
 	}
 }
 
+// TestLate: a program of the jury that does not end after the contestant's program has used up its time if it was busy
+// or waited for a CPU, but not if it slept.
 func TestLate(t *testing.T) {
 	const wall = 2 * time.Second
 	waited, before := 900*time.Millisecond, 100*time.Millisecond
