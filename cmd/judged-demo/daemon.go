@@ -57,7 +57,7 @@ func startDaemon(judged string, s *scene, name string, args ...string) (*daemon,
 	case <-time.After(startPatience):
 	}
 	if d.url == "" {
-		return nil, errors.Join(fmt.Errorf("start judged: it did not tell its URL%s", d.logTail()), d.stop(true))
+		return nil, errors.Join(fmt.Errorf("start judged: it did not print its URL%s", d.logTail()), d.stop(true))
 	}
 	return d, nil
 }
@@ -73,7 +73,7 @@ func (d *daemon) follow(out io.Reader, first chan<- string) {
 }
 
 // errEnded is the error if the daemon exits unexpectedly.
-var errEnded = errors.New("judged ended before its jobs did")
+var errEnded = errors.New("judged exited before its jobs ended")
 
 // stop ends the daemon with SIGTERM and waits. With hurry it sends further signals, so that the daemon returns
 // running jobs. The exit code must be 0.
@@ -119,5 +119,5 @@ func (d *daemon) logTail() string {
 	if err != nil || len(lines[0]) == 0 {
 		return ""
 	}
-	return "; its last words:\n" + string(bytes.Join(lines[max(0, len(lines)-10):], []byte("\n")))
+	return "; its last output:\n" + string(bytes.Join(lines[max(0, len(lines)-10):], []byte("\n")))
 }

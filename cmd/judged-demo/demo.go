@@ -79,7 +79,7 @@ func (d *demo) prepare() (show func(context.Context, *scene) error, err error) {
 // checkNeeds reports missing requirements before anything is created.
 func (d *demo) checkNeeds() error {
 	if os.Geteuid() != 0 {
-		return needf("judged makes namespaces and control groups, which takes root; run it with sudo: sudo make demo")
+		return needf("judged needs root to create namespaces and control groups; run sudo make demo")
 	}
 	if _, err := exec.LookPath("gcc"); err != nil {
 		return needf("the samples are written in C: %w; install a C compiler: apt-get install gcc libc6-dev", err)

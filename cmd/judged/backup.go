@@ -17,14 +17,14 @@ func (a *app) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup [flags] FILE",
 		Short: "Save all jobs and reports to a file",
-		Long: `Save all jobs and reports, with what reports keep of the output of programs, and
-the files of jobs that are not done, to a file.
-The file must not exist. The daemon may run meanwhile: the backup is one moment
-of its database. It fits SQLite and PostgreSQL, so it also moves jobs from one
-to the other. The configuration and the files of jobs that are done are not in it.
+		Long: `Save all jobs and reports to a file, with the stored output of programs and the
+files of unfinished jobs. The file must not exist. The daemon may be running:
+the backup is a consistent snapshot of its database. A backup can be restored to
+SQLite or PostgreSQL, so it can also move jobs from one to the other. It does
+not contain the configuration or the files of finished jobs.
 
-Exit codes: 0 done, 1 done, but files of jobs that are not done are missing,
-2 wrong usage, 3 no backup was made.`,
+Exit codes: 0 done, 1 done, but files of unfinished jobs are missing, 2 wrong
+usage, 3 no backup was made.`,
 		Example: `  judged backup --data-dir /var/lib/judged /backup/judged-$(date +%F).tar
   judged backup -c judged.toml before-the-contest.tar`,
 		Args: exactly(1, "the FILE to write"),
@@ -79,14 +79,14 @@ func (a *app) printArchive(verb string, archive jobs.Archive, asJSON bool) (err 
 		err = a.printJSON(map[string]any{"jobs": archive.Jobs, "unfinished": archive.Unfinished, "files": archive.Blobs,
 			"missing": append([]string{}, archive.Missing...), "created_at": archive.Created})
 	} else {
-		_, err = fmt.Fprintf(a.out, "%s %d jobs as of %s, %d of them not done, with %d files\n",
+		_, err = fmt.Fprintf(a.out, "%s %d jobs as of %s, %d of them unfinished, with %d files\n",
 			verb, archive.Jobs, archive.Created.Local().Format("2006-01-02 15:04:05 MST"), archive.Unfinished,
 			archive.Blobs)
 	}
 	if err != nil || len(archive.Missing) == 0 {
 		return err
 	}
-	fmt.Fprintf(a.err, "judged: %d files of jobs that are not done are missing or damaged, the first one %s; "+
+	fmt.Fprintf(a.err, "judged: %d files of unfinished jobs are missing or damaged, the first one %s; "+
 		"these jobs cannot be judged: cancel them and submit them again\n", len(archive.Missing), archive.Missing[0])
 	return errNo
 }

@@ -11,8 +11,8 @@ func (a *app) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel [flags] ID",
 		Short: "Cancel a job, queued or running",
-		Long: `Cancel a job, queued or running. Its verdict becomes CX; a job that is done
-stays as it is, with exit code 2.`,
+		Long: `Cancel a queued or running job. Its verdict is then CX. A job that has ended
+does not change, and the exit code is 2.`,
 		Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := r.client()

@@ -14,8 +14,8 @@ func (a *app) deleteCommand() *cobra.Command {
 		Long: `Delete a job that is done or cancelled, with its labels, events and earlier
 reports. The daemon deletes its files after retention.max_age.
 
-Exit codes: 0 deleted, 2 wrong usage, no such job, or one that has not ended or
-that an audit or a rejudging uses, 3 the daemon cannot be reached.`,
+Exit codes: 0 deleted, 2 wrong usage, no such job, or a job that has not ended
+or is used by an audit or a rejudging, 3 the daemon cannot be reached.`,
 		Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := r.client()

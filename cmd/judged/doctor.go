@@ -32,13 +32,16 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check whether this host is fit to judge",
 		Long: `Check whether this host is fit to judge. Doctor changes nothing. Run it as root
-to see everything. --capture saves what the checks read, without what they do
-not use, for a bug report; --root examines such a capture instead of this host.
-Counters of the kernel are read twice, a second apart; of a captured host only
-the counts since boot are known. --probe also runs programs on the slots, which
-takes seconds to minutes and needs the privileges of judged run.
+so that it can read all settings.
 
-Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examined.`,
+--capture saves what the checks read, without data that they do not use, for a
+bug report. --root examines such a capture instead of this host. The kernel's
+counters are read twice, one second apart; for a captured host only the counts
+since boot are known. --probe also runs programs on the slots, which takes
+seconds to minutes and needs the privileges of judged run.
+
+Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be
+examined.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if window < 0 || window > maxWindow {
@@ -114,21 +117,21 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
 	cpusFlag(cmd, &cpus)
-	cmd.Flags().StringVar(&root, "root", "", "examine a captured host: a `DIR` or what --capture wrote")
+	cmd.Flags().StringVar(&root, "root", "", "examine a captured host: a `DIR` or a file written by --capture")
 	cmd.Flags().StringVar(&capture, "capture", "",
-		"write what the checks read to `FILE`, a .tar.gz, and print no report")
+		"write the data that the checks read to `FILE`, a .tar.gz, and print no report")
 	cmd.Flags().DurationVar(&window, "window", time.Second,
 		"`TIME` between two readings of the kernel's counters; 0 reads once")
 	cmd.Flags().BoolVar(&fingerprint, "fingerprint", false,
-		"print what times on this host depend on, for the other hosts of its pool; with --probe=probe-canary also the "+
-			"times of reference kernels")
+		"print the properties of this host that affect times, to compare the hosts of a pool; with "+
+			"--probe=probe-canary also the times of reference kernels")
 	cmd.Flags().StringVar(&member, "pool-member", "",
 		"compare with the fingerprint in `FILE`, printed on another host of the pool")
 	probes.add(cmd)
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&watch, "watch", false,
-		"then examine the host again and again, and print each check whose status changes, until interrupted")
-	cmd.Flags().BoolVar(&strict, "strict", false, "second-class findings make the host unready too")
+		"examine the host repeatedly and print each check whose status changes, until interrupted")
+	cmd.Flags().BoolVar(&strict, "strict", false, "also fail for second-class findings")
 	cmd.Flags().StringVar(&explain, "explain", "",
 		"explain what `ID` is: a check, a cause of disturbed runs, or a value of confidence, decided_by or fault")
 	return cmd

@@ -39,7 +39,7 @@ type probeFlags struct {
 }
 
 func (f *probeFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.ids, "probe", nil, "try the slots out, too: all, or those named as `=ID,ID`")
+	cmd.Flags().StringSliceVar(&f.ids, "probe", nil, "also run probes on the slots: all, or those given as `=ID,ID`")
 	cmd.Flags().Lookup("probe").NoOptDefVal = allProbes
 	cmd.Flags().DurationVar(&f.length, "probe-time", probe.Default().Length, "`TIME` that a probe watches each CPU")
 	cmd.Flags().IntVar(&f.rounds, "probe-rounds", probe.Default().Rounds,
@@ -129,7 +129,7 @@ func (a *app) runProbes(ctx context.Context, c config.Config, o probe.Options) (
 	case err != nil:
 		return nil, err
 	case pid > 0:
-		return nil, fmt.Errorf("probe: judged serve (process %d) judges on this host, and each would disturb the other; "+
+		return nil, fmt.Errorf("probe: judged serve (process %d) is judging on this host, and the probe would disturb it; "+
 			"stop it first", pid)
 	}
 	options, err := engineOptions(c, a, "doctor --probe")
@@ -141,10 +141,10 @@ func (a *app) runProbes(ctx context.Context, c config.Config, o probe.Options) (
 		return nil, asUsage(err)
 	}
 	if err != nil {
-		return nil, &noSlots{fmt.Errorf("no slot can be set up on this host: %w", err)}
+		return nil, &noSlots{fmt.Errorf("set up a slot on this host: %w", err)}
 	}
 	line := render.Line{W: a.err}
-	o.Seen = func(step string) { line.Show("trying out %s", step) }
+	o.Seen = func(step string) { line.Show("probing %s", step) }
 	results, err := probe.Run(ctx, eng, o)
 	line.Clear()
 	if err := errors.Join(err, eng.Close()); err != nil {

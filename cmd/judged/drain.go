@@ -15,19 +15,19 @@ func (a *app) drainCommand() *cobra.Command {
 	cmd := remoteCommand(a.printSlots, &cobra.Command{
 		Use:   "drain [flags] CPUS",
 		Short: "Take a slot out of use",
-		Long: `Take the slot with these CPUs (as judged slots prints them) out of use, and list
-all slots. A job that runs there ends first; judged slots then says "drained".
-The slot stays out of use until judged undrain.
+		Long: `Take the slot with these CPUs (as shown by judged slots) out of use, and list
+all slots. A running job ends first; then judged slots shows "drained". The slot
+stays out of use until judged undrain.
 
-Exit codes: 0 the slot is draining or drained, 2 wrong usage or no such slot,
-3 the daemon cannot be reached.`,
+Exit codes: 0 the slot is draining or drained, 2 wrong usage or no such slot, 3
+the daemon cannot be reached.`,
 		Example: `  judged drain --reason "new fan" 2`,
 		Args:    oneSlot,
 	}, func(ctx context.Context, cl client.Client, args []string) ([]api.SlotStatus, error) {
 		list, err := cl.Drain(ctx, args[0], reason)
 		return list, wrap(fmt.Sprintf("drain slot %q", args[0]), err)
 	})
-	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` that judged slots and the log show")
+	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` shown by judged slots and in the log")
 	return cmd
 }
 
@@ -35,8 +35,8 @@ func (a *app) undrainCommand() *cobra.Command {
 	return remoteCommand(a.printSlots, &cobra.Command{
 		Use:   "undrain [flags] CPUS",
 		Short: "Put a drained slot back into use",
-		Long: `Put the slot with these CPUs (as judged slots prints them) back into use, and
-list all slots. This does not end a quarantine; that ends by itself.
+		Long: `Put the slot with these CPUs (as shown by judged slots) back into use, and list
+all slots. This does not end a quarantine, which ends automatically.
 
 Exit codes: 0 done, 2 wrong usage or no such slot, 3 the daemon cannot be
 reached.`,

@@ -24,13 +24,13 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] JOB|REPORT.json",
 		Short: "Explain why the verdict of a job is what it is, step by step",
-		Long: `Explain why the verdict of a job is what it is: which test decides, each of its
-runs against the limit, what noise explains of it, what ended the repeats, and on
-which hosts it was judged. The report is that of a job of the daemon, or a file as
-judged run --json and GET /v1/jobs/{id} print it; - is stdin.
+		Long: `Explain the verdict of a job: the test that decides, each of its runs compared
+with the limit, the noise in them, why the repeats ended, and the hosts that
+judged it. The argument is the ID of a job of the daemon, or a report file as
+printed by judged run --json or GET /v1/jobs/{id}; - means stdin.
 
-Exit codes: 0 explained, 2 wrong usage, no such job, or a file that is no report,
-3 the daemon cannot be reached.`,
+Exit codes: 0 explained, 2 wrong usage, no such job, or a file that is not a
+report, 3 the daemon cannot be reached.`,
 		Args: exactly(1, "the ID of a job or the file of a report"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			report, queued, err := a.readReport(cmd.Context(), &r, args[0])

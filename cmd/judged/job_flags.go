@@ -47,60 +47,58 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.SortFlags = false
 	// Arguments after PROGRAM belong to the program.
 	fl.SetInterspersed(false)
-	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
-	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
-	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ARCHIVE` with NAME.in and NAME.ans, or in another usual layout")
+	fl.StringVar(&f.input, "input", "", "input `FILE` of a single test; without it the input is empty")
+	fl.StringVar(&f.answer, "answer", "", "answer `FILE` of a single test; without it nothing is compared")
+	fl.StringVar(&f.tests, "tests", "", "`DIR|ARCHIVE` with tests NAME.in and NAME.ans, or in another common layout")
 	fl.StringVar(&f.inputFile, "input-file", "",
-		"`NAME` of a file in the working directory that PROGRAM reads its input "+
-			"from; stdin is empty")
-	fl.StringVar(&f.outputFile, "output-file", "", "`NAME` of the file in the working directory that is compared, not "+
-		"stdout")
+		"`NAME` of a file in the working directory that PROGRAM reads instead of stdin")
+	fl.StringVar(&f.outputFile, "output-file", "", "`NAME` of the file in the working directory that is compared "+
+		"instead of stdout")
 	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+
 		api.ProtocolUsage(api.CheckerProtocols()))
 	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil,
-		"a further `ARG` of a checker that is a program, or a flag of kattis; repeatable")
-	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+
+		"additional `ARG` of a checker that is a program, or flag of kattis; repeatable")
+	fl.StringVar(&f.interactor, "interactor", "", "program that communicates with PROGRAM and judges it: "+
 		api.ProtocolUsage(api.InteractorProtocols()))
-	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
+	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "additional `ARG` of the interactor; repeatable")
 	fl.IntVar(&f.instances, "instances", 0,
-		"how many instances of PROGRAM an interactor cms:PATH, a manager, talks with "+
-			"(default 1)")
-	fl.StringArrayVar(&f.juryFiles, "jury-file", nil, "a further file next to the checker and the interactor, such as "+
+		"number of instances of PROGRAM that a manager, --interactor cms:PATH, "+
+			"communicates with (default 1)")
+	fl.StringArrayVar(&f.juryFiles, "jury-file", nil, "additional file next to the checker and the interactor, such as "+
 		"a header of their sources, `NAME=PATH`; repeatable")
-	fl.IntVar(&f.passes, "passes", 0, "a multi-pass problem: PROGRAM runs again, `N` times at most, on the nextpass.in "+
-		"of a "+
-		"checker or interactor icpc:PATH")
-	fl.StringVar(&f.language, "language", "", "`ID` of the language that PROGRAM is a source in, such as cpp or python; "+
-		"by its extension where PROGRAM cannot be executed")
-	fl.StringArrayVar(&f.compileOptions, "compile-option", nil, "a further `OPTION` of the compiler, one that the language "+
+	fl.IntVar(&f.passes, "passes", 0, "maximum number `N` of passes of a multi-pass problem: PROGRAM runs again "+
+		"on the nextpass.in of a checker or interactor icpc:PATH")
+	fl.StringVar(&f.language, "language", "", "`ID` of the language of PROGRAM, if it is a source, such as cpp or python; "+
+		"by default detected by the extension if PROGRAM cannot be executed")
+	fl.StringArrayVar(&f.compileOptions, "compile-option", nil, "additional `OPTION` of the compiler that the language "+
 		"allows, such as --compile-option=-O3; repeatable")
 	f.addLimits(cmd)
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
 	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min "+
 		"(default confirm)")
-	fl.StringVar(&f.stop, "stop", "first-failure", "`RULE` that ends the tests: first-failure or never")
-	sizeFlag(cmd, &f.head, "head", "put the first bytes of stdout and stderr into the report, a `SIZE` such as 4KiB")
+	fl.StringVar(&f.stop, "stop", "first-failure", "`RULE` that stops the tests: first-failure or never")
+	sizeFlag(cmd, &f.head, "head", "include the first bytes of stdout and stderr in the report, a `SIZE` such as 4KiB")
 	f.addFiles(cmd)
-	fl.StringArrayVar(&f.env, "env", nil, "a variable of the environment of PROGRAM, `NAME=VALUE`; repeatable")
+	fl.StringArrayVar(&f.env, "env", nil, "environment variable of PROGRAM, `NAME=VALUE`; repeatable")
 }
 
 // addLimits declares the flags that limit a run.
 func (f *jobFlags) addLimits(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.DurationVar(&f.timeLimit, "time-limit", 0,
-		"CPU `TIME` of the whole run, all processes and threads, such as 1.5s (default 2s)")
-	fl.DurationVar(&f.wallLimit, "wall-limit", 0, "wall `TIME` of the run (default twice the CPU time and 1s)")
-	sizeFlag(cmd, &f.memory, "memory-limit", "memory of the whole run without its output, a `SIZE` such as 256MiB "+
+		"limit of the CPU `TIME` of all processes and threads, such as 1.5s (default 2s)")
+	fl.DurationVar(&f.wallLimit, "wall-limit", 0, "limit of the wall `TIME` (default twice the CPU time limit plus 1s)")
+	sizeFlag(cmd, &f.memory, "memory-limit", "limit of the memory without output, a `SIZE` such as 256MiB "+
 		"(default 256MiB)")
-	sizeFlag(cmd, &f.output, "output-limit", "`SIZE` of stdout and stderr together (default 64MiB)")
-	sizeFlag(cmd, &f.stack, "stack-limit", "`SIZE` of the stack of a process (default the memory limit)")
-	fl.IntVar(&f.processes, "processes", 0, "`NUMBER` of processes and threads at once (default 64)")
+	sizeFlag(cmd, &f.output, "output-limit", "limit of the `SIZE` of stdout and stderr together (default 64MiB)")
+	sizeFlag(cmd, &f.stack, "stack-limit", "limit of the `SIZE` of a stack (default the memory limit)")
+	fl.IntVar(&f.processes, "processes", 0, "maximum `NUMBER` of processes and threads (default 64)")
 	fl.IntVar(&f.cpus, "cpus", 1, "width of the slot: the `NUMBER` of CPUs that the program gets")
 }
 
 func (f *jobFlags) addFiles(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.files, "file", nil,
-		"a further file of the working directory, `NAME=PATH`; repeatable")
+		"additional file in the working directory, `NAME=PATH`; repeatable")
 }
 
 // sizeFlag declares a size flag whose help does not show the default 0.

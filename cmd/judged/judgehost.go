@@ -24,17 +24,17 @@ func (a *app) judgehostCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judgehost [flags]",
 		Short: "Judge for a DOMjudge server",
-		Long: `Judge for a DOMjudge server, which need not be changed. It needs root.
+		Long: `Judge for an unmodified DOMjudge server. It needs root.
 
 Each slot of this host is a judgehost of the server: NAME-0, NAME-1, and so on.
-Enable and disable them in its web interface, as others. deploy/DOMJUDGE.md says
-how to set it up, and what is supported.
+Enable and disable them in the web interface of the server, like other
+judgehosts. deploy/DOMJUDGE.md describes the setup and what is supported.
 
-FILE has the line of DOMjudge's restapi.secret: an ID, the URL, the user and the
-password. With --url the first two may be missing.
+FILE contains the line of DOMjudge's restapi.secret: an ID, the URL, the user
+and the password. With --url the first two may be missing.
 
-SIGTERM ends it after the tests that run, and gives the others back to the
-server. A second one ends it at once.
+At SIGTERM, judged finishes the running tests and returns the other ones to the
+server. A second SIGTERM stops it immediately.
 
 Exit codes: 0 ended by a signal, 2 wrong usage, refused credentials or unusable
 files, 3 judged itself could not do its work.`,
@@ -51,7 +51,7 @@ files, 3 judged itself could not do its work.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&o.url, "url", "", "`URL` of the server's interface; it ends with /api/v4")
 	cmd.Flags().StringVar(&o.credentials, "credentials", "", "`FILE` with the account of the judgehosts")
-	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the judgehosts, before -0 (default the host name)")
+	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the judgehosts, followed by -0, -1, ... (default the host name)")
 	cmd.Flags().StringVar(&o.cacheDir, "cache-dir", "",
 		"`DIR` for test cases and programs (default judged/judgehost in the cache folder of the user)")
 	a.configFlag(cmd)

@@ -46,19 +46,19 @@ func (a *app) languagesCommand() *cobra.Command {
 	var repeats int
 	cmd := &cobra.Command{
 		Use:   "languages [flags] [LANGUAGE...]",
-		Short: "List the languages of this host, and what their runtimes cost",
-		Long: `List the languages in which this host compiles sources, with the versions of the
-compilers, or those that are named. It needs root, and no slot.
+		Short: "List the languages of this host, and the start-up time of their runtimes",
+		Long: `List the languages that this host can compile, or those that are given, with the
+versions of their compilers. It needs root, but no slot.
 
-With --start a program that does nothing is compiled in each language and run
-several times on a slot: its CPU time is what the runtime takes to start on this host. It is
-a part of the time of each solution, and judged never subtracts it.
+With --start, an empty program in each language is compiled and run several
+times on a slot. Its CPU time is the start-up time of the runtime on this host.
+It is part of the time of every solution, and judged never subtracts it.
 
-With --install-hint the command that installs the packages of languages that are
-not there is printed, for Debian.
+With --install-hint, the command that installs the packages of missing languages
+on Debian is printed.
 
-Exit codes: 0 listed, 1 a language that is named is not there or could not be
-measured, 2 wrong usage, 3 judged itself could not do its work.`,
+Exit codes: 0 listed, 1 a given language is missing or could not be measured, 2
+wrong usage, 3 judged itself could not do its work.`,
 		Example: `  judged languages
   judged languages --start java python
   judged languages --install-hint`,
@@ -90,8 +90,8 @@ measured, 2 wrong usage, 3 judged itself could not do its work.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&start, "start", false, "measure what the start of each runtime costs")
-	cmd.Flags().IntVar(&repeats, "repeats", 11, "`NUMBER` of runs for that")
+	cmd.Flags().BoolVar(&start, "start", false, "measure the start-up time of each runtime")
+	cmd.Flags().IntVar(&repeats, "repeats", 11, "`NUMBER` of runs for --start")
 	cmd.Flags().BoolVar(&hint, "install-hint", false, "print the command that installs missing languages on Debian")
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)

@@ -15,14 +15,15 @@ func (a *app) limitCommand() *cobra.Command {
 		Long: `Propose a time limit from the jury's solutions. It needs root.
 
 The solutions of PACKAGE that must be accepted are judged, and the slowest ones
-run several times on their slowest test. The limit is the CPU time of the slowest
-one, times the factor of the package's format, rounded up to its resolution.
-Solutions that must be too slow are judged with that limit. Solutions with the
-CPU time of the slowest one are then simulated, with the spread that was measured
-here, to see how many the rule would find over the limit.
+run several times on their slowest test. The limit is the CPU time of the
+slowest solution, multiplied by the factor of the package's format and rounded
+up to the format's resolution. Solutions that must be too slow are judged with
+that limit. Solutions with the CPU time of the slowest one are then simulated
+with the spread that was measured on this host, to see how many of them would be
+rejected.
 
-Exit codes: 0 all of them are as expected, 1 some are not, so that the limit may
-be wrong, 2 wrong usage or an unusable package, 3 judged itself could not do its
+Exit codes: 0 all results are as expected, 1 some are not, so the limit may be
+wrong, 2 wrong usage or an unusable package, 3 judged itself could not do its
 work.`,
 		Example: `  judged limit problem/
   judged limit --repeats 20 problem.zip`,

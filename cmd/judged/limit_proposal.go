@@ -129,7 +129,7 @@ func (p *proposal) print(w io.Writer) error {
 		fmt.Fprintf(w, "not as expected: %s\n", render.Printable(d))
 	}
 	if p.Simulated == 0 {
-		_, err := fmt.Fprintln(w, "one run of each test says nothing about how much times vary; use --repeats")
+		_, err := fmt.Fprintln(w, "the variation of times is unknown, because each test ran once; use --repeats")
 		return err
 	}
 	// The rule of three, as none of the n runs was slower than the slowest one.
@@ -147,7 +147,7 @@ const manyRepeats = 20
 func (p *proposal) summary() string {
 	text := fmt.Sprintf("%s is safe: ", units.Duration(p.TimeLimit))
 	if len(p.Differences) > 0 {
-		text = fmt.Sprintf("%s may be wrong, as not all solutions do what the package expects: ",
+		text = fmt.Sprintf("%s may be wrong, because some solutions do not have the expected results: ",
 			units.Duration(p.TimeLimit))
 	}
 	text += fmt.Sprintf("the slowest jury solution took %s", units.Duration(p.Slowest.CPUTime))

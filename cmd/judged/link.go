@@ -28,14 +28,15 @@ func (a *app) linkCommand() *cobra.Command {
 	}, &cobra.Command{
 		Use:   "link [flags] JOB",
 		Short: "Make a link to the page of one job, to show a contestant why",
-		Long: `Make a signed link to the page of one job: its verdict, its runs against the
-limits, and why the verdict is what it is. Anyone who has the link can read that
-page until it ends, without a token, and nothing else. The page has no messages
-for the jury, no output of the program, no labels and no other job.
+		Long: `Make a signed link to the page of one job, with its verdict, its runs compared
+with the limits, and the reasons for the verdict. Until the link expires, anyone
+who has it can read that page without a token, and nothing else. The page does
+not show messages for the jury, output of the program, labels or other jobs.
 
-A link cannot be revoked before its end, unless the job is deleted.
+A link cannot be revoked before it expires, except by deleting the job.
 
-Exit codes: 0 made, 2 wrong usage or no such job, 3 the daemon cannot be reached.`,
+Exit codes: 0 made, 2 wrong usage or no such job, 3 the daemon cannot be
+reached.`,
 		Example: `  judged link 0d8x
   judged link --valid 24h 0d8x`,
 		Args: oneID,

@@ -25,8 +25,8 @@ func (a *app) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List jobs, newest first",
-		Long: `List jobs, newest first, one page at a time. Where there are more, the last line
-on stderr says how to get the next page; with --json it is "next".
+		Long: `List jobs, newest first, one page at a time. If there are more, the last line on
+stderr shows how to get the next page; with --json it is "next".
 
 Exit codes: 0 listed (also when no job matches), 2 wrong usage, 3 the daemon
 cannot be reached.`,
@@ -64,7 +64,7 @@ cannot be reached.`,
 	cmd.Flags().StringVar(&to, "to", "", "only jobs submitted before `TIME`")
 	cmd.Flags().StringArrayVar(&labels, "label", nil,
 		"only jobs with this label, `KEY=VALUE`; repeatable, all must match")
-	cmd.Flags().StringVar(&f.After, "after", "", "the page after this `CURSOR`, which the page before printed")
+	cmd.Flags().StringVar(&f.After, "after", "", "the page after this `CURSOR`, which the previous page printed")
 	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most `NUMBER` jobs (default: the daemon's)")
 	r.addFlags(cmd)
 	jsonFlag(cmd, &asJSON)

@@ -24,25 +24,26 @@ func (a *app) measureCommand() *cobra.Command {
 	f := measureFlags{job: jobFlags{checker: checker.DefaultKind, stop: "first-failure"}}
 	cmd := &cobra.Command{
 		Use:   "measure [flags] [--] PROGRAM [ARG...]",
-		Short: "How much does a program's time vary, under which placement",
-		Long: `Run one program again and again under several placements, which take turns in
-random order, and say how much its time varies in each. It needs root.
+		Short: "Measure how much a program's time varies under different placements",
+		Long: `Run one program repeatedly under several placements, in random order, and report
+how much its time varies in each. It needs root.
 
-Placements: free (all CPUs, as a shell starts it), pinned (one ordinary CPU),
-slot (where judged judges), cpu-load and memory-load (the slot, while every other
-CPU computes or moves memory), turbo-off, numa-unbound. One that this host cannot
-have is named with the reason.
+Placements: free (all CPUs, as started by a shell), pinned (one ordinary CPU),
+slot (as judged judges), cpu-load and memory-load (the slot, while every other
+CPU computes or moves memory), turbo-off, numa-unbound. A placement that this
+host does not support is listed with the reason.
 
-With --experiment it repeats a published experiment with its own programs and
-shows the published figures next to yours: consistency, gil, concurrency or
-affinity. With --flips it counts wrong time verdicts near the limit: of a single
-free run, of a single pinned one, of judged next to a load that nobody can stop, and
-of judged next to one that is work of its other slots.
+With --experiment it repeats a published experiment with the programs of that
+experiment and shows the published figures next to yours: consistency, gil,
+concurrency or affinity. With --flips it counts wrong time verdicts near the
+limit: of a single free run, of a single pinned run, of judged next to a load
+that cannot be stopped, and of judged next to work of its other slots.
 
-Interrupted, it prints and writes the runs so far, and says that they are partial.
+If it is interrupted, it prints and writes the runs so far, and marks them as
+partial.
 
-Exit codes: 0 measured, 1 a run did not come to its end, or nothing could be run,
-2 wrong usage or unusable input, 3 judged itself could not do its work.`,
+Exit codes: 0 measured, 1 a run did not finish, or nothing could be run, 2 wrong
+usage, 3 judged itself could not do its work.`,
 		Example: `  judged measure --input 1.in ./solution
   judged measure -n 50 --placements pinned,slot --compare pinned,slot \
       --out figures ./solution
@@ -171,7 +172,7 @@ func (m *meter) seen(done int, next string) {
 }
 
 // errPartial is the error of a measurement that was interrupted after its first run.
-var errPartial = errors.New("interrupted: the result is partial; run it again for all of it")
+var errPartial = errors.New("interrupted: the result is partial; run it again to complete it")
 
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

@@ -36,21 +36,21 @@ func (f *measureFlags) add(cmd *cobra.Command) {
 	fl.SetInterspersed(false)
 	fl.IntVarP(&f.n, "repeats", "n", 0, "`NUMBER` of runs in every placement (default 20; an experiment has its own)")
 	fl.StringVar(&f.placements, "placements", strings.Join(bench.IDs(), ","),
-		"measure in these, a `LIST` such as pinned,slot")
-	fl.StringVar(&f.compare, "compare", "", "two placements `A,B`: how much longer runs take in B, with an interval and "+
-		"a test")
+		"placements to measure, a `LIST` such as pinned,slot")
+	fl.StringVar(&f.compare, "compare", "", "two placements `A,B` to compare: how much longer runs take in B, "+
+		"with an interval and a test")
 	fl.StringVar(&f.experiment, "experiment", "",
-		"repeat a published experiment, `NAME`: "+strings.Join(experiment.IDs(), ", "))
+		"repeat the published experiment `NAME`: "+strings.Join(experiment.IDs(), ", "))
 	fl.BoolVar(&f.flips, "flips", false, "count wrong time verdicts of programs near the limit")
 	fl.Float64Var(&f.scale, "scale", 1, "size of an experiment's programs, a `FACTOR` below 1 for small machines")
-	fl.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that decides the order of the runs (default a random one, which the "+
+	fl.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that determines the order of the runs (default a random one, which the "+
 		"result names)")
 	fl.StringVar(&f.out, "out", "", "write the result as JSON, CSV and SVG into `DIR`")
-	fl.StringVar(&f.job.input, "input", "", "the program's input `FILE`; without it the input is empty")
+	fl.StringVar(&f.job.input, "input", "", "input `FILE` of the program; without it the input is empty")
 	f.job.addLimits(cmd)
-	fl.Lookup("time-limit").Usage = "CPU `TIME` of a run, such as 10s (default the most that configuration allows)"
-	fl.Lookup("wall-limit").Usage = "wall `TIME` of a run (default the most that configuration allows)"
-	sizeFlag(cmd, &f.job.head, "head", "put the first bytes of every run's stdout into the JSON, a `SIZE` such as 4KiB")
+	fl.Lookup("time-limit").Usage = "limit of the CPU `TIME` of a run, such as 10s (default the configured maximum)"
+	fl.Lookup("wall-limit").Usage = "limit of the wall `TIME` of a run (default the configured maximum)"
+	sizeFlag(cmd, &f.job.head, "head", "include the first bytes of every run's stdout in the JSON, a `SIZE` such as 4KiB")
 	f.job.addFiles(cmd)
 	cpuListFlag(cmd, &f.cpuList)
 	rootFlag(cmd, &f.root)

@@ -20,8 +20,8 @@ func (a *app) nodesCommand() *cobra.Command {
 		Use:   "nodes [flags]",
 		Short: "List the judge nodes of a fleet",
 		Long: `List the judge nodes that have registered with a front: whether each one is up,
-drained, and fit to judge, its slots, how far its clock is off, and by how much
-its times deviate from those of its pool, with an interval of 95 %.
+drained, and fit to judge, its slots, the offset of its clock, and how much its
+times deviate from those of its pool, with a 95 % confidence interval.
 
 Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`,
 		Args: exactly(0, "no arguments"),

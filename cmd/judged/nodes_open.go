@@ -13,9 +13,9 @@ import (
 func (a *app) openCommand() *cobra.Command {
 	return remoteCommand(a.printPools, &cobra.Command{
 		Use:   "open [flags] POOL",
-		Short: "Have a screening pool decide again",
-		Long: `Have a screening pool decide again after a check has closed it, and list all
-pools. Its ratios of times are learned again; until then the deciding pool judges.
+		Short: "Let a screening pool decide again",
+		Long: `Let a screening pool decide again after a check has closed it, and list all
+pools. Its time ratios are measured again; until then the deciding pool judges.
 
 Exit codes: 0 done, 2 wrong usage or no such screening pool, 3 the front cannot
 be reached.`,

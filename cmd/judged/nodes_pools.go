@@ -16,12 +16,12 @@ func (a *app) poolsCommand() *cobra.Command {
 	return remoteCommand(a.printPools, &cobra.Command{
 		Use:   "pools [flags]",
 		Short: "List the pools of a fleet",
-		Long: `List the pools that jobs can be sent to: those that are configured on the front,
-and those that judge nodes have registered with. Jobs of a pool in which no node
-judges wait.
+		Long: `List the pools that jobs can be sent to: those configured on the front, and
+those with registered judge nodes. Jobs of a pool wait while no node of the pool
+is judging.
 
-A pool with another one in DECIDED BY decides what does not depend on time, once
-the ratio of times is known; see deploy/FLEET.md.
+A pool with another pool in DECIDED BY decides results that do not depend on
+time, once its time ratio is known; see deploy/FLEET.md.
 
 Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`,
 		Args: exactly(0, "no arguments"),

@@ -19,13 +19,13 @@ func (a *app) prefetchCommand() *cobra.Command {
 	var asJSON, stop bool
 	cmd := &cobra.Command{
 		Use:   "prefetch [flags] POOL",
-		Short: "Have the judge nodes of a pool fetch blobs before jobs need them",
-		Long: `Have the judge nodes of a pool fetch the files of problems, and other blobs,
-before a contest begins, and list how far each node is. A request replaces the
-one before. Without --problem, --blob and --stop nothing is requested.
+		Short: "Let the judge nodes of a pool fetch blobs before jobs need them",
+		Long: `Let the judge nodes of a pool fetch the files of problems, and other blobs,
+before a contest begins, and list the progress of each node. A request replaces
+the previous one. Without --problem, --blob and --stop, nothing is requested.
 
-Exit codes: 0 done, 2 wrong usage, no front, no such pool, problem or blob,
-3 the front cannot be reached.`,
+Exit codes: 0 done, 2 wrong usage, no front, no such pool, problem or blob, 3
+the front cannot be reached.`,
 		Args: exactly(1, "the name of a pool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "" {

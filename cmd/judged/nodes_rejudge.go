@@ -17,9 +17,9 @@ func (a *app) rejudgeCommand() *cobra.Command {
 		Use:   "rejudge [flags] NODE",
 		Short: "List what a judge node judged while its times deviated",
 		Long: `List the jobs that a judge node judged while its times deviated, before it was
-drained for that: those with a test whose time is near its limit, by twice the
-deviation, on either side. Nothing is judged again; judged rejudge --node NODE
-does that.
+drained for that: those with a test whose time differs from its limit by at most
+twice the deviation. Nothing is judged again; judged rejudge --node NODE does
+that.
 
 Exit codes: 0 listed, 2 wrong usage, no front, or the node was not drained for
 its times, 3 the front cannot be reached.`,

@@ -137,7 +137,7 @@ func TestInterruptedMeasure(t *testing.T) {
 		if err := w.cmd.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
-		w.shows(t, "judged: interrupted: the result is partial; run it again for all of it")
+		w.shows(t, "judged: interrupted: the result is partial; run it again to complete it")
 		_ = w.cmd.Wait()
 		if code := w.cmd.ProcessState.ExitCode(); code != exitFault {
 			t.Errorf("%v: exit code %d, want %d", s, code, exitFault)

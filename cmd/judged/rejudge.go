@@ -36,15 +36,15 @@ func (a *app) rejudgeSetCommand() *cobra.Command {
 	cmd := remoteCommand(a.printRejudging, &cobra.Command{
 		Use:   "rejudge [flags] [JOB...]",
 		Short: "Judge a set of jobs again, and compare the verdicts",
-		Long: `Judge a set of jobs again: those that are named, or all judged ones that the flags
-select. Their reports stay until judged rejudge apply. Jobs that name a problem
-are judged with the version that is stored now.
+		Long: `Judge a set of jobs again: the given jobs, or all judged jobs that the flags
+select. Their reports do not change until judged rejudge apply. Jobs with a
+problem are judged with the version that is stored now.
 
-  1. judged rejudge ...         queues the jobs and prints the id of the set; a
-     large set waits for room in the queue, also after an interrupt
-  2. judged rejudge show ID     old and new verdicts
-  3. judged rejudge apply ID    the jobs get their new reports, or
-     judged rejudge cancel ID   they keep the old ones
+  1. judged rejudge ...         queues the jobs and prints the ID of the set; a
+     large set waits for room in the queue, even after an interrupt
+  2. judged rejudge show ID     shows old and new verdicts
+  3. judged rejudge apply ID    gives the jobs their new reports, or
+     judged rejudge cancel ID   keeps the old ones
 
 Exit codes: 0 queued, 2 wrong usage or no job that can be judged again, 3 the
 daemon cannot be reached.`,
@@ -86,10 +86,10 @@ func (f *rejudgeFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.to, "to", "", "jobs submitted before `TIME`")
 	flags.StringVar(&f.node, "node", "",
 		"jobs that judged nodes rejudge lists for `NODE`, which was drained for its times")
-	flags.StringVar(&f.ID, "id", "", "`ID` of the set; rejudging the same again does nothing")
-	flags.StringVar(&f.Reason, "reason", "", "`TEXT` for people")
+	flags.StringVar(&f.ID, "id", "", "`ID` of the set; repeating the same request does nothing")
+	flags.StringVar(&f.Reason, "reason", "", "reason, a `TEXT` that is only shown")
 	flags.BoolVar(&f.SameProblem, "same-problem", false, "judge with the version of the problem that each job had")
-	flags.DurationVar(&f.timeLimit, "time-limit", 0, "another limit of CPU time, a `DURATION`")
+	flags.DurationVar(&f.timeLimit, "time-limit", 0, "new CPU time limit, a `DURATION`")
 	flags.StringVar(&f.repeats, "repeats", "", "run every test `N` or MIN-MAX times")
 	flags.StringVar(&f.Pool, "to-pool", "", "judge in the pool `NAME`")
 }
@@ -121,7 +121,7 @@ func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []str
 		filter.Problem != "" || f.from != "" || f.to != ""
 	switch q.Jobs = args; {
 	case countTrue(restricted, len(args) > 0, f.node != "") != 1:
-		return q, usagef("read the jobs: name them, or select them by flags such as --label, or by --node")
+		return q, usagef("read the jobs: give their IDs, or select them with flags such as --label or --node")
 	case restricted:
 		q.Filter = &filter
 	case f.node != "":
@@ -163,7 +163,7 @@ Exit codes: 0 listed, 2 wrong usage, 3 the daemon cannot be reached.`,
 		list, err := client.Get[api.RejudgingList](ctx, cl, path)
 		return list, wrap("list rejudgings", err)
 	})
-	cmd.Flags().StringVar(&after, "after", "", "the page after this `CURSOR`, which the page before printed")
+	cmd.Flags().StringVar(&after, "after", "", "the page after this `CURSOR`, which the previous page printed")
 	return cmd
 }
 
@@ -173,9 +173,11 @@ func (a *app) showRejudgingCommand() *cobra.Command {
 	cmd := remoteCommand(a.printRejudging, &cobra.Command{
 		Use:   "show [flags] ID",
 		Short: "Show old and new verdicts of a set",
-		Long: `Show how far a set is, how many jobs have which verdicts, and a page of its jobs.
+		Long: `Show the progress of a set, the number of jobs with each verdict, and a page of
+its jobs.
 
-Exit codes: 0 shown, 2 wrong usage or no such set, 3 the daemon cannot be reached.`,
+Exit codes: 0 shown, 2 wrong usage or no such set, 3 the daemon cannot be
+reached.`,
 		Args: exactly(1, "the ID of a set"),
 	}, func(ctx context.Context, cl client.Client, args []string) (api.Rejudging, error) {
 		v := url.Values{"changed": {fmt.Sprint(changed)}}
@@ -187,7 +189,7 @@ Exit codes: 0 shown, 2 wrong usage or no such set, 3 the daemon cannot be reache
 		})
 		return view, wrap(fmt.Sprintf("show rejudging %q", args[0]), err)
 	})
-	cmd.Flags().StringVar(&after, "after", "", "the page after this `CURSOR`, which the page before printed")
+	cmd.Flags().StringVar(&after, "after", "", "the page after this `CURSOR`, which the previous page printed")
 	cmd.Flags().BoolVar(&changed, "changed", false, "only jobs with another verdict")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all jobs are judged, or the set failed")
 	return cmd
@@ -228,11 +230,12 @@ func (a *app) applyRejudgingCommand() *cobra.Command {
 	return remoteCommand(a.printRejudging, &cobra.Command{
 		Use:   "apply [flags] ID",
 		Short: "Give the jobs of a set their new reports",
-		Long: `Give the jobs of a set their new reports. The job that judged one again has the
-old report from then on. A job whose new verdict is IE or CX keeps its report.
+		Long: `Give the jobs of a set their new reports. The old report of a job is kept with
+the job that judged it again. A job whose new verdict is IE or CX keeps its
+report.
 
-Exit codes: 0 applied, 2 wrong usage, no such set, or one that is not judged or
-was cancelled, 3 the daemon cannot be reached.`,
+Exit codes: 0 applied, 2 wrong usage, no such set, or a set that is not judged
+or was cancelled, 3 the daemon cannot be reached.`,
 		Args: exactly(1, "the ID of a set"),
 	}, func(ctx context.Context, cl client.Client, args []string) (api.Rejudging, error) {
 		view, err := client.Post[api.Rejudging](ctx, cl, rejudgingPath(args[0], "/apply"), struct{}{}, 5*time.Minute)
@@ -244,9 +247,10 @@ func (a *app) cancelRejudgingCommand() *cobra.Command {
 	return remoteCommand(a.printRejudging, &cobra.Command{
 		Use:   "cancel [flags] ID",
 		Short: "End a set; its jobs keep their reports",
-		Long: `End a set without a change: what has not been judged again is cancelled.
+		Long: `End a set without changing reports, and cancel its jobs that have not been
+judged again.
 
-Exit codes: 0 cancelled, 2 wrong usage, no such set, or one that was applied,
+Exit codes: 0 cancelled, 2 wrong usage, no such set, or a set that was applied,
 3 the daemon cannot be reached.`,
 		Args: exactly(1, "the ID of a set"),
 	}, func(ctx context.Context, cl client.Client, args []string) (api.Rejudging, error) {

@@ -10,15 +10,16 @@ func (a *app) restoreCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "restore [flags] FILE",
-		Short: "Load what backup saved into an empty database",
-		Long: `Load jobs, reports and files that judged backup saved. The daemon must not run,
-and its database must have no jobs: nothing is ever replaced. The whole file is
-verified first, and either all of it is loaded or nothing.
+		Short: "Load a backup into an empty database",
+		Long: `Load jobs, reports and files from a file written by judged backup. The daemon
+must not be running, and its database must have no jobs, because nothing is
+replaced. The whole file is verified first. Either all of it is loaded, or
+nothing.
 
-Jobs that ran when the backup was made are judged again.
+Jobs that were running at the time of the backup are judged again.
 
-Exit codes: 0 done, 1 done, but the backup lacks files of jobs that are not done,
-2 wrong usage, 3 nothing was restored.`,
+Exit codes: 0 done, 1 done, but the backup lacks files of unfinished jobs, 2
+wrong usage, 3 nothing was restored.`,
 		Example: `  judged restore --data-dir /var/lib/judged /backup/judged-2026-11-22.tar`,
 		Args:    exactly(1, "the FILE to read"),
 		RunE: func(cmd *cobra.Command, args []string) error {

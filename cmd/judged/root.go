@@ -145,16 +145,16 @@ func strictCompletion(root *cobra.Command) {
 
 // configFlag declares the flag of commands that read the configuration.
 func (a *app) configFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&a.config, "config", "c", "", "configuration `FILE`; none uses the defaults")
+	cmd.Flags().StringVarP(&a.config, "config", "c", "", "configuration `FILE`; without it the defaults apply")
 }
 
 func cpuListFlag(cmd *cobra.Command, p *string) {
-	cmd.Flags().StringVar(p, "cpu-list", "", "which CPUs may be used, a `LIST` such as 2-3 or a hex mask such as 0xc "+
-		"(default: config, else the isolated set, else the last CPU)")
+	cmd.Flags().StringVar(p, "cpu-list", "", "CPUs that may be used, a `LIST` such as 2-3 or a hex mask such as 0xc "+
+		"(default: configuration, else the isolated CPUs, else the last CPU)")
 }
 
 func cpusFlag(cmd *cobra.Command, p *string) {
-	cmd.Flags().StringVar(p, "cpus", "", "short for --cpu-list `LIST`")
+	cmd.Flags().StringVar(p, "cpus", "", "alias of --cpu-list `LIST`")
 }
 
 // shortCPUList copies --cpus, if given, to --cpu-list.

@@ -32,13 +32,14 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Judge one program here, without a daemon",
 		Long: `Judge one program here, without a daemon. It needs root.
 
-PROGRAM is an ELF binary, or a file with a #! line, or a name in the PATH of the
-sandbox; or a source, with --language. PROGRAM and the files named by --file are copied into an empty working
-directory; the folder that PROGRAM lies in is not visible to it. In an ARG,
-{program} stands for ./ and the name of PROGRAM. Flags come before PROGRAM.
+PROGRAM is an ELF binary, a file with a #! line, or a name in the PATH of the
+sandbox; with --language it is a source. PROGRAM and the files given by --file
+are copied into an empty working directory; the program cannot see the folder
+that contains PROGRAM. In an ARG, {program} is replaced by ./ and the name of
+PROGRAM. Flags must precede PROGRAM.
 
-Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
-3 judged itself could not do its work.`,
+Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input, 3
+judged itself could not do its work.`,
 		Example: `  judged run --tests tests/ ./solution
   judged run --input 1.in --answer 1.ans --repeats 20 --cpu-list 2-3 ./solution
   judged run --package problem/ ./solution
@@ -77,9 +78,9 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.pkg, "package", "", "a problem package, `DIR|ARCHIVE`, with its tests, limits and checker")
+	cmd.Flags().StringVar(&f.pkg, "package", "", "problem package, `DIR|ARCHIVE`, with tests, limits and checker")
 	cmd.Flags().StringVar(&transcript, "transcript", "",
-		"write what PROGRAM and the interactor say to `FILE`; times do not count then")
+		"record the conversation of PROGRAM and the interactor in `FILE`; times do not count then")
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
 	rootFlag(cmd, &root)
@@ -246,7 +247,7 @@ func (a *app) printReport(r api.Report, asJSON bool) error {
 	case api.Accepted:
 		return nil
 	case api.InternalError:
-		return fmt.Errorf("judge: %s", cmp.Or(r.Message, "the report says at which test; look there for the cause"))
+		return fmt.Errorf("judge: %s", cmp.Or(r.Message, "see the test in the report for the cause"))
 	}
 	return errNo
 }

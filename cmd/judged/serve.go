@@ -23,9 +23,10 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Run the daemon",
 		Long: `Run the daemon. The first line on stdout is its URL.
 
-SIGTERM drains: what runs is finished, what waits stays in the queue. A second
-one hands back what runs, too. SIGHUP reads tokens and configuration again; what
-cannot change while judged serves is named in the log and left.`,
+At SIGTERM, running jobs are finished and waiting jobs stay in the queue. A
+second SIGTERM also returns running jobs to the queue. At SIGHUP, tokens and
+configuration are read again; settings that cannot change at run time are logged
+and keep their values.`,
 		Example: `  judged serve --listen 127.0.0.1:8080 --data-dir /var/lib/judged
   judged serve -c judged.toml`,
 		Args: exactly(0, "no arguments"),
@@ -62,7 +63,7 @@ cannot change while judged serves is named in the log and left.`,
 	dataDirFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
 	cmd.Flags().BoolVar(&tuneHost, "tune", false,
-		"set the host up at the start as judged tune apply does, and put it back at the end")
+		"run judged tune apply at the start and judged tune restore at the end")
 	cmd.Flags().String("role", "", "`ROLE` in a fleet: all, front or judge (default all)")
 	cmd.Flags().String("front", "", "`URL` of the front that a judge takes jobs from")
 	cmd.Flags().String("node-token-file", "", "`FILE` with the token of a judge")

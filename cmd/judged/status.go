@@ -14,8 +14,8 @@ func (a *app) statusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status [flags] ID",
-		Short: "Print what is known of a job",
-		Long: `Print what is known of a job.
+		Short: "Print the report of a job",
+		Long: `Print the report of a job.
 
 Exit codes: 0 accepted or not decided yet, 1 any other verdict, 2 wrong usage or
 no such job, 3 judged could not judge it or cannot be reached.`,

@@ -36,9 +36,9 @@ func (f *keepFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar((*string)(&f.Stdout), "keep-stdout", "", "keep stdout of `TESTS` as blobs: never, failed or always")
 	fl.StringVar((*string)(&f.Stderr), "keep-stderr", "", "keep stderr of `TESTS` as blobs: never, failed or always")
-	fl.StringVar((*string)(&f.Compiler), "keep-compiler", "", "keep the output of the compiler: `WHEN` never, failed or "+
+	fl.StringVar((*string)(&f.Compiler), "keep-compiler", "", "`WHEN` to keep the output of the compiler: never, failed or "+
 		"always")
-	sizeFlag(cmd, &f.Bytes, "keep-bytes", "how much to keep of each, a `SIZE` such as 64KiB, the default")
+	sizeFlag(cmd, &f.Bytes, "keep-bytes", "maximum `SIZE` to keep of each output, such as 64KiB, the default")
 	fl.StringArrayVar(&f.collect, "collect", nil, "keep the file `NAME` of the working directory after each test; "+
 		"repeatable")
 }
@@ -50,12 +50,12 @@ func (a *app) submitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit [flags] [--] PROGRAM [ARG...]",
 		Short: "Submit a job to a daemon and wait for its report",
-		Long: `Submit a job to a daemon and wait for its report. Files are uploaded as far as
-the daemon does not have them. Limits that are not given are the daemon's to
-choose; the help shows its defaults without configuration.
+		Long: `Submit a job to a daemon and wait for its report. Only files that the daemon
+does not have are uploaded. The daemon sets limits that are not given; the help
+shows its defaults without a configuration.
 
-PROGRAM is an ELF binary, or a file with a #! line, or a name in the PATH of the
-daemon's sandbox; or a source. Flags come before PROGRAM.
+PROGRAM is an ELF binary, a file with a #! line, a name in the PATH of the
+daemon's sandbox, or a source. Flags must precede PROGRAM.
 
 Exit codes: 0 accepted (with --detach: submitted), 1 any other verdict, 2 wrong
 usage or unusable input, 3 judged could not do its work or cannot be reached.`,
@@ -83,14 +83,14 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 	f.add(cmd)
 	cmd.Flags().Lookup("head").DefValue = "4KiB, less with many tests"
 	cmd.Flags().StringVar(&f.problem, "problem", "",
-		"`ID` of a problem that the daemon has, with its tests, limits and checker")
+		"`ID` of a problem stored in the daemon, with tests, limits and checker")
 	cmd.Flags().StringVar(&f.version, "problem-version", "",
-		"refuse the job unless the problem has this `VERSION`, a SHA-256")
-	cmd.Flags().StringVar(&s.id, "id", "", "`ID` of the job; submitting the same again does nothing")
+		"submit only if the problem has this `VERSION`, a SHA-256")
+	cmd.Flags().StringVar(&s.id, "id", "", "`ID` of the job; repeating the same submission does nothing")
 	cmd.Flags().StringVar(&s.priority, "priority", "practice",
-		"`CLASS` of urgency: contest, practice, rejudge or background")
+		"priority `CLASS`: contest, practice, rejudge or background")
 	cmd.Flags().StringArrayVar(&s.labels, "label", nil, "a label of the job, `KEY=VALUE`; repeatable")
-	cmd.Flags().StringVar(&s.callback, "callback", "", "`URL` that the daemon reports the end of the job to, signed with "+
+	cmd.Flags().StringVar(&s.callback, "callback", "", "`URL` that the daemon notifies when the job ends, signed with "+
 		"its secret")
 	s.keep.add(cmd)
 	cmd.Flags().BoolVar(&s.detach, "detach", false, "print the job's ID and do not wait")

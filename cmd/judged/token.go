@@ -20,10 +20,10 @@ func (a *app) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Add, list, change and revoke tokens",
-		Long: `Edit the file of tokens that the daemon reads, http.token_file. The file has no
-secrets: it has their SHA-256. A change takes effect when the daemon reads the
-file again, at SIGHUP: systemctl reload judged. All fronts of a fleet need the
-same file.
+		Long: `Edit the token file of the daemon, http.token_file. The file contains only the
+SHA-256 of each secret. Changes take effect when the daemon reads the file
+again, at SIGHUP: systemctl reload judged. All fronts of a fleet need the same
+file.
 
 Exit codes: 0 done, 2 wrong usage, no such token or an invalid file, 3 the file
 could not be written.`,
@@ -85,7 +85,7 @@ func (a *app) printSecret(t newToken, asJSON bool, next string) (err error) {
 		_, err = fmt.Fprintln(a.out, t.Secret)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(a.err, "judged: keep this secret, it is not shown again; %s\n", next)
+		_, err = fmt.Fprintf(a.err, "judged: store this secret, it is not shown again; %s\n", next)
 	}
 	return err
 }
@@ -98,12 +98,13 @@ func (a *app) tokenAddCommand() *cobra.Command {
 	cmd := a.tokenCommandOf(&cobra.Command{
 		Use:   "add [flags] NAME",
 		Short: "Add a token, and print its secret once",
-		Long: `Add a token to the file of tokens, which is created with mode 0600 if it does not
-exist, and print its secret on stdout. The file has only the SHA-256 of it.
+		Long: `Add a token to the token file and print its secret on stdout. The file is
+created with mode 0600 if it does not exist. It contains only the SHA-256 of the
+secret.
 
 The scopes are submit, read, admin, metrics, and node for judge nodes (node:POOL
-for those of one pool). A token of a tenant sees and changes only what belongs to
-that tenant, which must be in [[tenants]] of the configuration.`,
+for those of one pool). A token of a tenant sees and changes only what belongs
+to that tenant. The tenant must be in [[tenants]] of the configuration.`,
 		Example: `  judged token add -c /etc/judged/judged.toml --scopes submit,read platform
   judged token add -c judged.toml --tenant school school-web`,
 		Args: exactly(1, "a NAME"),
@@ -123,7 +124,7 @@ that tenant, which must be in [[tenants]] of the configuration.`,
 			fmt.Sprintf(reloadTokens, c.HTTP.TokenFile))
 	})
 	cmd.Flags().StringSliceVar(&n.Scopes, "scopes", []string{"submit", "read"}, "`LIST` of scopes")
-	cmd.Flags().StringVar(&n.Tenant, "tenant", "", "`NAME` of the tenant to which it belongs; none sees everything")
+	cmd.Flags().StringVar(&n.Tenant, "tenant", "", "`NAME` of its tenant; without a tenant it sees everything")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
@@ -165,8 +166,8 @@ func (a *app) tokenRotateCommand() *cobra.Command {
 	cmd := a.tokenCommandOf(&cobra.Command{
 		Use:   "rotate [flags] NAME",
 		Short: "Add a new secret next to the old one",
-		Long: `Add a second secret with the same scopes and tenant, and print it on stdout. Both
-are valid: give the new one to the platform, then revoke the old one with
+		Long: `Add a second secret with the same scopes and tenant, and print it on stdout.
+Both are valid: give the new one to the platform, then revoke the old one with
 judged token revoke --old NAME.`,
 		Args: exactly(1, "the NAME of a token"),
 	}, func(c config.Config, args []string) error {
@@ -186,16 +187,16 @@ func (a *app) tokenRevokeCommand() *cobra.Command {
 	cmd := a.tokenCommandOf(&cobra.Command{
 		Use:   "revoke [flags] NAME",
 		Short: "Remove a token, or its old secret",
-		Long: `Remove all secrets of a name from the file of tokens, or with --old all but the
-newest. They are valid until the daemon reads the file again, at SIGHUP. Then
-open streams end, too. The jobs of the token stay.`,
+		Long: `Remove all secrets of a name from the token file, or with --old all but the
+newest. They remain valid until the daemon reads the file again, at SIGHUP. Then
+open streams end, too. The jobs of the token are kept.`,
 		Args: exactly(1, "the NAME of a token"),
 	}, func(c config.Config, args []string) error {
 		n, err := httpapi.RevokeToken(c.HTTP.TokenFile, args[0], old)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.err, "judged: removed %d secrets of %s, which are valid until then: "+reloadTokens+"\n", n,
+		_, err = fmt.Fprintf(a.err, "judged: removed %d secrets of %s; they stay valid until then: "+reloadTokens+"\n", n,
 			args[0], c.HTTP.TokenFile)
 		return err
 	})

@@ -17,17 +17,17 @@ import (
 func (a *app) tuneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune",
-		Short: "Make this host fit to judge, and put it back",
-		Long: `Make this host fit to judge, and put it back.
+		Short: "Make this host fit to judge, or restore its settings",
+		Long: `Make this host fit to judge, or restore its previous settings.
 
-Every value is written to a journal before it is changed (tune.journal of the
-configuration, default /run/judged/tune.json). However apply ends, even by
-kill -9, restore puts every value back, except those that somebody changed
-since: it reports and keeps them. A boot undoes everything; for a permanent
+Every value is written to a journal (tune.journal of the configuration, default
+/run/judged/tune.json) before it is changed. However apply ends, even by kill
+-9, restore sets every value back, except for values that have been changed
+since, which it reports and keeps. A reboot undoes everything; for a permanent
 setup see judged tune plan --boot.
 
-Exit codes: 0 done (plan: printed; status: all in force), 1 something failed, was
-left or is no longer as it was set, 2 wrong usage, 3 judged had to stop.`,
+Exit codes: 0 done (plan: printed; status: all in force), 1 something failed,
+was left or has changed since it was set, 2 wrong usage, 3 judged had to stop.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usagef("no command; use judged tune plan, apply, status or restore, see judged tune --help")
@@ -50,8 +50,9 @@ func (a *app) tunePlanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Print what apply would change, and what cannot be changed",
-		Long: `Print what judged tune apply would change on this host, from what to what, why
-and at what risk; and what cannot be changed, and why. Nothing is changed.
+		Long: `Print what judged tune apply would change on this host: the old and the new
+value, the reason and the risk. Also print what cannot be changed, and why.
+Nothing is changed.
 
 --boot prints the kernel command line for the next boot instead.`,
 		Args: exactly(0, "no arguments"),
@@ -75,8 +76,8 @@ and at what risk; and what cannot be changed, and why. Nothing is changed.
 	}
 	a.cpuFlags(cmd, &f)
 	cmd.Flags().StringVar(&f.root, "root", "",
-		"plan for a captured host: a `DIR` or what judged doctor --capture wrote")
-	cmd.Flags().BoolVar(&f.boot, "boot", false, "plan the kernel's command line and the files around it")
+		"plan for a captured host: a `DIR` or a file written by judged doctor --capture")
+	cmd.Flags().BoolVar(&f.boot, "boot", false, "plan the kernel command line and the related files")
 	return cmd
 }
 
@@ -84,10 +85,11 @@ func (a *app) tuneApplyCommand() *cobra.Command {
 	var f tuneFlags
 	cmd := &cobra.Command{
 		Use:   "apply",
-		Short: "Set what the plan lists, until restore or the next boot",
-		Long: `Set what judged tune plan lists, until restore or the next boot. Applying again
-sets what has drifted; the old values stay those from before the first time.
-Stop judged serve first, or let it apply them: judged serve --tune.`,
+		Short: "Apply the plan, until restore or the next boot",
+		Long: `Apply the changes listed by judged tune plan, until restore or the next boot.
+Applying again sets values that have changed since; restore still sets back the
+values from before the first time. Stop judged serve first, or let it apply the
+changes: judged serve --tune.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.tuneConfig(cmd, &f)
@@ -102,7 +104,7 @@ Stop judged serve first, or let it apply them: judged serve --tune.`,
 		},
 	}
 	a.cpuFlags(cmd, &f)
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be changed, and change nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the changes without making them")
 	return cmd
 }
 
@@ -128,10 +130,10 @@ func (a *app) tuneRestoreCommand() *cobra.Command {
 	var f tuneFlags
 	cmd := &cobra.Command{
 		Use:   "restore",
-		Short: "Put back what apply has changed",
-		Long: `Put back what judged tune apply has changed, the last first. What somebody
-changed since is reported and kept. Stop judged serve first: its groups are in the
-partition.`,
+		Short: "Restore the values that apply has changed",
+		Long: `Set back the values that judged tune apply has changed, in reverse order. Values
+that have been changed since are reported and kept. Stop judged serve first,
+because its control groups are in the partition.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.loadConfig()
@@ -148,11 +150,11 @@ partition.`,
 func (a *app) tuneCommonFlags(cmd *cobra.Command, f *tuneFlags) {
 	a.configFlag(cmd)
 	cmd.Flags().StringSliceVar(&f.only, "only", nil,
-		"settings by their `ID`, which are those of judged doctor; repeatable")
+		"only the settings with this `ID`, as in judged doctor; repeatable")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		// An unset variable of a script must not select all settings.
 		if cmd.Flags().Changed("only") && len(f.only) == 0 {
-			return usagef("read --only: it names no setting; leave it out for all of them")
+			return usagef("read --only: no ID; omit the flag for all settings")
 		}
 		return nil
 	}

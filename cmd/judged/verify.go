@@ -61,9 +61,9 @@ to be those that its folder, its tags, submissions.yaml or problem.xml expect.
 Input validators read all inputs, and the checker judges the outputs in the
 package.
 
-What is no program, and what is in a language that this host does not have or
-that the problem does not allow, is not judged. That is a finding, as is what
-the package uses and judged does not do.
+Files that are not programs, and submissions in a language that this host lacks
+or that the problem does not allow, are not judged. Each is a finding, as are
+features of the package that judged does not support.
 
 Exit codes: 0 all is as expected, 1 something differs, 2 wrong usage or an
 unusable package, 3 judged itself could not do its work.`,
@@ -100,9 +100,9 @@ unusable package, 3 judged itself could not do its work.`,
 	}
 	verifyFlags(cmd, a, &o)
 	cmd.Flags().BoolVar(&o.allTests, "all-tests", false,
-		"judge each submission on all tests, also after a failure has decided its verdict")
+		"judge each submission on all tests, even after its verdict is known")
 	jsonFlag(cmd, &asJSON)
-	cmd.Flags().BoolVar(&strict, "strict", false, "end with 1 if there is a finding, too")
+	cmd.Flags().BoolVar(&strict, "strict", false, "also exit with 1 if there is a finding")
 	cmd.Flags().StringVar(&out, "out", "",
 		"also write verify.json and verify.svg, a picture of all runs against the time "+
 			"limit, into the folder `DIR`")
@@ -118,12 +118,12 @@ type verifyOptions struct {
 
 func verifyFlags(cmd *cobra.Command, a *app, o *verifyOptions) {
 	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVar(&o.jobs, "jobs", 1, "`NUMBER` of submissions that are judged at once, each on its own slot")
+	cmd.Flags().IntVar(&o.jobs, "jobs", 1, "`NUMBER` of submissions that are judged concurrently, each on its own slot")
 	cmd.Flags().IntVar(&o.repeats, "repeats", 3,
-		"`NUMBER` of runs of the slowest tests of accepted submissions, which bound the time limit; unless given, verify "+
-			"repeats none of those that are far from it")
+		"`NUMBER` of runs of the slowest tests of accepted submissions, which bound the time limit; without this flag, "+
+			"verify does not repeat tests that are far from the limit")
 	cmd.Flags().BoolVar(&o.fresh, "fresh", false,
-		"judge everything, also what has not changed since an earlier verification on this host")
+		"judge everything again, even if it has not changed since an earlier verification on this host")
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &o.cpuList)
 }
@@ -484,7 +484,7 @@ func outputDifference(o problem.Output, r api.Report) string {
 	}
 	said := r.Tests[0].Checker.Verdict
 	if valid := said == api.Accepted || said == api.Partial; valid != o.Valid {
-		return fmt.Sprintf("the checker says %s of %s", said, o.Test.Name)
+		return fmt.Sprintf("the checker gives %s for %s", said, o.Test.Name)
 	}
 	return ""
 }

@@ -192,8 +192,8 @@ func (r *verification) isAsExpected() bool {
 		accepted = accepted || s.judged && (s.Verdict == api.Accepted || s.Verdict == api.Partial)
 	}
 	if !accepted {
-		r.Validators = append(r.Validators, "no submission is accepted, so nothing shows that the tests and the checker "+
-			"are right; add one to submissions/accepted")
+		r.Validators = append(r.Validators, "no submission is accepted, so it is unknown whether the tests and the checker "+
+			"are correct; add one to submissions/accepted")
 	}
 	return len(r.Validators) == 0
 }
@@ -210,7 +210,7 @@ func (r *verification) timing() []string {
 		case !s.lower || !s.judged || s.Verdict.JudgementType() == "TLE":
 		case s.CPUTime > room:
 			warnings = append(warnings,
-				fmt.Sprintf("%s needs %s; the format wants at most %s, the limit divided by %g", s.Name,
+				fmt.Sprintf("%s needs %s; the format allows at most %s, the limit divided by %g", s.Name,
 					units.Duration(s.CPUTime), units.Duration(room), r.rule.Accepted))
 		case s.CPUTime+s.Spread > room:
 			warnings = append(warnings,
@@ -278,11 +278,11 @@ func (r *verification) print(w io.Writer) error {
 	b.WriteByte('\n')
 	languages, _ := slowest(r.Submissions, isLower)
 	for _, s := range languages {
-		fmt.Fprintf(&b, "slowest accepted in %s: %s, the limit is %.2f times that, wanted %g\n", s.Language,
+		fmt.Fprintf(&b, "slowest accepted in %s: %s, the limit is %.2f times that, required %g\n", s.Language,
 			units.Duration(s.CPUTime), float64(r.TimeLimit)/float64(s.CPUTime), r.rule.Accepted)
 	}
 	if s := fastest(r.Submissions, isUpper); s != nil {
-		fmt.Fprintf(&b, "fastest that must be too slow: at least %s, %.2f times the limit, wanted %g\n",
+		fmt.Fprintf(&b, "fastest that must be too slow: at least %s, %.2f times the limit, required %g\n",
 			units.Duration(s.CPUTime),
 			float64(s.CPUTime)/float64(r.TimeLimit), r.rule.Rejected)
 	}

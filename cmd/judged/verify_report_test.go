@@ -104,9 +104,9 @@ func TestOutputsNeedTheChecker(t *testing.T) {
 	}{
 		{"valid and accepted", true, report("AC", "AC"), ""},
 		{"valid and partial", true, report("PC", "PC"), ""},
-		{"valid and rejected", true, report("WA", "WA"), "the checker says WA of o"},
+		{"valid and rejected", true, report("WA", "WA"), "the checker gives WA for o"},
 		{"invalid and rejected", false, report("WA", "WA"), ""},
-		{"invalid and accepted", false, report("AC", "AC"), "the checker says AC of o"},
+		{"invalid and accepted", false, report("AC", "AC"), "the checker gives AC for o"},
 		{"invalid and too large", false, report("OLE"), "the checker did not judge o: its verdict is OLE"},
 		{"valid and not run", true, report("SK"), "the checker did not judge o: its verdict is SK"},
 		{"accepted without the checker", true, report("AC"), "the checker did not judge o: its verdict is AC"},

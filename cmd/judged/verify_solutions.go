@@ -92,7 +92,7 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 		x.Differences = append(x.Differences, "internal error: "+report.Message)
 	}
 	if longest > limit && !isSlow && len(x.Differences) == 0 {
-		x.Differences = append(x.Differences, fmt.Sprintf("within %g times the time limit; the format wants it slower",
+		x.Differences = append(x.Differences, fmt.Sprintf("within %g times the time limit; the format requires more",
 			v.pkg.TimeRule.Rejected))
 	}
 	return x, nil

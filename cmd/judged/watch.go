@@ -18,10 +18,10 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [flags] [ID]",
 		Short: "Print the events of a job, or of all jobs, as JSON lines",
-		Long: `Print the events of a job as JSON lines, those of the past first, until it
-ends. Without an ID, print the events of all jobs from now on, until stopped; the
-member id of each line is what --after takes. The exit code is 0 whatever the
-verdict; judged status shows it.`,
+		Long: `Print the events of a job as JSON lines, past events first, until the job ends.
+Without an ID, print the events of all jobs from now on, until interrupted;
+--after takes the member id of a line. The exit code does not depend on the
+verdict; judged status shows that.`,
 		Example: `  judged watch j1
   judged watch --label team=7 --type done`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -46,11 +46,11 @@ verdict; judged status shows it.`,
 	}
 	r.addFlags(cmd)
 	cmd.Flags().StringVar(&after, "after", "",
-		"only events after this `ID`; of a job, its number; of all jobs, 0 prints all that are kept")
+		"only events after this `ID`: for one job a number; for all jobs a member id, or 0 for all stored events")
 	cmd.Flags().StringArrayVar(&labels, "label", nil,
-		"of all jobs, only those with this label, `KEY=VALUE`; repeatable, all must match")
+		"only events of jobs with this label, `KEY=VALUE`; not with ID; repeatable, all must match")
 	cmd.Flags().StringArrayVar(&types, "type", nil,
-		"of all jobs, only events of `TYPE`: queued, running, test, done or cancelled; repeatable")
+		"only events of this `TYPE`: queued, running, test, done or cancelled; not with ID; repeatable")
 	return cmd
 }
 
