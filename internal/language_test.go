@@ -1,6 +1,7 @@
 package internal
 
 import (
+	"cmp"
 	"go/scanner"
 	"go/token"
 	"io/fs"
@@ -13,12 +14,15 @@ import (
 	"unicode/utf8"
 )
 
-// TestLanguage refuses the phrases in the first column of CONTRIBUTING.md's table "Instead of".
+// isWhat matches comments such as "page is what ...", which do not say what a page is.
+var isWhat = regexp.MustCompile(`// \w+ (is|are) what `)
+
+// TestLanguage refuses the phrases in the first column of CONTRIBUTING.md's table "Instead of", and isWhat.
 func TestLanguage(t *testing.T) {
 	refused := refusedPhrases(t)
 	for path, text := range texts(t) {
 		for n, line := range strings.Split(text, "\n") {
-			if found := refused.FindString(line); found != "" {
+			if found := cmp.Or(refused.FindString(line), isWhat.FindString(line)); found != "" {
 				t.Errorf("%s:%d: %q is refused; CONTRIBUTING.md, section Language, says what to write", path, n+1, found)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestNobodyTakesLayersAway holds that the sandbox is whole wherever judged runs:
+// TestNobodyTakesLayersAway holds that the sandbox is complete in all modes of judged:
 // the option to leave a layer out is passed on by engine to sandbox, and named by
 // tests only.
 func TestNobodyTakesLayersAway(t *testing.T) {

@@ -53,7 +53,7 @@ func oneSlot(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if args[0] == "" {
-		return usagef("read CPUS %q: want such as 2 or 2-3; see judged slots", args[0])
+		return usagef("read CPUS %q: want a list such as 2 or 2-3; see judged slots", args[0])
 	}
 	return nil
 }

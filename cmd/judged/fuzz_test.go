@@ -46,8 +46,8 @@ func FuzzFlagValues(f *testing.F) {
 	})
 }
 
-// FuzzArguments runs the command with arguments that cannot be used. Whatever
-// they are, what is said about them is one line that a terminal can show.
+// FuzzArguments runs the command with arguments that cannot be used. The
+// message is always one line that a terminal can show.
 func FuzzArguments(f *testing.F) {
 	for _, s := range []string{"x", "./\x1b[31mx", "\u202egnp.exe", "\xff\xfe", "a\nb\r\n", "\x00",
 		strings.Repeat("a", 5000), "-x", "--", "../../x", "/proc/self/mem", "/dev/null", ""} {

@@ -196,7 +196,7 @@ func startUnit(t *testing.T, cmd *exec.Cmd) (url, log string, exited <-chan erro
 	return strings.TrimSpace(line), file.Name(), end
 }
 
-// statusWith is what a request for the slots with a token gets.
+// statusWith returns the status of a request for the slots with a token.
 func statusWith(t *testing.T, url, token string) int {
 	t.Helper()
 	return getStatus(t, url+"/v1/slots", token)

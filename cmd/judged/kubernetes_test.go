@@ -20,7 +20,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// manifest is what the tests read of an object of Kubernetes. The schemas check the rest.
+// manifest holds the tested members of a Kubernetes object. The schemas check the others.
 type manifest struct {
 	Kind     string
 	Metadata struct{ Name, Namespace string }

@@ -23,7 +23,7 @@ func outputIn(t *testing.T, dir string, command ...string) string {
 	return runIn(t, dir, nil, command)
 }
 
-// reference is what the tests read of references between the parts of an image.
+// reference holds the tested members of references between the parts of an image.
 type reference struct{ Digest string }
 
 // ociImage is the folder of an image.

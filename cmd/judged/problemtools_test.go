@@ -64,7 +64,7 @@ func (p peer) copyPackage(t testing.TB) string {
 }
 
 // TestProblemTools judges packages with the field's tools, too: Kattis' verifyproblem those of legacy, BAPCtools those
-// of 2025-09 without points. All verdicts, and all points of groups, that a tool prints have to be judged's.
+// of 2025-09 without points. All verdicts, and all points of groups, that a tool prints must be judged's.
 func TestProblemTools(t *testing.T) {
 	testkit.Need(t, testkit.Time, testkit.Root, testkit.Cgroup, testkit.Python, testkit.StaticGCC, testkit.ProblemTools)
 	for _, tt := range peers {
@@ -142,7 +142,7 @@ func shortenLimit(t *testing.T, dir string) {
 
 var timeLimit = regexp.MustCompile(`(?m)^  time_limit: .*`)
 
-// colors are what bt writes despite NO_COLOR where CI is set.
+// colors matches the escape sequences that bt writes despite NO_COLOR if CI is set.
 var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // tableOfGroups reads the table of verifyproblem: its columns are groups that have tests, and a cell is a verdict with

@@ -140,7 +140,7 @@ func (r *reloading) reload(want ...string) {
 	})
 }
 
-// status is what a caller with that token gets.
+// status returns the status of a request with that token.
 func (r *reloading) status(token string) int {
 	_, err := r.client(token).Slots(r.t.Context())
 	p := (*client.Problem)(nil)
@@ -154,7 +154,7 @@ func (r *reloading) status(token string) int {
 	return 0
 }
 
-// submit is what a job with a limit of 10 s gets.
+// submit returns the status of submitting a job with a limit of 10 s.
 func (r *reloading) submit(token, id string) int {
 	text := "#!/bin/sh\n"
 	_, err := r.client(token).Submit(r.t.Context(), id,

@@ -39,7 +39,7 @@ func (r *remote) client() (client.Client, error) {
 	}
 	u, err := url.Parse(r.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return client.Client{}, usagef("read --url %q: want such as http://127.0.0.1:8080", r.url)
+		return client.Client{}, usagef("read --url %q: want a URL such as http://127.0.0.1:8080", r.url)
 	}
 	return client.Client{Base: strings.TrimSuffix(r.url, "/"), Token: token}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFlagsCompleteTheFile: the configuration is valid with its flags, whatever its file alone is.
+// TestFlagsCompleteTheFile: the configuration is valid with its flags, even if its file alone is not.
 func TestFlagsCompleteTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "judged.toml")
 	if err := os.WriteFile(file, []byte("[fleet]\nrole = \"judge\"\n"), 0o600); err != nil {

@@ -70,7 +70,7 @@ func (a *app) unknownTenant(c config.Config, n httpapi.TokenInfo) bool {
 		!slices.ContainsFunc(c.Tenants, func(t config.Tenant) bool { return t.Name == n.Tenant })
 }
 
-// newToken is what add and rotate print as JSON.
+// newToken is the JSON output of add and rotate.
 type newToken struct {
 	Name   string `json:"name"`
 	Secret string `json:"secret"`

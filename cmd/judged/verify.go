@@ -37,7 +37,7 @@ type verifier struct {
 	stop         api.Stop // when a submission has no further tests
 	progress     *verifyProgress
 	results      *results
-	// cacheLock, where not nil, keeps other verifications away from the compiled programs.
+	// cacheLock, if not nil, keeps other verifications away from the compiled programs.
 	cacheLock *os.File
 	host      hostKey
 	// accepted are solutions that propose has judged, by name. A limit that follows from their times changes no verdict.
@@ -128,7 +128,7 @@ func verifyFlags(cmd *cobra.Command, a *app, o *verifyOptions) {
 	cpuListFlag(cmd, &o.cpuList)
 }
 
-// hostKey is what reports of a host depend on besides the job.
+// hostKey holds the properties of a host that reports depend on, besides the job.
 type hostKey struct {
 	Judged      [2]int64 // size and time of change of the program
 	Fingerprint string

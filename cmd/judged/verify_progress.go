@@ -18,7 +18,7 @@ type verifyProgress struct {
 	line  render.Line // without a writer unless w is a terminal
 	start time.Time
 
-	mu            sync.Mutex // guards the rest
+	mu            sync.Mutex // guards the fields below
 	done, total   int        // submissions
 	current       string
 	tests, ofTest int // of the current submission

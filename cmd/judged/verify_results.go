@@ -20,7 +20,7 @@ type results struct {
 	folder string // "" keeps nothing
 	fresh  bool   // use no earlier report
 
-	mu      sync.Mutex        // guards the rest
+	mu      sync.Mutex        // guards the fields below
 	digests map[string]string // of files, by path
 	reused  map[string]bool   // keys
 }

@@ -103,7 +103,7 @@ func (x *solution) multiplied(limit time.Duration) time.Duration {
 	return time.Duration(float64(limit) * cmp.Or(x.TimeRatio, 1))
 }
 
-// longerLimit is the time limit that a submission must exceed that has to be too slow, or else why that is not judged.
+// longerLimit is the time limit that a submission must exceed that must be too slow, or else why that is not judged.
 func (v *verifier) longerLimit(s problem.Submission, x solution, limit time.Duration) (longest time.Duration,
 	unverified string) {
 	longest = max(limit, time.Duration(float64(limit)*v.pkg.TimeRule.Rejected))
@@ -114,7 +114,7 @@ func (v *verifier) longerLimit(s problem.Submission, x solution, limit time.Dura
 	return longest, ""
 }
 
-// withLimit is what a report says with a shorter time limit: a test that took longer is TLE, and tests that the rule then
+// withLimit returns a report with a shorter time limit: a test that took longer is TLE, and tests that the rule then
 // leaves out count as not run.
 func withLimit(scheme scoring.Scheme, r api.Report, limit time.Duration, stop api.Stop) (api.Report, error) {
 	over := func(t api.TestReport) bool {

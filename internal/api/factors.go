@@ -51,7 +51,7 @@ const (
 	FactorDefault    FactorSource = "default"  // 1
 )
 
-// Scaling is what multiplies the limits of an accepted job, which are those of a program with the factors 1.
+// Scaling holds the factors for the limits of an accepted job, which are those of a program with the factors 1.
 type Scaling struct {
 	Factors
 	TimeFrom   FactorSource `json:"time_from"`

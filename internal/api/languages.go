@@ -20,11 +20,11 @@ type LanguageStatus struct {
 	Reason     string     `json:"reason,omitempty"`  // reason why it is unavailable
 	Factors    *Factors   `json:"factors,omitempty"` // of limits, in the answer of a daemon
 	Start      *StartCost `json:"start,omitempty"`   // nil until it is measured
-	// CompileOptions are what jobs may send as compile_options.
+	// CompileOptions are the values that jobs may send as compile_options.
 	CompileOptions []string `json:"compile_options,omitempty"`
 }
 
-// StartCost is what an empty program in a language needs on a host, on a CPU that does not judge: the median of a few runs.
+// StartCost is the cost of an empty program in a language on a CPU that does not judge: the median of a few runs.
 type StartCost struct {
 	CPUTime  time.Duration `json:"cpu_time_ns"`
 	WallTime time.Duration `json:"wall_time_ns"`

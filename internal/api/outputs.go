@@ -59,7 +59,7 @@ const (
 	CompilerStream Stream = "compiler"
 )
 
-// Output is what a test has written to a stream or a file, in the run that decides the test.
+// Output is the stored content of a stream or a file, from the run that decides the test.
 type Output struct {
 	Test   string `json:"test,omitempty"`
 	Stream Stream `json:"stream"`

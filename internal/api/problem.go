@@ -2,7 +2,7 @@ package api
 
 import "maps"
 
-// Problem is what a package adds to jobs that name it. Its files are blobs.
+// Problem holds the data of a package that is added to jobs with its ID. Its files are blobs.
 type Problem struct {
 	ID         string             `json:"id"`
 	Version    string             `json:"version"`          // digest of the package's files: SHA-256 in hex

@@ -22,7 +22,7 @@ const (
 // Final reports whether a job in this state can no longer change.
 func (s State) Final() bool { return s == Done || s == CancelledState }
 
-// Report is what judged reports about a job, from its acceptance on.
+// Report is the report of a job, from its acceptance on.
 type Report struct {
 	ID            string   `json:"id,omitempty"`
 	Tenant        string   `json:"tenant,omitempty"` // to which the job belongs
@@ -53,7 +53,7 @@ type Report struct {
 	StartedAt   time.Time         `json:"started_at,omitzero"`
 	FinishedAt  time.Time         `json:"finished_at,omitzero"`
 	Attempt     int               `json:"attempt,omitempty"`
-	// Kept is what the job keeps of the compiler's output, until it is stored and in Outputs.
+	// Kept holds the compiler's output that the job keeps, until it is stored and listed in Outputs.
 	Kept []KeptOutput `json:"-"`
 }
 
@@ -154,7 +154,7 @@ type TestReport struct {
 	// that failed, otherwise the slowest one. MemoryPeak is the largest of all passes.
 	Pass   int          `json:"pass,omitempty"`
 	Passes []PassReport `json:"passes,omitempty"`
-	// Kept is what the job keeps of the deciding run, until it is stored and in the Outputs of the report.
+	// Kept holds the outputs of the deciding run that the job keeps, until they are stored and listed in Outputs.
 	Kept []KeptOutput `json:"-"`
 	// Agree means that the runs agreed on everything except time. The report has it for the whole job, as
 	// deterministic.
@@ -228,7 +228,7 @@ type CheckReport struct {
 	Next *os.File `json:"-"`
 }
 
-// JurySaid is what a program of the jury has left for the jury: judgemessage.txt, judgeerror.txt and its streams.
+// JurySaid holds the messages of a program of the jury to the jury: judgemessage.txt, judgeerror.txt and its streams.
 type JurySaid struct{ Message, Error, Stdout, Stderr string }
 
 // Transcript is the conversation of a program and its interactor.
@@ -334,7 +334,7 @@ func (e Explained) Except(causes ...Cause) Explained {
 	return rest
 }
 
-// Evidence is what was measured in the environment of a run. Every member may be absent: not every kernel has every
+// Evidence holds the measurements of the environment of a run. Every member may be absent: not every kernel has every
 // counter.
 type Evidence struct {
 	RunDelay *time.Duration `json:"run_delay_ns,omitempty"` // /proc/PID/schedstat, field 2, of the first process

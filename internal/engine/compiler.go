@@ -29,7 +29,7 @@ const (
 )
 
 // Compiler compiles sources on all housekeeping CPUs. It is made when it is first asked for, and closed with the
-// engine. Whatever sandbox.root is, compilers see the host's files.
+// engine. For any sandbox.root, compilers see the host's files.
 func (e *Engine) Compiler() (*languages.Compiler, error) {
 	e.compilerMu.Lock()
 	defer e.compilerMu.Unlock()

@@ -85,7 +85,7 @@ type Engine struct {
 	juryMu sync.Mutex              // guards jury and options.Jury
 	jury   map[string]*jury.Runner // by the slot's CPUs, from the first use on
 
-	compilerMu       sync.Mutex // guards the rest of this block, which is made at the first use
+	compilerMu       sync.Mutex // guards the fields below, which are set at the first use
 	compiler         *languages.Compiler
 	compilerLauncher *sandbox.Launcher
 	compilerNetwork  *os.File

@@ -20,7 +20,7 @@ func checkRights(fs hostfs.FS) error {
 		return fmt.Errorf("open engine: %w", err)
 	}
 	// The identity map of all users is that of the initial user namespace. Root of any other namespace has no
-	// privileges on the host, whatever its capabilities.
+	// privileges on the host, regardless of its capabilities.
 	if strings.Join(strings.Fields(users), " ") != "0 0 4294967295" {
 		return errors.New("open engine: judged is root in a user namespace, not on the host; start it as a system " +
 			"service or in a container that is not rootless")

@@ -26,7 +26,7 @@ var startLimits = api.Limits{CPUTimeMS: 20_000, WallTimeMS: 60_000, Memory: 1 <<
 // starts has what the start of each language's runtime costs. They are measured in the background, after a list of
 // languages was asked for, and again once a compiler has another version.
 type starts struct {
-	mu      sync.Mutex           // guards the rest
+	mu      sync.Mutex           // guards the fields below
 	known   map[string]startCost // by language
 	running bool
 	cancel  context.CancelFunc // of the latest measurement

@@ -20,7 +20,7 @@ import (
 type capacity struct {
 	wake chan struct{} // starts a count
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	known   int        // upper bound of the number of queued jobs
 	flying  int        // number of running calls of Put that may add one
 	left    bool       // a job has left the queue since the last count

@@ -192,7 +192,7 @@ func testKill(t *testing.T, b backend) {
 // promises holds what processes have acknowledged: for each job ID the message of its report, "" before the report, or
 // wasCancelled if there will be none.
 type promises struct {
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	message  map[string]string
 	together []string // IDs of calls of putSome
 }

@@ -18,7 +18,7 @@ type feed struct {
 	catchUps  chan struct{} // limits the followers that read the database at the same time
 	deletions int64         // value of notifier.deletions at the last read
 
-	mu        sync.Mutex // guards the rest
+	mu        sync.Mutex // guards the fields below
 	followers int
 	joined    int          // total number of followers so far, including closed ones
 	live      bool         // the goroutine is reading

@@ -70,7 +70,7 @@ func (p position) or(q position) position {
 // for wider slots or other nodes and, in PostgreSQL, jobs that have ended since the oldest snapshot. Only one search
 // runs at a time.
 type lows struct {
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	from  positions
 	came  positions     // the first positions that were added since the search began
 	moved int64         // value of notifier.moved when from was learned

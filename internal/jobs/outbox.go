@@ -14,7 +14,7 @@ import (
 type outbox struct {
 	wake chan struct{}
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	events []bufferedEvent
 	ended  []int64 // seq
 }

@@ -31,7 +31,7 @@ func (e *QuotaError) Error() string {
 // Is makes the error match ErrFull.
 func (e *QuotaError) Is(target error) bool { return target == ErrFull }
 
-// used is what a tenant has used on one day.
+// used holds the usage of a tenant on one day.
 type used struct {
 	blobs units.Bytes
 	cpu   time.Duration
@@ -41,7 +41,7 @@ func (u used) plus(v used) used { return used{u.blobs + v.blobs, u.cpu + v.cpu} 
 
 // usage adds up what tenants use. It is stored once a second, so a crash loses at most one second.
 type usage struct {
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	tenants map[string]config.Tenant
 	fresh   map[usageKey]used // not stored yet
 }

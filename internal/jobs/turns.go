@@ -11,13 +11,13 @@ import (
 // fair queueing (Goyal et al., 1996): the virtual time of a queue is the turn of the job that was taken last. The turn
 // of a job is the virtual time, or one step after the turn of the previous job of the same tenant, whichever is later.
 // The step is inversely proportional to the weight of the tenant. So a tenant gets its share while others wait,
-// whatever is queued before its jobs, and gains nothing from a time without jobs. All jobs without a tenant share one
-// queue.
+// regardless of the jobs that are queued before, and gains nothing from a time without jobs. All jobs without a tenant
+// share one queue.
 //
 // A process knows the turns that it assigns and takes. It learns those of other processes when it counts the queue.
 // Until then, a tenant that submits to several fronts may get a larger share.
 type turns struct {
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	steps  map[string]int64
 	now    map[lane]int64 // virtual time
 	next   map[flow]int64 // one step after the last turn of the tenant

@@ -37,7 +37,7 @@ type Copies struct {
 	mounts  *mountStore
 	limit   units.Bytes // for all copies; those in use may exceed it
 
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	idle  *list.List // of *copied, the least recently used first
 	byKey map[string][]*list.Element
 	bytes units.Bytes // total size of all copies

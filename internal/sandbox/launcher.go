@@ -103,7 +103,7 @@ type Launcher struct {
 	pidHandoff pidHandoff
 	close      sync.Once
 
-	mu       sync.Mutex // guards the rest: judged-init answers one request at a time
+	mu       sync.Mutex // guards the fields below: judged-init answers one request at a time
 	process  *os.Process
 	control  *os.File // nil until judged-init is started, and after it has exited
 	requests int

@@ -29,7 +29,7 @@ type Trees struct {
 	slot   Resources
 	limit  units.Bytes
 
-	mu    sync.Mutex // guards the rest; held while a tree is built, because the next caller also needs it
+	mu    sync.Mutex // guards the fields below; held while a tree is built, because the next caller also needs it
 	kept  []tree     // the most recently used last
 	bytes units.Bytes
 }

@@ -28,7 +28,7 @@ type watch struct {
 	markUsed, markAt time.Duration
 }
 
-// Progress is what a run has used when it reaches a limit.
+// Progress holds the resources that a run has used when it reaches a limit.
 type Progress struct {
 	CPUTime  time.Duration
 	UserTime *time.Duration // user part of CPUTime; nil if unknown

@@ -97,7 +97,7 @@ var compiled programs
 
 // programs holds the programs built by CompileC between begin and end.
 type programs struct {
-	mu     sync.Mutex // guards the rest; held while gcc runs, because two tests may need the same program
+	mu     sync.Mutex // guards the fields below; held while gcc runs, because two tests may need the same program
 	active bool
 	dir    string
 	paths  map[string]string

@@ -24,7 +24,7 @@ type Faults struct {
 	// it while it holds a lock.
 	log int
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	failAt int        // 0: count no calls
 	calls  int
 	failed string

@@ -52,7 +52,8 @@ const (
 	Compose Requirement = "compose"
 	// Axe is axe-core, as fetched by .ci/setup.
 	Axe Requirement = "axe"
-	// Debian is what builds, checks and installs a Debian package: dpkg, lintian, and a root as fetched by .ci/setup.
+	// Debian stands for the tools that build, check and install a Debian package: dpkg, lintian, and a root as fetched
+	// by .ci/setup.
 	Debian Requirement = "debian"
 
 	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library

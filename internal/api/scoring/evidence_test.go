@@ -18,7 +18,7 @@ func reports(text string) (all []api.TestReport) {
 	return all
 }
 
-// TestAbsenceOfEvidenceIsNotAccepted checks that, whatever is missing, no submission is accepted if a test that counts
+// TestAbsenceOfEvidenceIsNotAccepted checks that, if anything is missing, no submission is accepted if a test that counts
 // was not run, and none silently lacks a verdict.
 func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 	one := Scheme{Root: &api.Group{Members: tests(0, "a", "b", "c")}}

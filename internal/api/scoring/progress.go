@@ -75,7 +75,7 @@ func (p *Progress) Record(t api.TestReport) {
 	}
 }
 
-// Needs reports whether a test has to be run.
+// Needs reports whether a test must be run.
 func (p *Progress) Needs(test string) bool {
 	for _, g := range p.tests[test].path {
 		if p.stop != api.StopNever && p.ended[g] {

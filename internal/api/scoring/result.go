@@ -22,7 +22,7 @@ type node struct {
 }
 
 // Result computes the results of the groups and of the problem, and sets the scores of tests. stop is the rule by which
-// the tests were run: a test that it does not exclude must have been run, whatever the others say. An error other than
+// the tests were run: a test that it does not exclude must have been run, regardless of the others. An error other than
 // *UnfinishedError is a fault of the problem: a score above the maximum, or tests that never count.
 func (s Scheme) Result(tests []api.TestReport, stop api.Stop) (Result, error) {
 	e := evaluation{scheme: s, tests: map[string]*api.TestReport{}, places: s.NewProgress(stop).tests}
@@ -123,7 +123,7 @@ func (e *evaluation) group(g *api.Group) (node, error) {
 	}
 	slices.Reverse(members)
 	// If judged failed, nothing is known, not even which tests would have been run. Without groups, the first failure
-	// decides, whatever follows it.
+	// decides, regardless of later tests.
 	failed := g.Verdict != "" && slices.ContainsFunc(members, func(n node) bool { return n.verdict == api.InternalError })
 	if g.IgnoreFirst && len(members) == 2 {
 		members = members[1:]

@@ -197,7 +197,7 @@ func (c Callbacks) Allowed() (networks []netip.Prefix, hosts []string, err error
 		} else if hostName().MatchString(text) {
 			hosts = append(hosts, strings.ToLower(text))
 		} else {
-			return nil, nil, fmt.Errorf("%q is no network, address or host name; write such as \"10.0.0.0/8\" or "+
+			return nil, nil, fmt.Errorf("%q is not a network, address or host name; write, for example, \"10.0.0.0/8\" or "+
 				"\"platform.example.org\"", text)
 		}
 	}

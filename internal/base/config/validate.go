@@ -106,7 +106,7 @@ func (v *validator) database(d Database) {
 	// The URL may contain a password, so the error omits it.
 	u, err := url.Parse(d.URL)
 	v.check(d.URL == "" || err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql"), "database.url",
-		`not the address of a PostgreSQL server; write such as "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
+		`not the address of a PostgreSQL server; write, for example, "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
 }
 
 func (v *validator) blobs(b Blobs) {
@@ -126,7 +126,7 @@ func (v *validator) blobs(b Blobs) {
 		}
 	}
 	// The URL may contain a secret by mistake, so the error omits it.
-	v.check(ok, "blobs.url", `not a place for blobs; write such as "file:///mnt/judged" or `+
+	v.check(ok, "blobs.url", `not a place for blobs; write, for example, "file:///mnt/judged" or `+
 		`"s3://judged?endpoint=https://s3.example.org", without keys, or "" for a folder in the data directory`)
 }
 

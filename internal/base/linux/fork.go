@@ -16,7 +16,7 @@ import (
 func forkSteps(clone *cloneArgs, size uintptr, steps *laidStep, count, report uintptr, failed *StepError) (pid,
 	errno uintptr)
 
-// StepError is what a forked child writes to its report descriptor before it
+// StepError is the report that a forked child writes to its report descriptor before it
 // exits because a step failed.
 type StepError struct {
 	Step  int32 // index of the step

@@ -36,7 +36,7 @@ func OpenPerf(e PerfEvent, cpu int, leader *os.File) (*os.File, error) {
 	if leader != nil {
 		group = int(leader.Fd())
 	} else {
-		// Pinned: a counter that runs only part of the time would have to be extrapolated.
+		// Pinned: a counter that runs only part of the time would need extrapolation.
 		attr.Bits |= unix.PerfBitPinned
 	}
 	if e.UserOnly {

@@ -14,7 +14,7 @@ import (
 type Value[T any] struct {
 	reads singleflight.Group
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	value  T
 	known  bool
 	at     time.Time

@@ -12,7 +12,7 @@ import (
 // PageWidth is the width of the narrowest common terminal, in columns.
 const PageWidth = 80
 
-// Screen is what the reader of some output sees it on.
+// Screen describes the terminal, or its absence, on which output is read.
 type Screen struct {
 	Width  int  // in columns; 0, of a pipe or a file, is no limit
 	Color  bool // escapes may color text
@@ -48,7 +48,7 @@ func (s Screen) Wrap(text string, indent, hang int) (lines []string) {
 	return lines
 }
 
-// tab is what a tab becomes: there are no columns for it in a line that may be indented and wrapped.
+// tab replaces a tab, because columns are unknown in a line that may be indented and wrapped.
 const tab = "    "
 
 // leastProse is the least width that prose is wrapped to.

@@ -59,7 +59,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// FuzzTable: whatever the screen, names are whole, and only they may be wider than it.
+// FuzzTable: on every screen, names are whole, and only they may be wider than it.
 func FuzzTable(f *testing.F) {
 	f.Add("name", "cell", 3, 80)
 	f.Add("", "", 2, 0)

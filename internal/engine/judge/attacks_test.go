@@ -392,7 +392,7 @@ func (a *arena) loosened(attack attacks.Attack, l api.Limits) api.Limits {
 	case !meant(api.WallTimeLimit, api.IdlenessLimit):
 		l.WallTimeMS *= slack
 	case !meant(api.WallTimeLimit):
-		// It has to be asleep for the last quarter.
+		// It must be asleep for the last quarter.
 		l.WallTimeMS *= min(slack, 4)
 	}
 	return l

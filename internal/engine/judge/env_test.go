@@ -11,7 +11,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestEnvironment: the variables of a job reach its program wherever that runs, and no program of the jury.
+// TestEnvironment: the variables of a job reach its program in every place, and no program of the jury.
 func TestEnvironment(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))

@@ -18,8 +18,8 @@ import (
 	"judged/internal/testkit/attacks"
 )
 
-// host is what attacks are aimed at: things of this machine that no run may
-// reach, and a look at the rest.
+// host holds the targets of attacks: objects of this machine that no run may
+// reach, and snapshots of others.
 type host struct {
 	canary    string // a file that its mode opens to everybody: only the sandbox's tree hides it
 	bystander *exec.Cmd
@@ -32,8 +32,7 @@ type host struct {
 
 const canaryText = attacks.Canary + "\n"
 
-// bystanderName is what a process is called that does nothing but be there;
-// TestMain knows it.
+// bystanderName is the name of a process that only waits; TestMain implements it.
 const bystanderName = "bystander"
 
 func newHost(t *testing.T, eng *engine.Engine) *host {
@@ -130,7 +129,7 @@ func (h *host) close(t *testing.T) {
 	}
 }
 
-// names are what the arguments of attacks may name of the host.
+// names returns a replacer for the names of host objects in the arguments of attacks.
 func (h *host) names(slot cpuset.Set) *strings.Replacer {
 	return strings.NewReplacer("{canary}", h.canary, "{port}", strconv.Itoa(h.port), "{abstract}", h.abstract,
 		"{hostpid}", strconv.Itoa(h.bystander.Process.Pid), "{cpu}", strconv.Itoa(h.online.Minus(slot)[0]))

@@ -39,7 +39,7 @@ type Task struct {
 	Checker               checker.Checker
 	// Checkers compare instead of Checker the outputs of the tests that they name.
 	Checkers map[string]checker.Checker
-	// CheckerProgram, where not nil, checks instead of Checker.
+	// CheckerProgram, if not nil, checks instead of Checker.
 	CheckerProgram *jury.Checker
 	// Interactor communicates with the program and judges it; it may be nil. If it uses testlib, CheckerProgram
 	// checks its output file.

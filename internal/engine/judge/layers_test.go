@@ -30,7 +30,7 @@ var (
 
 // TestLayers runs every attack with one layer of the sandbox after the other left out: with -every-layer each of
 // them, otherwise those that stop the attack and one more. The host must not be harmed. The table of SECURITY.md
-// lists which attacks get through. For this kind of machine it has to be true; on others, differences are logged,
+// lists which attacks get through. For this kind of machine it must be true; on others, differences are logged,
 // because kernels hold more or less by themselves.
 func TestLayers(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)

@@ -19,7 +19,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// spins uses the same CPU time in each run, whatever else the host does.
+// spins uses the same CPU time in each run, regardless of other work on the host.
 const spins = `#include <stdlib.h>
 #include <time.h>
 int main(int argc, char **argv) {

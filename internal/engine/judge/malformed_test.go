@@ -75,8 +75,8 @@ func (b bench) file(text []byte) api.File {
 const torn = 250
 
 // TestTornPrograms judges ELF files whose headers, and for the dynamic one the
-// name of its loader and its dynamic section, were changed by chance. Whatever
-// the kernel and the loader make of them is a verdict about the program.
+// name of its loader and its dynamic section, were changed at random. The
+// result of the kernel and the loader is always a verdict about the program.
 func TestTornPrograms(t *testing.T) {
 	for _, static := range []bool{true, false} {
 		t.Run(fmt.Sprintf("static=%t", static), func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestScriptsInACircle(t *testing.T) {
 }
 
 // TestLongestCommand holds that the longest commands that intake lets through
-// can be executed, whatever the limit on the stack, of which the kernel takes a
+// can be executed, regardless of the limit on the stack, of which the kernel takes a
 // quarter for arguments.
 func TestLongestCommand(t *testing.T) {
 	b := newBench(t)

@@ -66,8 +66,8 @@ var shares = []struct {
 		"first threads child groups", 100},
 }
 
-// TestWaitingIsNoVerdict: on a busy CPU a program needs longer than its wall limit, and in whatever threads and
-// processes it works, that is no verdict.
+// TestWaitingIsNoVerdict: on a busy CPU a program needs longer than its wall limit, and that
+// is no verdict, regardless of its threads and processes.
 func TestWaitingIsNoVerdict(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Time)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))

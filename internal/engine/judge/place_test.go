@@ -56,7 +56,7 @@ func otherWorker(t *testing.T, eng *engine.Engine) *measure.Worker {
 	return worker
 }
 
-// unmoved calls no run disturbed, whatever else the machine does: every
+// unmoved calls no run disturbed, regardless of other work on the machine: every
 // threshold, also one that is added later, is out of reach.
 func unmoved() evidence.Thresholds {
 	var th evidence.Thresholds

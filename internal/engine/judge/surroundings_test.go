@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// surroundings are what every attack must leave as it was.
+// surroundings holds the state of the host that no attack may change.
 type surroundings struct {
 	Bounty
 	Clock, Bystander                    string
@@ -161,8 +161,8 @@ func fields(text []byte) map[string]string {
 	return m
 }
 
-// descriptors are what this process has open, but for the copies of inputs that are kept
-// for later runs (sandbox.Copies).
+// descriptors returns the open descriptors of this process, without the copies of inputs that
+// are kept for later runs (sandbox.Copies).
 func descriptors(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

@@ -94,7 +94,7 @@ func (b Bounds) limits() (l sandbox.Limits, err error) {
 	}{{"cpu_time", b.CPUTime, "30s", &l.CPUTime}, {"wall_time", b.WallTime, "60s", &l.WallTime}} {
 		*x.to, err = time.ParseDuration(cmp.Or(x.text, x.otherwise))
 		if err != nil || *x.to <= 0 {
-			return l, fmt.Errorf("limits.%s: %q is not a time above 0; write such as \"30s\"", x.key, x.text)
+			return l, fmt.Errorf("limits.%s: %q is not a time above 0; write, for example, \"30s\"", x.key, x.text)
 		}
 	}
 	for _, x := range []struct {
@@ -103,7 +103,7 @@ func (b Bounds) limits() (l sandbox.Limits, err error) {
 	}{{"memory", b.Memory, "2GiB", &l.Memory}, {"output", b.Output, "64MiB", &l.Output}} {
 		*x.to, err = units.ParseBytes(cmp.Or(x.text, x.otherwise))
 		if err != nil || *x.to <= 0 {
-			return l, fmt.Errorf("limits.%s: %q is not a size above 0; write such as \"64MiB\"", x.key, x.text)
+			return l, fmt.Errorf("limits.%s: %q is not a size above 0; write, for example, \"64MiB\"", x.key, x.text)
 		}
 	}
 	if l.Processes = cmp.Or(b.Processes, 256); l.Processes < 0 {
@@ -223,7 +223,7 @@ func (l *Language) complete() (err error) {
 	}{
 		{idText().MatchString(l.ID), "name of the table: use lower-case letters, digits, _, + and -"},
 		{l.Extensions != nil && !slices.ContainsFunc(l.Extensions, isNot(extensionText())),
-			`extensions: write such as [".c"]`},
+			`extensions: write, for example, [".c"]`},
 		{entryText().MatchString(l.Entry), "entry: write a name of letters, digits and _"},
 		{len(l.Compile) > 0 && l.Compile[0] != "", "compile: empty; write a command"},
 		{slices.Contains([]string{artifactProgram, artifactSources, artifactJar, artifactFolder, artifactTree},

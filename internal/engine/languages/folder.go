@@ -18,7 +18,7 @@ const runFile = "run"
 // maxBuilt is how many files a build script may leave.
 const maxBuilt = 1000
 
-// takenNames are what programs of the jury find next to them.
+// takenNames are the names of files next to programs of the jury.
 var takenNames = []string{"input", "answer", "output", "feedback"}
 
 // built opens the folder that a build script has left, and lists the regular files in it, or says why they are no

@@ -30,7 +30,7 @@ func PreparedFolder(cache string) (string, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return "", fmt.Errorf("create the folder of prepared files: %w", err)
 	}
-	return path, os.Chmod(path, 0o755) // whatever the umask is
+	return path, os.Chmod(path, 0o755) // regardless of the umask
 }
 
 // prepared returns the folder in which compilers of a language find what its prepare command has written. It runs the
@@ -122,7 +122,7 @@ func storePrepared(dir *os.File, folder, name string) error {
 	return os.Rename(copied, filepath.Join(folder, name))
 }
 
-// readable lets the users of sandboxes read a file or a folder, whatever the umask of judged is.
+// readable lets the users of sandboxes read a file or a folder, regardless of the umask of judged.
 func readable(path string, e fs.DirEntry, err error) error {
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ type programs struct {
 	BrokenVerdict                           api.Verdict `toml:"broken_verdict"`
 }
 
-// program is a row of the table: what a language's program of a kind has to be.
+// program is a row of the table: the expected result of a kind of program in a language.
 type program struct {
 	name, text, input, answer string
 	verdict                   api.Verdict

@@ -15,7 +15,7 @@ import (
 	"judged/internal/timing/evidence"
 )
 
-// deed is what happens on a host with a slot on CPU 1 and a neighbour on CPU 0 while a program that is too slow runs,
+// deed holds the events on a host with a slot on CPU 1 and a neighbour on CPU 0 while a program that is too slow runs,
 // as fractions of its wall time.
 type deed struct {
 	ticks, ran, own float64 // on the neighbour: user mode by ticks, total, and judged's part of it

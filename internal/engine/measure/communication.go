@@ -30,7 +30,7 @@ type instances struct {
 	order  *linux.Order // order in which they ended
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex // guards the rest while they run
+	mu      sync.Mutex // guards the fields below while they run
 	results []sandbox.Result
 	started []bool
 	first   time.Time // start of the first one; zero if none started
@@ -228,7 +228,7 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 // joined returns one result for all instances: the sum of their CPU times, the largest of their memory and output, and
 // the end of the one that failed. Their waiting for each other is not noise: the time that an instance waited for the
 // CPU counts only as far as it exceeds the CPU time of the others. The longest such wait counts, whichever of them
-// failed, because an instance that waits for the manager also waits for whatever the manager waits for.
+// failed, because an instance that waits for the manager also waits for everything that the manager waits for.
 func (r *instances) joined() sandbox.Result {
 	var all sandbox.Result
 	if r.failed >= 0 {

@@ -102,7 +102,7 @@ type Result struct {
 }
 
 // Start is like Test, but returns when the last run has ended, while its output may still be being checked. The channel
-// then receives the result; it already has it if nothing has to be checked.
+// then receives the result; it already has it if nothing needs to be checked.
 func (w *Worker) Start(ctx context.Context, q Request) <-chan Result {
 	result := make(chan Result, 1)
 	t := test{Request: q, rule: w.rule(q), seed: maphash.MakeSeed()}

@@ -27,7 +27,7 @@ const (
 func (o outcome) statsRun(l api.Limits) stats.Run {
 	x := o.run.Explained
 	if o.decided() {
-		return stats.Run{CPUTime: o.run.CPUTime} // whatever its time
+		return stats.Run{CPUTime: o.run.CPUTime} // regardless of its time
 	}
 	switch o.verdict {
 	case api.WallTimeLimit, api.IdlenessLimit:

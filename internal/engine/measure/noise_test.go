@@ -149,7 +149,7 @@ func TestRepeat(t *testing.T) {
 		{"more memory than allowed ranks above the time", api.Repeats{},
 			[]outcome{by(ran(1050, api.MemoryLimit, false), api.CauseForeign, 100)},
 			result{api.MemoryLimit, []bool{true}, api.OneRun, false}, []stats.Placement{{}}},
-		{"a program that was rejected first, whatever its time", api.Repeats{}, []outcome{rejected(ran(1050, api.WrongAnswer,
+		{"a program that was rejected first, with any time", api.Repeats{}, []outcome{rejected(ran(1050, api.WrongAnswer,
 			false)), within}, result{api.WrongAnswer, []bool{true}, api.OneRun, false}, []stats.Placement{{}}},
 		{"a program that was rejected first, on a CPU that was too fast", api.Repeats{},
 			[]outcome{rejected(gained(ran(900, api.WrongAnswer, false), 101)), within},

@@ -46,10 +46,11 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 	return nil
 }
 
-// talkVerdict returns the verdict of a run from its own verdict, which may be empty, and the interactor's result. If an
-// interactor rejects first, that decides, whatever the program does then. After it accepted, or after the program's
-// end, limits and crashes count for the program. So do limits that counters show and that rank above the output limit,
-// if the program wrote too much for the interactor: after the interactor's end, exceeding a limit can be a consequence.
+// talkVerdict returns the verdict of a run from its own verdict, which may be empty, and the interactor's result. If
+// an interactor rejects first, that decides, regardless of what the program does then. After it accepted, or after
+// the program's end, limits and crashes count for the program. So do limits that counters show and that rank above
+// the output limit, if the program wrote too much for the interactor: after the interactor's end, exceeding a limit
+// can be a consequence.
 func talkVerdict(own api.Verdict, said jury.Said) api.Verdict {
 	counted := own == api.SecurityViolation || own == api.MemoryLimit || own == api.TimeLimit
 	switch {

@@ -24,7 +24,7 @@ type Worker struct {
 	guard      atomic.Pointer[stats.Guard] // nil selects the default
 	log        *slog.Logger
 
-	mu     sync.Mutex // guards the rest, and is held while sandboxes are created and closed
+	mu     sync.Mutex // guards the fields below, and is held while sandboxes are created and closed
 	next   *sandbox.Sandbox
 	used   []*sandbox.Sandbox  // without processes
 	more   []sandbox.Resources // of additional concurrent runs, see further

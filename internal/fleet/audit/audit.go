@@ -104,7 +104,7 @@ func (a *Auditor) Run(ctx context.Context) {
 			err = a.Step(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			a.o.Log.Warn("cannot audit jobs; trying again", "error", err)
+			a.o.Log.Warn("cannot audit jobs; retrying", "error", err)
 		}
 	}
 }

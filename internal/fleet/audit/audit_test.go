@@ -40,7 +40,7 @@ type cluster struct {
 	retired  []string
 }
 
-// judged is what the oracle knows about a user's job.
+// judged holds the knowledge of the oracle about a user's job.
 type judged struct {
 	id, node string
 	at       time.Time

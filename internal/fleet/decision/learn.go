@@ -23,7 +23,7 @@ func (s *Screen) Screens(pool string) bool {
 	return screening
 }
 
-// Concerns reports whether jobs that end in a pool may have to be judged again for a screening pool.
+// Concerns reports whether jobs that end in a pool may need to be judged again for a screening pool.
 func (s *Screen) Concerns(pool string) bool {
 	return s.Screens(pool) || slices.Contains(slices.Collect(maps.Values(s.deciders)), pool)
 }

@@ -40,7 +40,7 @@ func keptOut(pool string, all []api.NodeDifference) string {
 		all[0], more)
 }
 
-// measuring returns the difference of a node that has to be compared by times that it does not have yet.
+// measuring returns the difference of a node that must be compared by times that it does not have yet.
 func measuring() []api.NodeDifference {
 	return []api.NodeDifference{{Member: "reference kernels", Node: "being measured", Pool: "measured"}}
 }

@@ -89,7 +89,7 @@ func alike(a, b storedNode) bool {
 // pool if it has the hardware of a member and needs the same time for reference kernels, if an operator has admitted
 // it, or if there is no other node to compare it with. join is called with every registration. It decides only if the
 // node sends data to compare, or was kept out before. Repeated data is stored again, because the store deletes values
-// that are not set for long. A member stays in the pool, whatever changes: a new kernel is rolled out host by host. The
+// that are not set for long. A member stays in the pool when something changes: a new kernel is rolled out host by host. The
 // first times that a member sends are an exception: if all nodes of a pool are new, they send them after they have
 // joined.
 //

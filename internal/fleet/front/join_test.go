@@ -67,7 +67,7 @@ func TestJoinTogether(t *testing.T) {
 	}
 }
 
-// TestExamples checks that a pool has few examples of each kind of hardware, whatever its size, and gets others when
+// TestExamples checks that a pool has few examples of each kind of hardware, regardless of its size, and gets others when
 // these are gone.
 func TestExamples(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)

@@ -134,7 +134,7 @@ func (r *Registry) remember(n api.Node) {
 	}
 }
 
-// changed reports whether a node has to be stored.
+// changed reports whether a node must be stored.
 func (r *Registry) changed(n api.Node) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

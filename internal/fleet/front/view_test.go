@@ -143,7 +143,7 @@ func BenchmarkChecks(b *testing.B) {
 	}
 }
 
-// TestFingerprintOf checks that a report does not require reading all nodes, whatever the node claims.
+// TestFingerprintOf checks that a report does not require reading all nodes, regardless of what the node claims.
 func TestFingerprintOf(t *testing.T) {
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	values := &countedReads{shared: &shared{all: map[string][]byte{}}}

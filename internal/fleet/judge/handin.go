@@ -64,7 +64,7 @@ func (s *Source) handInOne(ctx context.Context, q api.FinishRequest) error {
 		// report is still wanted.
 		_, held := s.Extend(ctx, q.Lease())
 		if held == nil {
-			s.o.Log.Warn("a spooled report does not get through to a front that answers; retrying", "job", q.ID, "error",
+			s.o.Log.Warn("a front that responds does not accept a spooled report; retrying", "job", q.ID, "error",
 				err)
 			return nil
 		}
@@ -74,7 +74,7 @@ func (s *Source) handInOne(ctx context.Context, q api.FinishRequest) error {
 	case errors.Is(err, api.ErrUnavailable) || ctx.Err() != nil:
 		return err
 	case err == nil:
-		s.o.Log.Info("handed in a spooled report", "job", q.ID)
+		s.o.Log.Info("sent a spooled report", "job", q.ID)
 	default:
 		s.o.Log.Warn("dropped a spooled report", "job", q.ID, "error", err)
 	}
@@ -99,7 +99,7 @@ func (s *Source) send(ctx context.Context, q api.FinishRequest) error {
 		_, err := post[api.Nothing](ctx, s, "finish", &q, 0)
 		if !s.isHopeless(q.Lease(), err) {
 			if err == nil && refused != nil {
-				s.o.Log.Error("the front has not taken a report, but a smaller one in its place", "job", q.ID,
+				s.o.Log.Error("the front rejected a report and accepted a reduced one", "job", q.ID,
 					"report", form.name, "error", refused)
 			}
 			return err

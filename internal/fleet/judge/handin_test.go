@@ -31,7 +31,7 @@ type strict struct {
 	// refuse returns the response to a request; status 0 means that the request is accepted.
 	refuse func(verb string, size int, q api.FinishRequest) (status int, kind string)
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	stored map[string]api.Report
 	asked  map[string]int // number of requests by verb and job
 }

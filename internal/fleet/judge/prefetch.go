@@ -18,7 +18,7 @@ type Prefetcher struct {
 	log    *slog.Logger
 	wanted chan api.Prefetch
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	progress *api.PrefetchProgress
 	at       time.Time // time of the request
 }

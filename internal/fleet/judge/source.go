@@ -40,7 +40,7 @@ type Source struct {
 	// answered is the number of requests to which a front has responded.
 	answered atomic.Int64
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	takes   map[string]string
 	trouble map[api.Lease]trouble // reports that could not be delivered
 }

@@ -82,8 +82,8 @@ func TestFinish(t *testing.T) {
 		{"token revoked", answer{http.StatusUnauthorized, "unauthorized"}, api.ErrUnavailable, true},
 		{"error of the front", answer{http.StatusInternalServerError, "internal"}, api.ErrUnavailable, true},
 		{"error of a proxy", answer{http.StatusBadGateway, "proxy"}, api.ErrUnavailable, true},
-		{"refused whatever it is", answer{http.StatusUnprocessableEntity, "invalid-report"}, api.ErrRefused, false},
-		{"too large whatever it is", answer{http.StatusRequestEntityTooLarge, "too-large"}, api.ErrRefused, false},
+		{"always refused", answer{http.StatusUnprocessableEntity, "invalid-report"}, api.ErrRefused, false},
+		{"always too large", answer{http.StatusRequestEntityTooLarge, "too-large"}, api.ErrRefused, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

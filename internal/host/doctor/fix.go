@@ -25,7 +25,7 @@ const (
 	absent  mode = "none"
 )
 
-// groups is what fixes of control groups depend on.
+// groups holds the state that fixes of control groups depend on.
 type groups struct {
 	mode    mode
 	point   string // mount point of v2, on unified hosts

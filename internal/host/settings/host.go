@@ -10,7 +10,7 @@ import (
 	"judged/internal/host/machine"
 )
 
-// Host is what wanted values depend on: the machine and the CPUs reserved for runs.
+// Host holds the state that wanted values depend on: the machine and the CPUs reserved for runs.
 type Host struct {
 	FS           hostfs.FS
 	Topology     machine.Topology

@@ -74,7 +74,7 @@ func (f *Rejudger) Run(ctx context.Context) {
 		busy, err := f.Step(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			f.o.Log.Warn("cannot fill a rejudging; trying again", "error", err)
+			f.o.Log.Warn("cannot fill a rejudging; retrying", "error", err)
 			pause = 2 * every
 		case busy:
 			pause = time.Since(begun) // leaves half of the time to others

@@ -171,7 +171,7 @@ func (e *Errors) compileOptions(j api.Job) {
 		maxOptions)
 	for i, o := range j.CompileOptions {
 		e.check(len(o) <= maxOption && strings.HasPrefix(o, "-"), fmt.Sprintf("compile_options[%d]", i),
-			"%s is no option; send such as -O2, of up to %d bytes", text.Quoted(o), maxOption)
+			"%s is not an option; send one such as -O2, of up to %d bytes", text.Quoted(o), maxOption)
 	}
 }
 
@@ -512,7 +512,7 @@ func (e *Errors) callback(c *api.Callback) {
 	e.check(len(c.URL) <= maxURL, field, "%d bytes; send at most %d", len(c.URL), maxURL)
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		e.add(field, "not a URL of http or https with a host; send such as https://platform.example.org/hook")
+		e.add(field, "not a URL of http or https with a host; send one such as https://platform.example.org/hook")
 		return
 	}
 	port, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16)

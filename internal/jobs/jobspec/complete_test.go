@@ -360,9 +360,10 @@ func TestCompleteErrors(t *testing.T) {
 			[]api.FieldError{{Field: "head_bytes", Detail: "1000 tests do not fit into a report; send at most 6291"}}},
 		{"options", func(j *api.Job) {
 			j.Language, j.CompileOptions = "c", []string{"-O2", "main.c", "", "-" + strings.Repeat("x", 100), "@file"}
-		}, []api.FieldError{{Field: "compile_options[1]", Detail: `"main.c" is no option`},
-			{Field: "compile_options[2]", Detail: "is no option"}, {Field: "compile_options[3]", Detail: "up to 100 bytes"},
-			{Field: "compile_options[4]", Detail: `"@file" is no option`}}},
+		}, []api.FieldError{{Field: "compile_options[1]", Detail: `"main.c" is not an option`},
+			{Field: "compile_options[2]", Detail: "is not an option"},
+			{Field: "compile_options[3]", Detail: "up to 100 bytes"},
+			{Field: "compile_options[4]", Detail: `"@file" is not an option`}}},
 		{"options without a language", func(j *api.Job) { j.CompileOptions = []string{"-O2"} },
 			[]api.FieldError{{Field: "compile_options", Detail: "there is no language"}}},
 		{"options without end", func(j *api.Job) {

@@ -68,7 +68,7 @@ func taskOf(t *testing.T, script string) judge.Task {
 			Stack: 8 << 20, Processes: 16}}
 }
 
-// TestRun checks that a program sees the CPUs of its placement, whatever load runs next to it.
+// TestRun checks that a program sees the CPUs of its placement, regardless of the load next to it.
 func TestRun(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	s := open(t)

@@ -57,7 +57,7 @@ func consistency(l *lab) error {
 		t.Rows = append(t.Rows, row)
 	}
 	l.table(t)
-	l.note("Slots are bound to the memory of their node wherever there is more than one.")
+	l.note("Slots are bound to the memory of their node if there are several nodes.")
 	if l.Scale != 1 {
 		l.note("Scale %g: %s ints instead of %d; a shorter run varies less in ms and more in %%.", l.Scale,
 			sieve.Args[1], sieveSize)

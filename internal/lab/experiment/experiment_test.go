@@ -208,8 +208,8 @@ func TestMeasured(t *testing.T) {
 }
 
 // TestFlips judges programs clearly on one side of the limit with busy and with idle neighbours, and counts wrong
-// verdicts: judged must not judge programs within the limit wrongly more often than a single free run, whatever else
-// the machine does. Two more are allowed for calibration on a busy machine.
+// verdicts: judged must not judge programs within the limit wrongly more often than a single free run, regardless of
+// other work on the machine. Two more are allowed for calibration on a busy machine.
 func TestFlips(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
 	o := options(t)

@@ -35,7 +35,7 @@ func (f Flip) counts() bool { return !f.Either && !f.Uncalibrated }
 
 // The methods that are compared.
 const (
-	byFree   = "free"   // one run wherever the scheduler places it
+	byFree   = "free"   // one run where the scheduler places it
 	byPinned = "pinned" // one run on an ordinary CPU
 	byJudged = "judged" // in a slot, by the rule confirm, next to a load that cannot be stopped
 	// the same next to a load that is work of other slots: it stops while a run over the limit is confirmed

@@ -77,7 +77,7 @@ func (l *lab) servers() ([]bench.Case, error) {
 	return cases, nil
 }
 
-// serverUsed is what gil.py prints.
+// serverUsed is the output of gil.py.
 type serverUsed struct {
 	Real     float64 `json:"real_s"`
 	User     float64 `json:"user_s"`

@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestStandsAlone checks that the chart is valid XML and contains the name of the program, whatever it is.
+// TestStandsAlone checks that the chart is valid XML and contains the name of the program, which may be any.
 func TestStandsAlone(t *testing.T) {
 	tests := map[string]Chart{
 		"sample":  sampleChart(),

@@ -16,7 +16,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Class is what can be expected of a CPU.
+// Class is a class of CPUs with the same expected gaps.
 type Class string
 
 // The classes, by how much of a spin each may lose.

@@ -13,7 +13,7 @@
 // pid would take cgroup_threadgroup_rwsem for writing, which is an RCU grace period: 5 to 15 ms.
 //
 // On v2 every run gets a new group. On hybrid and legacy hosts every run gets a new memory folder; the other folders
-// serve one run after the other until a run had to be killed.
+// serve one run after the other until a run must be killed.
 //
 // containerd/cgroups detects the host's mode, sets up slots and enables their controllers. Starting, killing and
 // measuring a run is done here: the library does not keep files open, and its Stat costs six times as much as the

@@ -357,7 +357,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestFrameLimits: each run has its own limit of processes, whatever the previous one in the same folders had.
+// TestFrameLimits: each run has its own limit of processes, regardless of the previous one in the same folders.
 func TestFrameLimits(t *testing.T) {
 	s, _ := lastSlot(t)
 	for _, processes := range []int{3, 3, 5, 4} {

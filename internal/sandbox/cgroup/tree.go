@@ -31,7 +31,7 @@ type Tree struct {
 	name string
 	runs atomic.Int64
 
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	slots map[string]*Subtree
 }
 
@@ -203,7 +203,7 @@ type Subtree struct {
 	others atomic.Bool       // see CountAsOthers
 	usage  *os.File          // the CPU time of all runs; opened when it is first read; the lock of the tree guards it
 
-	mu   sync.Mutex // guards the rest
+	mu   sync.Mutex // guards the fields below
 	idle []*frame
 }
 

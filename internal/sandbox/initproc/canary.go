@@ -19,7 +19,7 @@ func isCanary() bool {
 	return (len(os.Args) == 2 || len(os.Args) == 3) && strings.HasSuffix(os.Args[0], "/"+CanaryName)
 }
 
-// KernelTime is what a kernel reports about its work.
+// KernelTime is the report of a kernel about its work.
 type KernelTime struct {
 	CPUTime  time.Duration // CLOCK_THREAD_CPUTIME_ID of the thread that did it
 	WallTime time.Duration // CLOCK_MONOTONIC

@@ -32,7 +32,7 @@ type Finder struct {
 type result struct {
 	used time.Time // guarded by Finder.mu
 
-	mu      sync.Mutex // guards the rest; held during a search, so that concurrent callers wait for its result
+	mu      sync.Mutex // guards the fields below; held during a search, so that concurrent callers wait for its result
 	done    bool
 	foundAt time.Time
 	closure *Closure

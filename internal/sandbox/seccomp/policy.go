@@ -2,7 +2,7 @@ package seccomp
 
 import "syscall"
 
-// Action is what the kernel does with a call: a SECCOMP_RET_* value.
+// Action is the action of the kernel for a call: a SECCOMP_RET_* value.
 type Action uint32
 
 // Actions without an error number; see Errno for the others.

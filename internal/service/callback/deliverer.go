@@ -67,7 +67,7 @@ type Deliverer struct {
 	o     Options
 	freed chan struct{} // receives a token when a try ends
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	settings Settings
 	client   *http.Client
 	busy     map[string]int // current tries by receiver

@@ -48,8 +48,8 @@ func TestAllocations(t *testing.T) {
 	}{
 		{"objects for a job with one test", objects, 3000},
 		{"bytes for a job with one test", bytes, 300_000},
-		{"objects for a further test", (objectsOfMore - objects) / more, 800},
-		{"bytes for a further test", (bytesOfMore - bytes) / more, 120_000},
+		{"objects for another test", (objectsOfMore - objects) / more, 800},
+		{"bytes for another test", (bytesOfMore - bytes) / more, 120_000},
 	} {
 		t.Logf("%.0f %s", tt.got, tt.what)
 		if tt.got > tt.most {

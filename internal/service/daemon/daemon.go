@@ -208,7 +208,7 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 		d.blobs, err = openBlobs(life, c)
 		d.store.blobs = d.blobs
 	} else {
-		d.copies, err = blobs.Open(blobFolder(c), 0) // accepts whatever the front has accepted
+		d.copies, err = blobs.Open(blobFolder(c), 0) // accepts all that the front has accepted
 	}
 	return err
 }

@@ -298,7 +298,7 @@ type known struct {
 // after 90 days.
 const sendAgainAfter = 30 * 24 * time.Hour
 
-// add adds what has to be sent.
+// add adds the files that must be sent.
 func (k *known) add(r *api.Registration, hardware map[string]string, times *api.KernelTimes) {
 	again := r.Time.Sub(k.at) > sendAgainAfter
 	if again || !k.hardware {

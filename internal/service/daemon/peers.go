@@ -19,7 +19,7 @@ const (
 	peerValues = "front"
 )
 
-// peer is what a daemon stores about itself.
+// peer is the data that a daemon stores about itself.
 type peer struct {
 	At       time.Time         `json:"at"` // by the clock of the database
 	Settings map[string]string `json:"settings"`
@@ -36,7 +36,7 @@ func (d *daemon) comparePeers(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			d.o.Log.Warn("cannot compare the settings with other fronts; trying again in a minute", "error", err)
+			d.o.Log.Warn("cannot compare the settings with other fronts; retrying in a minute", "error", err)
 		default:
 			d.metrics.Load().FrontsDiffer(len(differ))
 			for _, name := range slices.Sorted(maps.Keys(differ)) {

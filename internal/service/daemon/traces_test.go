@@ -142,7 +142,7 @@ type traces struct {
 	tmp    []string // folders for temporary files
 }
 
-// watchTraces starts the detection. Every daemon has to be added.
+// watchTraces starts the detection. Every daemon must be added.
 func watchTraces(t testing.TB) *traces {
 	t.Helper()
 	return &traces{t: t, mounts: mounts(t)}

@@ -32,7 +32,7 @@ type fixture struct {
 	eng   *engine.Engine
 	blob  func(digest string) (string, error) // set before run
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	outcomes []Outcome
 	reports  []string // state and verdict of each
 }

@@ -38,7 +38,7 @@ func (s *Server) listReceivers(w http.ResponseWriter, r *http.Request) error {
 	}
 	after := values.Get("after")
 	if after != "" && !receiverID().MatchString(after) {
-		return problem("bad-request", "send what the page before had in next", "parameter after is not a cursor")
+		return problem("bad-request", "send the member next of the previous page", "parameter after is not a cursor")
 	}
 	page, next, err := s.jobs.Receivers(r.Context(), after, limit)
 	if err != nil {

@@ -22,7 +22,7 @@ type Door struct {
 	Open     func(*Desk) http.Handler
 }
 
-// Desk is what a server offers to a door. It belongs to one configuration and set of tokens.
+// Desk is the interface of a server for a door. It belongs to one configuration and set of tokens.
 type Desk struct{ s *Server }
 
 // Config returns the current configuration.

@@ -18,7 +18,7 @@ type leasedJob struct {
 // leases caches the jobs that nodes have taken here, to validate their reports. A job never changes, nor does its pool
 // during an attempt.
 type leases struct {
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	all   map[api.Lease]leasedJob
 	tests int // of all jobs: they are most of its size
 }

@@ -54,7 +54,7 @@ type crowd struct {
 	idle, grace time.Duration
 	room        chan struct{} // holds a token after a connection was closed or became idle
 
-	mu        sync.Mutex // guards the rest, and the members
+	mu        sync.Mutex // guards the fields below, and the members
 	open      map[*member]bool
 	strangers map[netip.Prefix]int // of open, by address
 }

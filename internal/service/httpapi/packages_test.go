@@ -243,7 +243,7 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 		{"checker with folders", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
 			"output_validators/check/check.cpp", "int main() { return 42; }\n",
 			"output_validators/check/lib/check.h", "")), "has files in subfolders, such as lib/check.h"},
-		{"tests that have to be made", packageOf(t, map[string]string{"problem.xml": `<problem><judging><testset name="tests">
+		{"tests that must be made", packageOf(t, map[string]string{"problem.xml": `<problem><judging><testset name="tests">
 <test-count>1</test-count><input-path-pattern>%d</input-path-pattern><answer-path-pattern>%d.a</answer-path-pattern>
 </testset></judging><assets><checker><source path="c.py"/></checker><solutions><solution tag="main"><source path="c.py"/>
 </solution></solutions></assets></problem>`, "c.py": "", "1": ""}), `programs of the package: 1, `},

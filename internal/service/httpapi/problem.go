@@ -176,7 +176,7 @@ func problemOf(err error) *Problem {
 		return problem("gone", "read GET /v1/jobs, and follow without Last-Event-ID and after, or with after=0",
 			"no event has this id, or it is not kept any more")
 	case errors.Is(err, jobs.ErrBadCursor):
-		return problem("bad-request", "send what the page before had in next", "parameter after is not a cursor")
+		return problem("bad-request", "send the member next of the previous page", "parameter after is not a cursor")
 	case errors.Is(err, api.ErrStale):
 		return problem("stale", "stop the run", "another attempt has the job, or it is queued again")
 	case errors.Is(err, front.ErrUnknownNode):

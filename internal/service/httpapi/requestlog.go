@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// requestInfo is what the log records about a request in addition to its address.
+// requestInfo holds the data of a request that the log records in addition to its address.
 type requestInfo struct {
 	caller string // name of the token
 	job    string

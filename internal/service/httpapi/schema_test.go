@@ -63,7 +63,7 @@ func (s schema) additional() *schema {
 	return &more
 }
 
-// TestOpenAPIIntegers checks that no client uses 32 bits for nanoseconds or bytes, wherever they occur.
+// TestOpenAPIIntegers checks that no client uses 32 bits for nanoseconds or bytes anywhere.
 func TestOpenAPIIntegers(t *testing.T) {
 	wide := regexp.MustCompile(`_(ns|bytes|ms)(\[\])?$`)
 	seen := 0

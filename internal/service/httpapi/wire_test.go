@@ -89,8 +89,8 @@ func (w *wire) said(c net.Conn) string {
 	return string(text)
 }
 
-// TestCallersWhoKeepUsWaiting checks that no caller can hold a connection by sending nothing, whatever part of a
-// request is missing and whether or not a handler reads it.
+// TestCallersWhoKeepUsWaiting checks that no caller can hold a connection by sending nothing, for any
+// missing part of a request, and whether or not a handler reads it.
 func TestCallersWhoKeepUsWaiting(t *testing.T) {
 	t.Parallel()
 	const head = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -20,7 +20,7 @@ import (
 type recordingEngine struct {
 	OwnSlots
 
-	mu           sync.Mutex // guards the rest
+	mu           sync.Mutex // guards the fields below
 	job          judge.Task
 	tests        []problem.Test
 	begun, ended time.Time

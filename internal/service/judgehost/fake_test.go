@@ -31,7 +31,7 @@ type fakeEngine struct {
 	// before, if not nil, is called before each test with its input.
 	before func(ctx context.Context, input string)
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	compiled int        // runs of a compile script
 	env      []string   // of the last one
 	built    int

@@ -8,7 +8,7 @@ import (
 	"net/url"
 )
 
-// faultKind is what an internal error disables on the server.
+// faultKind is the kind of object that an internal error disables on the server.
 type faultKind string
 
 // The kinds of faults.

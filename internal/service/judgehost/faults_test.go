@@ -158,7 +158,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreNotLogged: the log contains neither the password nor the header with it, whatever fails.
+// TestCredentialsAreNotLogged: the log contains neither the password nor the header with it, regardless of the failure.
 func TestCredentialsAreNotLogged(t *testing.T) {
 	var log safeBuffer
 	for _, fault := range []domserver.Fault{{Status: 500, Body: "x"}, {CutBefore: true}, {Truncate: 1}, {Status: 401},

@@ -21,7 +21,7 @@ type history struct {
 	folder string
 	most   int64 // bytes
 
-	mu    sync.Mutex       // guards the rest
+	mu    sync.Mutex       // guards the fields below
 	jobs  []stringOrNumber // the most recently written job is the last
 	bytes map[stringOrNumber]int64
 	sum   int64

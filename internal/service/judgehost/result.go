@@ -197,7 +197,7 @@ func (r run) metadata() string {
 	return strings.Join(m, "\n") + "\n"
 }
 
-// signalBase is what a shell adds to a signal number to make an exit status.
+// signalBase is the offset that a shell adds to a signal number to make an exit status.
 const signalBase = 128
 
 func signalCode(name string) int {

@@ -150,7 +150,7 @@ func (s *Service) refresh(ctx context.Context) error {
 
 // failures counts the failed attempts at each task.
 type failures struct {
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	counts map[stringOrNumber]int
 	order  []stringOrNumber // keys of counts, the oldest first
 }

@@ -24,7 +24,7 @@ type store struct {
 	most    int64 // bytes
 	flights singleflight.Group
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	entries map[string]*entry
 	bytes   int64
 }

@@ -50,7 +50,7 @@ func (m *Monitor) healthKey(s *slotHealth, kernel string) []string {
 	return append(m.key("canary"), s.slot.CPUs.String(), kernel)
 }
 
-// unsaved is a value that has to be stored.
+// unsaved is a value that must be stored.
 type unsaved struct {
 	what  string // name for log messages
 	value json.RawMessage

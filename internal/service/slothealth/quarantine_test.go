@@ -216,7 +216,7 @@ func TestLastSlotDisturbed(t *testing.T) {
 	})
 }
 
-// TestNoProgramQuarantines checks that the slot stays in use, whatever a program does to its own runs and whatever runs
+// TestNoProgramQuarantines checks that the slot stays in use, regardless of what a program does to its own runs and of work
 // on other CPUs.
 func TestNoProgramQuarantines(t *testing.T) {
 	test(t, func(f *fixture) {

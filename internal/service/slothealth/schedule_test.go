@@ -164,7 +164,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestReadingFails checks that a failed reading is logged and repeated after an interval, even if a baseline has to be
+// TestReadingFails checks that a failed reading is logged and repeated after an interval, even if a baseline must be
 // learned.
 func TestReadingFails(t *testing.T) {
 	test(t, func(f *fixture) {

@@ -42,7 +42,7 @@ type cpuView struct {
 	Text string // what it does, in words
 }
 
-// cpuKind is what a CPU is used for.
+// cpuKind is the use of a CPU.
 type cpuKind string
 
 const (

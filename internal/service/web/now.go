@@ -13,7 +13,7 @@ import (
 	"judged/internal/service/httpapi"
 )
 
-// nowPage is what happens now. Members about hosts are empty for a tenant, since they concern all tenants.
+// nowPage holds the data of the page Now. Members about hosts are empty for a tenant, since they concern all tenants.
 type nowPage struct {
 	Safety   safety
 	Operator bool

@@ -14,7 +14,7 @@ type safety struct {
 	Reasons []string
 }
 
-// known is what decides safety.
+// known holds the inputs of the safety decision.
 type known struct {
 	Ready    error
 	Operator bool // the reader may see the rest

@@ -141,7 +141,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// page is what the layout of a page needs.
+// page holds the data of the layout of a page.
 type page struct {
 	Title  string
 	Live   bool // it is read again when something has changed

@@ -53,7 +53,7 @@ type Language struct {
 	CompileFileSizeKB int
 }
 
-// Problem is what a submission is judged by.
+// Problem is the problem of a submission.
 type Problem struct {
 	TimeLimit        float64
 	MemoryKB         int
@@ -69,7 +69,7 @@ type Problem struct {
 	WrongCompareHash bool
 }
 
-// Submission is what somebody submits.
+// Submission is a submission of a team.
 type Submission struct {
 	Language   Language
 	Problem    Problem
@@ -90,7 +90,7 @@ type Task struct {
 	Given int
 	Pass  int
 	debug *Executable
-	// Debug is what was received for a task of type debug_info.
+	// Debug holds the content received for a task of type debug_info.
 	Debug map[string]string
 }
 
@@ -124,7 +124,7 @@ type InternalError struct {
 	Task             int
 }
 
-// Fault is what an answer is replaced by.
+// Fault replaces a response.
 type Fault struct {
 	Status    int           // answered instead, if not 0
 	Body      string        // with Status
@@ -148,7 +148,7 @@ type Server struct {
 	// Fault, if not nil, returns what to do to an answer; nil leaves it.
 	Fault func(method, path string) *Fault
 
-	mu         sync.Mutex // guards the rest
+	mu         sync.Mutex // guards the fields below
 	nextID     int
 	hosts      map[string]bool // enabled
 	execs      map[int]Executable

@@ -15,7 +15,7 @@ type Proxy struct {
 	servers  []string
 	tasks    sync.WaitGroup
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	next   int
 	delay  time.Duration
 	faults []*fault

@@ -7,7 +7,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// Facts are what the sandbox knows about the run itself. A nil pointer means that the kernel has no such counter.
+// Facts are the measurements of the sandbox about the run itself. A nil pointer means that the kernel has no such counter.
 type Facts struct {
 	CPUTime    time.Duration // all processes and threads of the run, by its cgroup
 	WallTime   time.Duration // CLOCK_MONOTONIC, from go to the end of the first process

@@ -9,7 +9,7 @@ import (
 // kernelTimes are the run times of the kernel's threads in nanoseconds, by PID.
 type kernelTimes map[int]uint64
 
-// late is what was read when a run first reached a limit.
+// late holds the readings at the time when a run first reached a limit.
 type late struct {
 	system tally // ticks
 	kernel kernelTimes

@@ -61,7 +61,7 @@ func parseUsagePercpu(b []byte, positions []int) tally {
 }
 
 // ticks are parts of a CPU's time in /proc/stat, in USER_HZ. That is 100 per second on every architecture that judged
-// runs on, whatever CONFIG_HZ is; AT_CLKTCK of the auxiliary vector is the same.
+// runs on, regardless of CONFIG_HZ; AT_CLKTCK of the auxiliary vector is the same.
 type ticks struct{ user, system, irq, softirq, steal tally }
 
 // parseStat parses /proc/stat: "cpuN user nice system idle iowait irq softirq steal …". user includes nice, and guests

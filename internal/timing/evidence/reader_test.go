@@ -212,7 +212,7 @@ func TestCloseEmptiesSnapshots(t *testing.T) {
 	}
 }
 
-// TestLiveMachineSeesForeignTime checks that the files of the running kernel are parsed, whatever they contain. The CPU
+// TestLiveMachineSeesForeignTime checks that the files of the running kernel are parsed with any content. The CPU
 // time that this test uses is foreign, because the facts have no CPU time.
 func TestLiveMachineSeesForeignTime(t *testing.T) {
 	online, err := hostfs.New("/").Read("/sys/devices/system/cpu/online")

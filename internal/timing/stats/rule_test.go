@@ -75,7 +75,7 @@ func TestDecide(t *testing.T) {
 			over(1271, StatSingle, api.ByClear, api.OneRun)},
 		{"confirm: not quite far", limit1s(api.Confirm, 0, 0), took(1270), quiet},
 		{"confirm: far over, if noise added nothing", limit1s(api.Confirm, 0, 0), []Run{explained(1500, 230)}, quiet},
-		{"confirm: far over, whatever noise added", limit1s(api.Confirm, 0, 0), []Run{explained(1500, 229)},
+		{"confirm: far over, with any noise", limit1s(api.Confirm, 0, 0), []Run{explained(1500, 229)},
 			over(1500, StatSingle, api.ByClear, api.OneRun)},
 		{"confirm: the second far over", limit1s(api.Confirm, 0, 0), took(1010, 1300),
 			over(1155, StatMedian, api.ByClear, api.Noisy)},

@@ -18,7 +18,7 @@ const (
 	agreeAt = 0.005
 )
 
-// Weighed is what all runs of a test prove together.
+// Weighed is the result of weighing all runs of a test.
 type Weighed struct {
 	Decision
 	Kept      []bool // runs that count; all if the number of runs is fixed

@@ -15,7 +15,7 @@ import (
 
 // channel sends frames. The streams of a command use it concurrently.
 type channel struct {
-	mu  sync.Mutex // guards the rest
+	mu  sync.Mutex // guards the fields below
 	enc *json.Encoder
 	err error // the first error; later frames are dropped, and the host gets no Done
 }
