@@ -78,14 +78,15 @@ func manual() string {
 
 const manualHead = `# Preparing a host
 
-The checks of ` + "`judged doctor`" + ` and what a wrong setting costs. The figures come from measurements by the authors of judged, a published
-experiment, the kernel's documentation, or an estimate.
+This page lists the checks of ` + "`judged doctor`" + ` and the cost of a wrong setting. The figures are measurements by the authors of
+judged, results of published experiments, from the kernel's documentation, or estimates.
 
 - ` + "`judged doctor`" + ` examines this host and prints the commands to fix it. It changes nothing.
 - ` + "`judged doctor --explain ID`" + ` prints the command that shows a setting, before and after, and all commands that fix it.
-- ` + "`judged tune apply`" + ` fixes what is marked "tune" until the next boot, ` + "`--only ID`" + ` one of them; ` + "`judged tune restore`" + ` undoes it.
+- ` + "`judged tune apply`" + ` fixes all settings marked "tune" until the next boot, or only one with ` + "`--only ID`" + `. ` + "`judged tune restore`" + `
+  undoes it.
 - "Boot" is the permanent fix.
-- ` + "`judged help causes`" + ` lists what disturbs a run, with the checks to look at.
+- ` + "`judged help causes`" + ` lists the causes of disturbed runs with the related checks.
 
 R stands for the reserved CPUs, H for the others, MASK_OF_H for their hex mask, W for the CPUs of one slot. This file is
 generated from the catalogue of settings (` + "`go test ./internal/host/doctor -run Manual -update`" + `).

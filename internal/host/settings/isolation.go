@@ -104,7 +104,7 @@ func tickSettings() []Setting {
 			Wrong: Warns}},
 		Risk: "a real-time task that never sleeps starves the ordinary tasks of a reserved CPU",
 	}, {
-		ID: "tick-probe", Title: "ticks where they should have stopped", Severity: api.SeverityS2,
+		ID: "tick-probe", Title: "ticks on CPUs without a tick", Severity: api.SeverityS2,
 		Wanted: "at most 5 timer interrupts for a second of work on CPU {R} since boot",
 		Effect: "17 us for each of 250 ticks a second, 0.6 % (measured); a second task or a timer keeps the tick on",
 		See:    "grep LOC: /proc/interrupts",

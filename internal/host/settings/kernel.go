@@ -16,8 +16,8 @@ func kernelSettings() []Setting {
 	}, {
 		ID: "mitigations", Title: "mitigations of processor vulnerabilities", Severity: api.SeverityS2,
 		Wanted: "known, complete, and equal on all hosts of a pool",
-		Effect: "system calls and page faults cost more: 0.5 to 5 % for programs with many (estimate); missing " +
-			"microcode changes all times when it comes",
+		Effect: "system calls and page faults cost more: 0.5 to 5 % for programs with many of them (estimate); " +
+			"an update of missing microcode changes all times",
 		See: "grep . /sys/devices/system/cpu/vulnerabilities/*",
 		Boot: "newer microcode or firmware; the same mitigations= on the kernel command line of every host of the " +
 			"pool",
@@ -39,7 +39,7 @@ func kernelSettings() []Setting {
 		Run: []string{"echo nop > /sys/kernel/tracing/current_tracer", "echo > /sys/kernel/tracing/set_event",
 			"echo > /sys/kernel/tracing/kprobe_events"},
 		Boot:     "no agent that traces on hosts that judge",
-		NotTuned: "somebody traces this host on purpose; to end it would lose their data",
+		NotTuned: "tracing is active on purpose, and stopping it would lose its data",
 	}, {
 		ID: "debug-kernel", Title: "debugging kernel", Severity: api.SeverityS1,
 		Wanted: "no lock checking, no address sanitizer, no checked allocator",
@@ -68,15 +68,15 @@ func deviceSettings() []Setting {
 		Boot:     "judged as deploy/judged.service starts it, and no lockdown=confidentiality on the kernel command line",
 		NotTuned: "the daemon keeps its own events open",
 	}, {
-		ID: "ecc-mce", Title: "errors of memory and processor", Severity: api.SeverityS2,
+		ID: "ecc-mce", Title: "memory and processor errors", Severity: api.SeverityS2,
 		Wanted: "no corrected and no uncorrected error since boot",
-		Effect: "each is an interrupt and often a retired page with its copy: 0.1 to 10 ms during a run (estimate)",
+		Effect: "each causes an interrupt, and often a copy of a page that is retired: 0.1 to 10 ms during a run (estimate)",
 		See:    "grep . /sys/devices/system/edac/mc/mc*/?e_count; grep -E 'MCE|DFR' /proc/interrupts",
 		Boot:   "replace the module that rasdaemon or the firmware's log names",
 	}, {
-		ID: "vm-noise", Title: "memory that the hypervisor takes back", Severity: api.SeverityS2,
+		ID: "vm-noise", Title: "memory reclaimed by the hypervisor", Severity: api.SeverityS2,
 		Wanted: "no balloon device, no reporting of free pages",
-		Effect: "the host faults in memory again that it took back: CPU time of a sieve 405 ms instead of 296 " +
+		Effect: "reclaimed memory must be faulted in again: CPU time of a sieve 405 ms instead of 296 " +
 			"(measured)",
 		See:  "grep -l 0x0005 /sys/bus/virtio/devices/*/device; ls /sys/bus/vmbus/drivers/hv_balloon",
 		Run:  []string{"cd /sys/bus/virtio/drivers/virtio_balloon && for d in virtio*; do echo $d > unbind; done"},
@@ -94,8 +94,8 @@ func poolSettings() []Setting {
 		See:  "cat /proc/cmdline",
 		Boot: "the output of judged tune plan --boot: the whole line, and a drop-in for GRUB",
 	}, {
-		ID: "pool-fingerprint", Title: "equality with the pool", Severity: api.SeverityS1,
-		Wanted: "the fingerprint in slots.pool_member",
+		ID: "pool-fingerprint", Title: "equality with the hosts of the pool", Severity: api.SeverityS1,
+		Wanted: "the same fingerprint as in slots.pool_member",
 		Effect: "a limit for one kind of host is wrong on another: a newer processor may be twice as fast, other " +
 			"mitigations move system calls by 5 to 30 % (estimate)",
 		See: "judged doctor --fingerprint",
@@ -107,7 +107,7 @@ func poolSettings() []Setting {
 
 func sourceSettings() []Setting {
 	return []Setting{{
-		ID: "languages", Title: "languages of sources", Severity: api.SeverityInfo,
+		ID: "languages", Title: "available languages", Severity: api.SeverityInfo,
 		Wanted: "the compilers and interpreters of the languages that contestants use",
 		Effect: "a job with a source in a missing language is refused (by definition)",
 		See:    `curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/v1/languages   # with versions`,
@@ -119,7 +119,7 @@ func sourceSettings() []Setting {
 // seconds.
 func Probes() []Setting {
 	return []Setting{{
-		ID: "probe-gap", Title: "time that a busy CPU loses", Severity: api.SeverityS1,
+		ID: "probe-gap", Title: "time lost on a busy CPU", Severity: api.SeverityS1,
 		Wanted: "0.01 % lost on tuned bare metal, 0.1 % untuned, 1 % in a virtual machine; no gap of 1 ms",
 		Effect: "lost time is in the wall time of every run: 0.67 % on an idle virtual machine, 2 % on a busy one, 38 % " +
 			"with an unconfined load (measured)",
@@ -127,8 +127,8 @@ func Probes() []Setting {
 		Boot: "judged tune plan --boot",
 	}, {
 		ID: "probe-osnoise", Title: "lost time by cause, from the kernel's tracer", Severity: api.SeverityS2,
-		Wanted: "as of probe-gap, by hardware, NMI, interrupt, softirq and thread",
-		Effect: "as of probe-gap; in a virtual machine, time taken by the hypervisor counts as hardware (kernel " +
+		Wanted: "as for probe-gap, by hardware, NMI, interrupt, softirq and thread",
+		Effect: "as for probe-gap; in a virtual machine, time taken by the hypervisor counts as hardware (kernel " +
 			"documentation, osnoise-tracer)",
 		Run: []string{"rmdir /sys/kernel/tracing/instances/judged-probe   # if judged was killed during the probe: " +
 			"its threads stay busy"},
@@ -137,7 +137,7 @@ func Probes() []Setting {
 		ID: "probe-canary", Title: "equal speed of the slots and of the pool", Severity: api.SeverityS1,
 		Wanted: "medians of the reference kernels within 0.3 % of each other and of the pool member's on bare metal, 2 " +
 			"% in a virtual machine",
-		Effect: "the same program gets another time on another slot, by this ratio (by definition)",
+		Effect: "the same program takes a different time on another slot, by this ratio (by definition)",
 		Run:    []string{"judged doctor   # turbo-off, governor, freq-pinned, core-homogeneous"},
 		Boot:   "reserve cores of one kind",
 	}, {

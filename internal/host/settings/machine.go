@@ -109,7 +109,7 @@ func cpuSettings() []Setting {
 	}, {
 		ID: "resctrl", Title: "division of the last-level cache", Severity: api.SeverityS1, Bare: true,
 		Wanted: "an L3 that is shared with others is divided: CPU {R} in a resctrl group of mode exclusive",
-		Effect: "as of llc-private: +25 % CPU time (measured)",
+		Effect: "as for llc-private: +25 % CPU time (measured)",
 		See:    "grep . /sys/fs/resctrl/*/cpus_list /sys/fs/resctrl/*/mode",
 		Run: []string{"mountpoint -q /sys/fs/resctrl || mount -t resctrl resctrl /sys/fs/resctrl",
 			"mkdir -p /sys/fs/resctrl/judged",

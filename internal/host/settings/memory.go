@@ -10,8 +10,8 @@ func memorySettings() []Setting {
 	return []Setting{{
 		ID: "thp", Title: "transparent huge pages", Severity: api.SeverityS1,
 		Wanted: "never, or madvise",
-		Effect: "with always, CPU time of a sieve falls from 311 to 233 ms, but its spread grows from 8 to 188 %: huge " +
-			"pages are available or not (measured)",
+		Effect: "with always, CPU time of a sieve falls from 311 to 233 ms, but its spread grows from 8 to 188 %, " +
+			"because huge pages are not always available (measured)",
 		Values: []Value{
 			{Pattern: hugePages + "/enabled", Kind: Token, To: "madvise", Or: []string{"never"}, Wrong: Fails},
 			{Pattern: hugePages + "/defrag", Kind: Token, To: "madvise",
@@ -26,7 +26,7 @@ func memorySettings() []Setting {
 			"slows down instead of being stopped",
 		See:  "cat /proc/swaps",
 		Run:  []string{"swapoff -a"},
-		Boot: "no swap in /etc/fstab; swapaccount=1 where it stays",
+		Boot: "no swap in /etc/fstab; swapaccount=1 if swap is needed",
 		Risk: "swapped-out pages are read in, which can take minutes; afterwards the kernel kills programs when memory " +
 			"runs out, in a group as soon as it reaches its limit; areas come back without the option discard",
 	}, {
@@ -89,7 +89,7 @@ func pagingSettings() []Setting {
 	}, {
 		ID: "env-fixed", Title: "hard limit on the stack", Severity: api.SeverityS2,
 		Wanted: "no hard limit on the stack of judged, so that every run gets the stack of its problem",
-		Effect: "programs that recurse deeply fail on this host only; the start of the stack moves times by up to 5 % " +
+		Effect: "programs with deep recursion fail on this host only; the start of the stack changes times by up to 5 % " +
 			"(Mytkowicz and others 2009)",
 		See:      "grep 'Max stack size' /proc/$(pidof -s judged)/limits",
 		Run:      []string{"prlimit --stack=8388608:unlimited --pid $(pidof -s judged)"},

@@ -57,7 +57,7 @@ func frequencySettings() []Setting {
 	return []Setting{{
 		ID: "freq-pinned", Title: "fixed frequency", Severity: api.SeverityS2, Bare: true,
 		Wanted: "scaling_min_freq = scaling_max_freq, not above the base frequency, on CPU {R}",
-		Effect: "between two limits the processor chooses by load, temperature and power: 0.5 to 5 % of CPU time with " +
+		Effect: "between two limits, load, temperature and power decide the frequency: 0.5 to 5 % of CPU time with " +
 			"turbo off (estimate)",
 		// The upper limit comes first, because the lower one may not exceed it. Restoring uses the reverse
 		// order.
@@ -87,11 +87,11 @@ func frequencySettings() []Setting {
 		ID: "pstate-nohz", Title: "frequency driver on CPUs without a tick", Severity: api.SeverityS2, Bare: true,
 		Wanted: "hardware-managed P-states (HWP), another driver, or a fixed frequency on CPU {R}",
 		Effect: "without HWP intel_pstate chooses the frequency from the tick, which nohz_full stops: a run keeps the " +
-			"speed of the run before (Red Hat bug 1378529)",
+			"frequency of the previous run (Red Hat bug 1378529)",
 		See:      "cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_driver; grep -c hwp /proc/cpuinfo",
 		Run:      []string{"echo passive > /sys/devices/system/cpu/intel_pstate/status"},
 		Boot:     "intel_pstate=disable",
-		NotTuned: "a change of the frequency driver forgets every setting of the old one; freq-pinned is enough",
+		NotTuned: "a change of the frequency driver resets all of its settings; freq-pinned is sufficient",
 	}, {
 		ID: "cstates", Title: "sleep states", Severity: api.SeverityS3, Bare: true,
 		Wanted: "no enabled state of CPU {R} takes more than 2 us to leave",
@@ -125,15 +125,15 @@ func thermalSettings() []Setting {
 		Boot:   "clean the fans, lower the load or the frequency (freq-pinned), or retire the host",
 	}, {
 		ID: "power-limit", Title: "power limit", Severity: api.SeverityS2, Bare: true,
-		Wanted: "on mains, and the long-term limit of each package not below its specification",
-		Effect: "at its power limit the package lowers the clock of all cores by their common load: 0.5 to 5 % " +
+		Wanted: "mains power, and the long-term limit of each package not below its specification",
+		Effect: "at its power limit, the package lowers the frequency of all cores by their total load: 0.5 to 5 % " +
 			"(estimate)",
 		See: "grep . /sys/class/powercap/intel-rapl:?/constraint_0_*power*_uw /sys/class/power_supply/*/online",
 		Run: []string{"cd /sys/class/powercap && for d in intel-rapl:?; do cat $d/constraint_0_max_power_uw > " +
 			"$d/constraint_0_power_limit_uw; done"},
 		Boot: "the long-term power limit (PL1) of the firmware at the processor's TDP",
 	}, {
-		ID: "effective-freq", Title: "frequency that was reached", Severity: api.SeverityS1, Bare: true,
+		ID: "effective-freq", Title: "effective frequency", Severity: api.SeverityS1, Bare: true,
 		Wanted: "cpuinfo_avg_freq of CPU {R} within 0.3 % of scaling_max_freq, and equal within 0.2 %",
 		Effect: "CPU time is work divided by this frequency: 1 % of it is 1 % of every time (by definition)",
 		See:    "grep . /sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_avg_freq",
@@ -148,7 +148,7 @@ func thermalSettings() []Setting {
 		Run:  []string{"chronyc burst 4/8"},
 		Boot: "makestep 1 3 in chrony.conf, so that it steps at boot only",
 	}, {
-		ID: "smi", Title: "interrupts of the firmware", Severity: api.SeverityS2, Bare: true,
+		ID: "smi", Title: "system management interrupts", Severity: api.SeverityS2, Bare: true,
 		Wanted: "none",
 		Effect: "system management mode stops all CPUs for 10 to 300 us and more, invisible to the kernel (kernel " +
 			"documentation, hwlat_detector)",
