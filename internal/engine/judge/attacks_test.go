@@ -27,8 +27,8 @@ import (
 	"judged/internal/testkit/attacks"
 )
 
-// TestAttacks judges every program of testdata/attacks for real and looks at
-// the host after each. One of them alone: go test -run TestAttacks/006.
+// TestAttacks judges every program of testdata/attacks and checks the host after each. To run a single one: go test
+// -run TestAttacks/006.
 func TestAttacks(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	all, programs, foreign := loadAttacks(t)
@@ -49,8 +49,7 @@ func TestAttacks(t *testing.T) {
 		len(all)-tooWide, len(all)+foreign, foreign, tooWide)
 }
 
-// TestHostRoot lets what is open with the host's own files loose on them. It may
-// get through, and still does no harm.
+// TestHostRoot runs the attacks that may succeed with the host's own files. They may get through but must do no harm.
 func TestHostRoot(t *testing.T) {
 	trySharedFiles(t, sandbox.RootHost, func(a *attacks.Attack) {
 		a.Open, a.Verdicts = true,
@@ -58,7 +57,7 @@ func TestHostRoot(t *testing.T) {
 	})
 }
 
-// TestMinimalRoot holds that it is closed where runs see no file of the host.
+// TestMinimalRoot checks the attacks with a root that has no file of the host.
 func TestMinimalRoot(t *testing.T) {
 	trySharedFiles(t, sandbox.RootMinimal, func(a *attacks.Attack) { a.Dynamic = false })
 }
@@ -79,8 +78,8 @@ func trySharedFiles(t *testing.T, root sandbox.Root, change func(*attacks.Attack
 	}
 }
 
-// TestAttacksAsJury lets the attacks that try to reach something run as a checker and as a compiler: these programs come
-// from strangers, too, or are taken over by what strangers wrote.
+// TestAttacksAsJury runs attacks as a checker and as a compiler, because these programs are not trusted either, or
+// process untrusted input.
 func TestAttacksAsJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	all, programs, _ := loadAttacks(t)
@@ -94,8 +93,7 @@ func TestAttacksAsJury(t *testing.T) {
 	}
 }
 
-// loadAttacks returns the attacks that this machine can build, and how many are
-// for others.
+// loadAttacks returns the attacks that this machine can build, and the number of the others.
 func loadAttacks(t *testing.T) ([]attacks.Attack, map[string]string, int) {
 	t.Helper()
 	all, foreign := attacks.Load(t, runtime.GOARCH)
@@ -115,26 +113,25 @@ func byWidth(all []attacks.Attack) map[int][]attacks.Attack {
 	return m
 }
 
-// arena is where attacks are let loose: one engine, and a host that is watched.
+// arena runs attacks: it has one engine and a host whose state is compared.
 type arena struct {
 	eng     *engine.Engine
-	workers []*measure.Worker // two, for runs at once
+	workers []*measure.Worker // two, for concurrent runs
 	jury    *jury.Runner
 	host    *host
 	before  surroundings
-	slack   int64 // how much slower this machine may be than what the limits are made for
+	slack   int64 // factor by which this machine may be slower than the limits assume
 }
 
 const (
-	// emulation is how much slower than a real machine an emulated one on a busy
-	// host may be.
+	// emulation is the factor by which an emulated machine on a busy host may be slower than a real one.
 	emulation = 30
-	// busy is how much slower a real machine may be while others use it.
+	// busy is the factor by which a real machine in use may be slower.
 	busy = 4
 )
 
-// openArena opens an engine with layers left out, none in TestAttacks. A machine
-// with one slot has both workers on it.
+// openArena opens an engine without some layers, none of them in TestAttacks. On a machine with one slot, both workers
+// use it.
 func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Layers) *arena {
 	t.Helper()
 	c := config.Default()
@@ -176,10 +173,10 @@ func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Laye
 	return a
 }
 
-// attackLanguage is that of programs which judged takes for sources and executes as their compiler.
+// attackLanguage is the language of programs that judged treats as sources and executes as their compiler.
 const attackLanguage = "attack"
 
-// compilers are C and C++ with low limits, and attackLanguage.
+// compilers returns C and C++ with low limits, and attackLanguage.
 func compilers(t *testing.T) languages.Catalogue {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "languages.toml")
@@ -205,7 +202,7 @@ version = ["sh", "-c", "echo 1"]
 	return all
 }
 
-// warmUp has judged make what it makes at the first use of programs of the jury and of compilers, which then stays.
+// warmUp makes judged create what it creates at the first use of jury programs and compilers and then keeps.
 func (a *arena) warmUp(t *testing.T, compilers bool) {
 	t.Helper()
 	talker := testkit.JuryProgram(t, "talker")
@@ -219,7 +216,7 @@ func (a *arena) warmUp(t *testing.T, compilers bool) {
 	}
 }
 
-// settle leaves one prepared sandbox at each worker and nothing else.
+// settle waits until each worker has one prepared sandbox and nothing else.
 func (a *arena) settle(t *testing.T) {
 	t.Helper()
 	for _, s := range a.workers {
@@ -242,7 +239,7 @@ func (a *arena) close(t *testing.T) {
 	}
 }
 
-// assertHeld lets one attack loose in the whole sandbox.
+// assertHeld runs one attack in the complete sandbox.
 func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, program string) {
 	t.Helper()
 	for i, r := range a.run(t, attack, program) {
@@ -252,12 +249,11 @@ func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, program string) 
 	}
 	if diff := a.host.changes(t, a.before, a.host.look(t)); diff != "" {
 		t.Errorf("%s: the host is not as it was (-before +after):\n%s", filepath.Base(attack.Source), diff)
-		a.before = a.host.look(t) // the next one is not to blame
+		a.before = a.host.look(t) // so that the next attack is not blamed
 	}
 }
 
-// run judges the runs of an attack, one after the other or at once, and
-// returns when nothing of them should be left.
+// run judges the runs of an attack, sequentially or concurrently, and returns when nothing of them should remain.
 func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []api.Report {
 	t.Helper()
 	var tasks []judge.Task
@@ -271,7 +267,7 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []api.R
 		worker, loaded := a.workers[0], sync.OnceFunc(loading.Done)
 		if attack.Together {
 			worker = a.workers[i]
-			// Neither goes before both are loaded, or one may be over by then.
+			// Neither starts before both are loaded, because one could already have ended.
 			task.Ready = func() error { loaded(); loading.Wait(); return nil }
 		}
 		running.Go(func() {
@@ -290,7 +286,7 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []api.R
 	return reports
 }
 
-// judge does what the engine does for a job on its first slot, on any worker.
+// judge judges a task like the engine on its first slot, on any worker.
 func (a *arena) judge(ctx context.Context, worker *measure.Worker, task judge.Task) (api.Report, error) {
 	if worker == a.workers[0] {
 		return a.eng.Judge(ctx, a.eng.Slots()[0], task, func(api.TestReport) {})
@@ -298,7 +294,7 @@ func (a *arena) judge(ctx context.Context, worker *measure.Worker, task judge.Ta
 	return judge.Run(ctx, worker, task, func(api.TestReport) {})
 }
 
-// task does what judged run does.
+// task returns the task of an attack as in judged run.
 func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args []string) judge.Task {
 	t.Helper()
 	test := api.Test{Name: attack.Name}
@@ -327,7 +323,7 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args [
 	return task
 }
 
-// addJury makes a job what its attack is aimed at: one with an interactor, a checker, or sources.
+// addJury adds the target of an attack to a job: an interactor, a checker, or sources.
 func (a *arena) addJury(t *testing.T, attack attacks.Attack, j *api.Job) {
 	t.Helper()
 	if attack.Interactor != nil {
@@ -359,7 +355,7 @@ func (a *arena) addJury(t *testing.T, attack attacks.Attack, j *api.Job) {
 	}
 }
 
-// source is a source with the names of things of the host filled in.
+// source returns a source with the names of host objects filled in.
 func (a *arena) source(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -378,8 +374,7 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// loosened are the limits on a slow or busy machine: those that the attack must
-// not reach.
+// loosened returns higher limits for a slow or busy machine: those that the attack must not reach.
 func (a *arena) loosened(attack attacks.Attack, l api.Limits) api.Limits {
 	slack := max(a.slack, busy)
 	meant := func(v ...api.Verdict) bool {
@@ -392,7 +387,7 @@ func (a *arena) loosened(attack attacks.Attack, l api.Limits) api.Limits {
 	case !meant(api.WallTimeLimit, api.IdlenessLimit):
 		l.WallTimeMS *= slack
 	case !meant(api.WallTimeLimit):
-		// It must be asleep for the last quarter.
+		// It must sleep for the last quarter.
 		l.WallTimeMS *= min(slack, 4)
 	}
 	return l

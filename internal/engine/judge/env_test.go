@@ -11,12 +11,12 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestEnvironment: the variables of a job reach its program in every place, and no program of the jury.
+// TestEnvironment: a program gets the variables of its job in every environment; programs of the jury do not get them.
 func TestEnvironment(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	const show = `echo "$A,$B,$HOME,$(grep -zc ^HOME= /proc/$$/environ),$TMPDIR"`
-	// The programs of the jury accept what they are to get and report what they see.
+	// The programs of the jury accept the expected values and report the values that they see.
 	const seen = `echo "A=$A HOME=$HOME" >> $3/judgemessage.txt; `
 	const want, unseen = "a b=c,,/tmp,1,/tmp\n", "A= HOME=/box/work"
 	empty, input := api.File{Part: written(t, "")}, api.File{Part: written(t, "one\n")}
@@ -27,7 +27,7 @@ func TestEnvironment(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		job    api.Job
-		stdout string // of the program; what it says to an interactor is not kept
+		stdout string // of the program; output to an interactor is not kept
 		jury   string // message of the program of the jury
 	}{
 		{"program", api.Job{Program: shell(t, show)}, want, ""},

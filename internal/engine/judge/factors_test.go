@@ -11,7 +11,8 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// TestFactorsOfATask checks that a task has the limits of its job and of its tests with the factors, once, and says so.
+// TestFactorsOfATask checks that the limits of a job and of its tests are multiplied by the factors once, and that the
+// report has the factors.
 func TestFactorsOfATask(t *testing.T) {
 	c := config.Default()
 	operator := map[string]api.Factors{"c": {Time: 2, Memory: 0.5}}
@@ -28,7 +29,7 @@ func TestFactorsOfATask(t *testing.T) {
 	limits := api.Limits{CPUTimeMS: 2000, WallTimeMS: 6000, Memory: 128 << 20, Output: 64 << 20, Stack: 128 << 20,
 		Processes: 64}
 	own := limits
-	own.CPUTimeMS, own.WallTimeMS = 60000, 180000 // the bounds
+	own.CPUTimeMS, own.WallTimeMS = 60000, 180000 // the maximum values
 	type result struct {
 		Job, First, Second api.Limits
 		Use                *api.LanguageReport

@@ -14,7 +14,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestNamedFiles judges shell scripts that read and write files in place of stdin and stdout.
+// TestNamedFiles judges shell scripts that read and write files instead of stdin and stdout.
 func TestNamedFiles(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -118,7 +118,7 @@ func TestLimitsOfTests(t *testing.T) {
 	}
 }
 
-// TestSettingsOfTests: a test has its own arguments and files, and its own arguments of what judges.
+// TestSettingsOfTests: a test has its own arguments and files, and its own arguments of the checker or interactor.
 func TestSettingsOfTests(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -141,7 +141,7 @@ func TestSettingsOfTests(t *testing.T) {
 		name string
 		job  api.Job
 		err  [3]string
-		want [][2]string // verdict, and message of what judges
+		want [][2]string // verdict, and message of the checker or interactor
 	}{
 		{"program", api.Job{Program: script, Checker: &api.Checker{Kind: "kattis"}},
 			[3]string{"3 a b  0\n", "1 1\n", "1 1\n"}, compared},
@@ -174,7 +174,8 @@ func TestSettingsOfTests(t *testing.T) {
 	}
 }
 
-// TestProcessLimitIsNamed: a program that fails because it cannot start a thread often reports an exit status only.
+// TestProcessLimitIsNamed: the message names the limit of processes, because a program that cannot start a thread often
+// only has an exit status.
 func TestProcessLimitIsNamed(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -201,7 +202,7 @@ func TestProcessLimitIsNamed(t *testing.T) {
 	}
 }
 
-// TestNamedOutputIsNoMemory writes more than the memory limit.
+// TestNamedOutputIsNoMemory writes more than the memory limit to a named output file.
 func TestNamedOutputIsNoMemory(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))

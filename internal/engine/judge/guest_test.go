@@ -9,14 +9,14 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// TestGuestAttacks is TestAttacks with cgroup v2, on isolated CPUs without a
-// tick, on the second of two NUMA nodes.
+// TestGuestAttacks runs TestAttacks with cgroup v2, on isolated CPUs without a tick, on the second of two NUMA nodes.
 func TestGuestAttacks(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.GCC, testkit.StaticGCC)
 	attackGuest(t, guest.Config{Arch: "amd64", Append: isolation + " tsc=reliable"}, "gcc")
 }
 
-// TestGuestStreams is TestConversations and TestNamedFiles on such a guest: the interactor is on a housekeeping CPU.
+// TestGuestStreams runs TestConversations and TestNamedFiles in the same kind of guest, with the interactor on a
+// housekeeping CPU.
 func TestGuestStreams(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.GCC, testkit.StaticGCC)
 	t.Parallel()
@@ -27,8 +27,7 @@ func TestGuestStreams(t *testing.T) {
 		"^(TestConversations|TestProgramSeesNoJury|TestNamedFiles|TestNamedOutputIsNoMemory)$")
 }
 
-// TestArm64GuestAttacks is the same on the other architecture, without the
-// attacks that are for amd64 only.
+// TestArm64GuestAttacks runs the attacks on arm64, without those that are for amd64 only.
 func TestArm64GuestAttacks(t *testing.T) {
 	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
 	attackGuest(t, guest.Config{Arch: "arm64", Append: isolation}, testkit.GCCForArm64)

@@ -21,12 +21,12 @@ import (
 // host holds the targets of attacks: objects of this machine that no run may
 // reach, and snapshots of others.
 type host struct {
-	canary    string // a file that its mode opens to everybody: only the sandbox's tree hides it
+	canary    string // a file that everybody may read: only the sandbox's tree hides it
 	bystander *exec.Cmd
-	listeners map[string]int // descriptors that nobody may connect to, by kind
-	accepted  []string       // kinds to which somebody has
-	port      int            // of the listeners on TCP and vsock
-	abstract  string         // name of the one on an abstract unix socket
+	listeners map[string]int // listening sockets that nobody may connect to, by kind
+	accepted  []string       // kinds that had a connection
+	port      int            // port of the listeners on TCP and vsock
+	abstract  string         // name of the listener on an abstract unix socket
 	online    cpuset.Set
 }
 
@@ -52,8 +52,8 @@ func newHost(t *testing.T, eng *engine.Engine) *host {
 	return h
 }
 
-// startBystander starts one, of another user if asked for. It ends with us,
-// also if the test is killed: its input ends.
+// startBystander starts a bystander, of another user if requested. It exits with the test process, even if that is
+// killed, because its input ends.
 func startBystander(t *testing.T, user *syscall.Credential) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -166,7 +166,7 @@ func (h *host) lookAtBystander(t *testing.T) string {
 	return fmt.Sprintf("%s, traced by %s, user %s, CPUs %s", state, p["TracerPid"], p["Uid"], p["Cpus_allowed_list"])
 }
 
-// connections are those that somebody has made so far.
+// connections returns the connections that have been made so far.
 func (h *host) connections() []string {
 	for kind, listener := range h.listeners {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
@@ -179,7 +179,7 @@ func (h *host) connections() []string {
 	return slices.Clone(h.accepted)
 }
 
-// restore makes the host ready for the next attack after one that got through.
+// restore restores the host after an attack that got through.
 func (h *host) restore(t *testing.T) {
 	t.Helper()
 	for _, path := range filesOfRuns(t) {

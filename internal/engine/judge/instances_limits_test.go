@@ -18,7 +18,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// managedJob is a job of talker, or another program, with a manager.
+// managedJob returns a job of talker, or of another program, with a manager.
 func managedJob(t *testing.T, instances int, program, manager string) api.Job {
 	t.Helper()
 	return api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")},
@@ -28,7 +28,7 @@ func managedJob(t *testing.T, instances int, program, manager string) api.Job {
 		Limits: api.Limits{CPUTimeMS: 300, WallTimeMS: 20_000}, Repeats: api.Repeats{Policy: api.Single}}
 }
 
-// TestInstancesShareTheCPUTime: instances that compute are stopped when all of them together have used what one may.
+// TestInstancesShareTheCPUTime: computing instances are stopped when their total CPU time reaches the limit.
 func TestInstancesShareTheCPUTime(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -59,7 +59,7 @@ func TestInstancesRepeat(t *testing.T) {
 		t.Fatalf("verdict %s, deterministic %t: %s", r.Verdict, *r.Deterministic, tell(r))
 	}
 	for _, run := range r.Tests[0].Runs {
-		want := []string{"0", "-", "-", "-", "-", "-", "-", "0"} // the manager opens the pipes of two
+		want := []string{"0", "-", "-", "-", "-", "-", "-", "0"} // the manager opens the pipes of two instances
 		if diff := cmp.Diff(want, exits(run.Instances)); diff != "" {
 			t.Errorf("exits of a run (-want +got):\n%s", diff)
 		}
@@ -69,7 +69,7 @@ func TestInstancesRepeat(t *testing.T) {
 	}
 }
 
-// TestInstancesCannotBeExecuted: the contestant's file is no program, which judged or the kernel notices.
+// TestInstancesCannotBeExecuted checks files that judged or the kernel cannot execute.
 func TestInstancesCannotBeExecuted(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -84,7 +84,7 @@ func TestInstancesCannotBeExecuted(t *testing.T) {
 	}
 }
 
-// TestCompiledInteractor: an interactor that judged compiles is used as its job says.
+// TestCompiledInteractor: a compiled interactor is used according to the job.
 func TestCompiledInteractor(t *testing.T) {
 	want := jury.Interactor{Protocol: api.CMS, Instances: 3, Transcript: true,
 		Program: jury.Program{Name: "check/manager.c", Language: "c"}}
@@ -113,7 +113,8 @@ func loadCPUs(t *testing.T, cpus cpuset.Set) {
 	}
 }
 
-// TestBusyJury: what keeps an interactor or a manager from its CPU is no time of the program that waits for it.
+// TestBusyJury: time during which an interactor or manager waits for its CPU does not count for the program that waits
+// for it.
 func TestBusyJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -131,8 +132,8 @@ func TestBusyJury(t *testing.T) {
 	}
 }
 
-// TestInstancesWithBusyCPU: instances that others keep from the CPU reach the limit of CPU time, later, and not that of
-// wall time.
+// TestInstancesWithBusyCPU: instances on a busy CPU reach the limit of CPU time later, and do not reach that of wall
+// time.
 func TestInstancesWithBusyCPU(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -140,7 +141,7 @@ func TestInstancesWithBusyCPU(t *testing.T) {
 	loadCPUs(t, cpuset.New(cpu))
 	for _, n := range []int{1, 2} {
 		j := managedJob(t, n, "spin", "all|end=0|score=1")
-		j.Limits.WallTimeMS = 600 // of which an instance gets a fifth
+		j.Limits.WallTimeMS = 600 // an instance gets a fifth of it
 		r := judgeTalk(t, eng, j)
 		if r.Verdict != api.TimeLimit {
 			t.Errorf("verdict %s of %d instances, want TLE: %s", r.Verdict, n, tell(r))

@@ -14,8 +14,8 @@ import (
 	"judged/internal/testkit/attacks"
 )
 
-// TestInstancesAreApart lets the attacks of two runs at the same time run as two instances of one program: nothing but
-// the manager joins them, and nothing of them is left.
+// TestInstancesAreApart runs the two concurrent runs of attacks as two instances of one program: they can communicate
+// only through the manager, and nothing of them remains.
 func TestInstancesAreApart(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	all, programs, _ := loadAttacks(t)
@@ -25,7 +25,7 @@ func TestInstancesAreApart(t *testing.T) {
 	}
 	a := openArena(t, 1, sandbox.RootPrivate, 0)
 	defer a.close(t)
-	for i, attack := range append(all[:1:1], all...) { // the first time for what judged makes once and keeps
+	for i, attack := range append(all[:1:1], all...) { // the first run creates what judged keeps
 		t.Run(attack.Name, func(t *testing.T) {
 			r, err := a.judge(t.Context(), a.workers[0], a.instances(t, attack, programs[attack.Name]))
 			a.settle(t)
@@ -44,7 +44,7 @@ func TestInstancesAreApart(t *testing.T) {
 	}
 }
 
-// instances is a task in which each instance does what one run of an attack does.
+// instances returns a task in which each instance does the same as one run of an attack.
 func (a *arena) instances(t *testing.T, attack attacks.Attack, program string) judge.Task {
 	t.Helper()
 	runs := attack.Runs(a.host.names(a.workers[0].Resources().CPUs))
@@ -70,8 +70,8 @@ func (a *arena) instances(t *testing.T, attack attacks.Attack, program string) j
 	return task
 }
 
-// TestManagerLeavesNothing: neither a test that ends well nor one that ends at once leaves a descriptor or a thread that
-// waits for a pipe.
+// TestManagerLeavesNothing: a test leaves no descriptor and no thread that waits for a pipe, if it ends normally or
+// immediately.
 func TestManagerLeavesNothing(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	a := openArena(t, 1, sandbox.RootPrivate, 0)
@@ -80,7 +80,7 @@ func TestManagerLeavesNothing(t *testing.T) {
 	for i, x := range []managed{
 		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: api.Accepted},
 		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: api.Accepted},
-		{program: "hear", manager: "score=1", verdict: api.InternalError}, // it opens nothing
+		{program: "hear", manager: "score=1", verdict: api.InternalError}, // the manager opens no pipe
 		{program: "reopen=0|reopen=1|reopen=2|hear|say=a", verdict: api.Accepted,
 			manager: "all|say=0:x|say=1:x|say=2:x|hear=0|hear=1|hear=2|score=1"},
 		{program: "hear", manager: "say=0:x|score=1", verdict: api.Accepted},
@@ -108,7 +108,7 @@ func TestManagerLeavesNothing(t *testing.T) {
 		a.settle(t)
 		if i == 0 {
 			a.before = a.host.look(t)
-			continue // judged makes some things once and keeps them
+			continue // judged creates some things once and keeps them
 		}
 		if diff := a.host.changes(t, a.before, a.host.look(t)); diff != "" {
 			t.Errorf("%q with %q: the host is not as it was (-before +after):\n%s", x.program, x.manager, diff)

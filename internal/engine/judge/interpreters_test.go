@@ -10,8 +10,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestMissingInterpreters: what the host should have to execute a program is the operator's to install, however the
-// program names it, and in programs of the jury, too. Other names are the contestant's mistake.
+// TestMissingInterpreters: a missing interpreter that the host should have is the fault of the host, in all forms in
+// which a program can name it, and for programs of the jury, too. Other names are a mistake of the contestant.
 func TestMissingInterpreters(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))

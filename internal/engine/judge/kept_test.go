@@ -12,7 +12,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// kept describes what a job keeps of its tests.
+// kept lists the outputs that a job keeps.
 func kept(r api.Report) (all []string) {
 	for _, t := range r.Tests {
 		for _, k := range t.Kept {
@@ -32,7 +32,7 @@ func kept(r api.Report) (all []string) {
 	return all
 }
 
-// TestKept runs shell scripts, some of which leave something else than a file in place of the file that is collected.
+// TestKept runs shell scripts, some of which create something other than a file in place of the collected file.
 func TestKept(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -92,7 +92,7 @@ func TestKept(t *testing.T) {
 			j.Tests, j.Repeats = []api.Test{{Name: "1"}}, api.Repeats{Min: 2}
 			r := judgeTalk(t, eng, j)
 			got := kept(r)
-			if tt.name == "a process stays" && len(got) == 1 { // its size is not known
+			if tt.name == "a process stays" && len(got) == 1 { // its size is unknown
 				got[0] = got[0][:min(len(got[0]), len(tt.want[0]))]
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -102,7 +102,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKeptOfTalk: a program that talks has no stdout to keep.
+// TestKeptOfTalk: a program with an interactor has no stdout to keep.
 func TestKeptOfTalk(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -117,7 +117,7 @@ func TestKeptOfTalk(t *testing.T) {
 	}
 }
 
-// TestKeptIsBounded: the tests of a job keep what its total allows, those that run first more than the others.
+// TestKeptIsBounded: the outputs that a job keeps are within its total; tests that run first get more of it.
 func TestKeptIsBounded(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))

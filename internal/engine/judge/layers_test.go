@@ -28,10 +28,10 @@ var (
 	everyLayer = flag.Bool("every-layer", false, "TestLayers tries each attack without each layer")
 )
 
-// TestLayers runs every attack with one layer of the sandbox after the other left out: with -every-layer each of
-// them, otherwise those that stop the attack and one more. The host must not be harmed. The table of SECURITY.md
-// lists which attacks get through. For this kind of machine it must be true; on others, differences are logged,
-// because kernels hold more or less by themselves.
+// TestLayers runs every attack without one layer of the sandbox at a time: with -every-layer without each of them,
+// otherwise without those that stop the attack and one more. The host must not be harmed. The table of SECURITY.md
+// lists which attacks get through. It must be true for this kind of machine; differences on others are logged, because
+// kernels differ in what they refuse.
 func TestLayers(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	all, programs, _ := loadAttacks(t)
@@ -39,13 +39,13 @@ func TestLayers(t *testing.T) {
 	outcomes := map[string]map[initproc.Layers]attacks.Outcome{}
 	for width, list := range byWidth(all) {
 		if slotFits(t, width) != nil {
-			continue // TestAttacks says so
+			continue // TestAttacks reports this
 		}
 		for _, layer := range initproc.EachLayer() {
 			a := openArena(t, width, sandbox.RootPrivate, layer)
 			for _, attack := range list {
 				if attack.Open || attack.OpenWithHost {
-					continue // through the whole sandbox, or through the host's files some of the time
+					continue // gets through the complete sandbox, or sometimes through the host's files
 				}
 				if !*everyLayer && !*update && !isSample(attack.Name, layer, table) {
 					continue
@@ -66,7 +66,8 @@ func TestLayers(t *testing.T) {
 	holdTable(t, all, outcomes)
 }
 
-// isSample selects the layers that the table says stop an attack, and one of the others.
+// isSample reports whether a layer is tested: all layers that stop the attack according to the table, and one of the
+// others.
 func isSample(attack string, layer initproc.Layers, table attacks.Table) bool {
 	layers := initproc.EachLayer()
 	h := fnv.New32a()
@@ -82,7 +83,7 @@ func tellOutcomes(m map[initproc.Layers]attacks.Outcome) string {
 	return b.String()
 }
 
-// outcome lets an attack loose without a layer.
+// outcome runs an attack without a layer.
 func (a *arena) outcome(t *testing.T, attack attacks.Attack, layer initproc.Layers, program string) attacks.Outcome {
 	t.Helper()
 	if initproc.Layers(attack.UnsafeWithout).Has(layer) {
@@ -105,8 +106,8 @@ func (a *arena) outcome(t *testing.T, attack attacks.Attack, layer initproc.Laye
 	return got
 }
 
-// beyond lists what is in b and was not before. What has gone is no loot: the
-// kernel collects keyrings when it finds the time.
+// beyond lists the entries of b that before lacks. Missing entries do not count, because the kernel collects keyrings
+// asynchronously.
 func (b Bounty) beyond(before Bounty) []string {
 	old := slices.Concat(before.Files, before.IPC, before.Keyrings, before.Connections)
 	loot := slices.Concat(b.Files, b.IPC, b.Keyrings, b.Connections)
@@ -116,8 +117,8 @@ func (b Bounty) beyond(before Bounty) []string {
 	return slices.DeleteFunc(loot, func(s string) bool { return slices.Contains(old, s) })
 }
 
-// outcomeOf is held where every run was, broke where one got through, and else
-// the verdict of one that something else stopped.
+// outcomeOf returns held if every run was stopped as expected, broke if one got through, and otherwise the verdict of a
+// run that something else stopped.
 func outcomeOf(attack attacks.Attack, reports []api.Report) attacks.Outcome {
 	worst := attacks.Held
 	for _, r := range reports {
@@ -157,7 +158,7 @@ func readTable(t *testing.T, all []attacks.Attack) (text string, table attacks.T
 	return string(content), table
 }
 
-// holdTable compares with SECURITY.md, or writes it.
+// holdTable compares the outcomes with SECURITY.md, or updates it.
 func holdTable(t *testing.T, all []attacks.Attack, outcomes map[string]map[initproc.Layers]attacks.Outcome) {
 	t.Helper()
 	path := tablePath(t)
@@ -170,7 +171,7 @@ func holdTable(t *testing.T, all []attacks.Attack, outcomes map[string]map[initp
 		rewriteTable(t, path, text, got)
 		return
 	}
-	// What one machine cannot try another one may, for want of CPUs.
+	// A machine with more CPUs may be able to try what this one cannot.
 	for name, n := range got.Needs {
 		if n == attacks.NeedsUnknown || want.Needs[name] == attacks.NeedsUnknown {
 			delete(want.Needs, name)
@@ -200,7 +201,7 @@ func needs(a attacks.Attack, outcomes map[initproc.Layers]attacks.Outcome) strin
 	return attacks.Needs(outcomes)
 }
 
-// rewriteTable writes what was measured and keeps what it says of other attacks.
+// rewriteTable writes the measured outcomes and keeps those of other attacks.
 func rewriteTable(t *testing.T, path, text string, measured attacks.Table) {
 	t.Helper()
 	every, err := attacks.Read(attacks.Folder(t))
@@ -227,7 +228,7 @@ func rewriteTable(t *testing.T, path, text string, measured attacks.Table) {
 	}
 }
 
-// kindOfMachine is the kind of machine that outcomes depend on.
+// kindOfMachine returns the kind of machine that outcomes depend on.
 func kindOfMachine(t *testing.T) string {
 	t.Helper()
 	var u unix.Utsname

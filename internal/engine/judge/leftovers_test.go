@@ -17,8 +17,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestLookFindsLeftovers holds that each thing that an attack could leave would
-// be seen.
+// TestLookFindsLeftovers checks that each kind of object that an attack could leave is detected.
 func TestLookFindsLeftovers(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	a := openArena(t, 1, sandbox.RootPrivate, 0)
@@ -95,7 +94,7 @@ func TestLookFindsLeftovers(t *testing.T) {
 	}
 }
 
-// differing names the members that differ, sorted.
+// differing returns the sorted names of the members that differ.
 func differing(a, b surroundings) []string {
 	var names []string
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)

@@ -29,8 +29,8 @@ int main(int argc, char **argv) {
 }
 `
 
-// TestVerdictUnderLoad: a program over its limit gets its verdict at most three runs later than on a quiet host, although
-// noise may explain each of its runs.
+// TestVerdictUnderLoad: a program over its limit gets its verdict at most three runs later than on a quiet host, even
+// if noise may explain each of its runs.
 func TestVerdictUnderLoad(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openEngine(t, 1)
@@ -47,10 +47,10 @@ func TestVerdictUnderLoad(t *testing.T) {
 	slot := eng.Slots()[0].CPUs
 	for _, tt := range []struct {
 		loops   int
-		cpus    *cpuset.Set // nil are those of this process, which the slot does not have
+		cpus    *cpuset.Set // nil means the CPUs of this process, which do not include the slot
 		policy  api.Policy
 		milli   string
-		quiet   int // runs on a quiet host
+		quiet   int // number of runs on a quiet host
 		explain api.Cause
 	}{
 		{1, nil, api.Confirm, "115", 2, api.CauseNeighbours},
@@ -67,7 +67,7 @@ func TestVerdictUnderLoad(t *testing.T) {
 				Limits: api.Limits{CPUTimeMS: 100, WallTimeMS: 20_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20,
 					Processes: 8}}
 			explained, decided := false, false
-			for attempt := 0; attempt < 5 && !(explained && decided); attempt++ { // what steals time is not ours
+			for attempt := 0; attempt < 5 && !(explained && decided); attempt++ { // other work may steal time
 				r, err := judge.Run(t.Context(), eng.Worker(eng.Slots()[0]), task, func(api.TestReport) {})
 				if err != nil && !errors.As(err, new(*measure.NoiseError)) {
 					t.Fatal(err)
@@ -93,7 +93,7 @@ func TestVerdictUnderLoad(t *testing.T) {
 	}
 }
 
-// loop is a program that uses a CPU until the test ends.
+// loop starts a program that uses a CPU until the test ends.
 func loop(t *testing.T, cpus *cpuset.Set) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")

@@ -10,8 +10,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestRuntimesSeeTheSlot: runtimes count the CPUs of the slot, which they find without /proc/cpuinfo, /proc/stat and
-// /sys. deploy/LANGUAGES.md says what they cannot find.
+// TestRuntimesSeeTheSlot: runtimes detect the CPUs of the slot without /proc/cpuinfo, /proc/stat and /sys.
+// deploy/LANGUAGES.md lists what they cannot detect.
 func TestRuntimesSeeTheSlot(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python, testkit.Java, testkit.Node)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))

@@ -15,13 +15,13 @@ func TestMain(m *testing.M) {
 		initproc.Main()
 	}
 	if os.Args[0] == bystanderName {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or its parent ends
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed or its parent exits
 		os.Exit(0)
 	}
 	os.Exit(run(m))
 }
 
-// programsDir holds what was compiled, for all tests of the package.
+// programsDir holds the compiled programs of all tests in the package.
 var programsDir string
 
 func run(m *testing.M) int {

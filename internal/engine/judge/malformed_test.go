@@ -20,7 +20,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// bench judges programs one by one on one slot.
+// bench judges single programs on one slot.
 type bench struct {
 	t      *testing.T
 	config config.Config
@@ -44,8 +44,7 @@ func newBenchIn(t *testing.T, c config.Config) bench {
 	return bench{t, c, worker}
 }
 
-// judge does what a job does. The limits are small, because what a program
-// does whose text was torn is not worth waiting for.
+// judge judges a job. The limits are small, because the behavior of a damaged program does not matter.
 func (b bench) judge(j api.Job) (api.Report, error) {
 	b.t.Helper()
 	j = withTest(j)
@@ -71,7 +70,7 @@ func (b bench) file(text []byte) api.File {
 	return api.File{Part: path}
 }
 
-// torn is how many variants of each program are judged.
+// torn is the number of variants that are judged of each program.
 const torn = 250
 
 // TestTornPrograms judges ELF files whose headers, and for the dynamic one the
@@ -106,7 +105,7 @@ func TestTornPrograms(t *testing.T) {
 	}
 }
 
-// region is a part of a file that says how to load it.
+// region is a part of a file that is used to load it.
 type region struct{ from, to int }
 
 func headersOf(t *testing.T, program []byte) []region {
@@ -125,7 +124,7 @@ func headersOf(t *testing.T, program []byte) []region {
 	return list
 }
 
-// tear changes one to four places of the regions, or cuts the file short.
+// tear changes one to four bytes of the regions, or truncates the file.
 func tear(chance *rand.Rand, whole []byte, regions []region) []byte {
 	program := slices.Clone(whole)
 	numbers := []uint64{0, 1, 7, 0xfff, 0x1000, 1 << 31, 1 << 40, 1 << 47, 1<<63 - 1, 1 << 63, ^uint64(0),
@@ -149,14 +148,13 @@ func tear(chance *rand.Rand, whole []byte, regions []region) []byte {
 	return program
 }
 
-// TestOddScripts checks #! lines that lead nowhere, in circles or
-// to what is no program.
+// TestOddScripts checks #! lines with missing interpreters, loops, or files that are not programs.
 func TestOddScripts(t *testing.T) {
 	b := newBench(t)
 	tests := []struct {
 		name, text string
 		want       api.Verdict
-		message    string // part of it
+		message    string // part of the message
 	}{
 		{"works", "#!/bin/sh\nexit 0\n", api.Accepted, ""},
 		{"no newline", "#!/bin/true", api.Accepted, ""},
@@ -185,7 +183,7 @@ func TestOddScripts(t *testing.T) {
 		{"name longer than the kernel reads", "#!/" + strings.Repeat("a", 4<<10) + "\n", api.NotExecutable,
 			"neither an ELF program"},
 		{"long argument", "#!/bin/true " + strings.Repeat("a", 4<<10) + "\n", api.Accepted, ""},
-		// The kernel's text ends there: it runs /bin/tr, which wants arguments.
+		// The kernel ends the name there: it runs /bin/tr, which requires arguments.
 		{"NUL in the name", "#!/bin/tr\x00ue\n", api.RuntimeError, ""},
 		{"NUL behind the name", "#!/bin/true\x00\n", api.Accepted, ""},
 		{"byte order mark", "\ufeff#!/bin/sh\n", api.NotExecutable, "neither an ELF program"},
@@ -209,8 +207,8 @@ func TestOddScripts(t *testing.T) {
 	}
 }
 
-// TestCutPrograms holds that an ELF file that was cut off is not executable, however
-// much of it is there, and that what the kernel does not load does not matter.
+// TestCutPrograms checks that a truncated ELF file is not executable, unless only data that the kernel does not load is
+// missing.
 func TestCutPrograms(t *testing.T) {
 	for _, static := range []bool{true, false} {
 		t.Run(fmt.Sprintf("static=%t", static), func(t *testing.T) {
@@ -237,7 +235,7 @@ func TestCutPrograms(t *testing.T) {
 	}
 }
 
-// loadedEnd is where the part of a program ends that the kernel loads.
+// loadedEnd returns the end of the part of a program that the kernel loads.
 func loadedEnd(t *testing.T, program []byte) int {
 	t.Helper()
 	f, err := elf.NewFile(strings.NewReader(string(program)))
@@ -253,8 +251,7 @@ func loadedEnd(t *testing.T, program []byte) int {
 	return int(end)
 }
 
-// TestLackingCommands holds that a command that is not there is no fault of the
-// program.
+// TestLackingCommands checks that a missing command is not a fault of the program.
 func TestLackingCommands(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"python9.99", "/usr/bin/python9.99", "./other"} {
@@ -269,8 +266,8 @@ func TestLackingCommands(t *testing.T) {
 	}
 }
 
-// TestScriptsInACircle needs a second file. Only the program is executable, so
-// a chain ends at the first link that is not.
+// TestScriptsInACircle needs a second file. Only the program is executable, so a chain ends at the first file that is
+// not.
 func TestScriptsInACircle(t *testing.T) {
 	b := newBench(t)
 	r, err := b.judge(api.Job{Program: b.file([]byte("#!./other\n")),
@@ -284,9 +281,8 @@ func TestScriptsInACircle(t *testing.T) {
 	}
 }
 
-// TestLongestCommand holds that the longest commands that intake lets through
-// can be executed, regardless of the limit on the stack, of which the kernel takes a
-// quarter for arguments.
+// TestLongestCommand checks that the longest commands that intake accepts can be executed with any stack limit, of
+// which the kernel uses a quarter for arguments.
 func TestLongestCommand(t *testing.T) {
 	b := newBench(t)
 	whole, err := os.ReadFile(testkit.CompileC(t, "testdata/hello.c", true))
@@ -295,7 +291,7 @@ func TestLongestCommand(t *testing.T) {
 	}
 	for _, arg := range []string{"", "a", strings.Repeat("b", 100), strings.Repeat("c", 30<<10)} {
 		command := longestCommand(arg)
-		for _, stack := range []units.Bytes{128 << 10, 0} { // the least, and the default
+		for _, stack := range []units.Bytes{128 << 10, 0} { // the minimum and the default
 			r, err := b.judge(api.Job{Program: b.file(whole), Command: command, Limits: api.Limits{Stack: stack}})
 			if err != nil {
 				t.Fatal(err)
@@ -308,7 +304,7 @@ func TestLongestCommand(t *testing.T) {
 	}
 }
 
-// longestCommand repeats an argument as often as intake takes it.
+// longestCommand repeats an argument as often as intake accepts it.
 func longestCommand(arg string) []string {
 	fits := func(n int) bool {
 		_, err := jobspec.Complete(config.Default(),
@@ -328,7 +324,7 @@ func commandOf(arg string, n int) []string {
 	return append([]string{"{program}"}, slices.Repeat([]string{arg}, n)...)
 }
 
-// TestFullWorkingDirectory holds that what intake lets through finds room.
+// TestFullWorkingDirectory checks that the files that intake accepts fit into the working directory.
 func TestFullWorkingDirectory(t *testing.T) {
 	c := config.Default()
 	c.Sandbox.WorkSize, c.Sandbox.WorkInodes = 64<<10, 16

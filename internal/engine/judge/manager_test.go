@@ -15,17 +15,17 @@ import (
 	"judged/internal/testkit"
 )
 
-// managed is a manager with two instances of a program.
+// managed is a test of a manager with two instances of a program.
 type managed struct {
 	name, program, manager string
 	verdict                api.Verdict
-	message                string // of the manager; noCheck where it is not waited for
-	exits                  string // of the instances: a status, a signal, or - where one did not end by itself
+	message                string // message of the manager; noCheck if it is not waited for
+	exits                  string // exits of the instances: a status, a signal, or - for one that did not end by itself
 }
 
 const noCheck = "-"
 
-// TestManager: a manager of CMS talks with several instances, and the first that fails decides.
+// TestManager: a CMS manager communicates with several instances, and the first one that fails decides.
 func TestManager(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	checkManaged(t, []managed{
@@ -41,7 +41,7 @@ func TestManager(t *testing.T) {
 		{"rejected without the second", "say=a", "want=0:b", api.WrongAnswer, `instance 0 said "a"`, "0 -"},
 		{"end before it is heard", "say=a|exit=0", "all|end=1|want=0:a|score=1", api.Accepted, "", "0 0"},
 		{"writes after the end", "hear|0:say=a|0:end|0:say=b|0:say=c", "say=0:x|hear=0|say=1:y|score=1", api.Accepted, "",
-			"* 0"}, // SIGPIPE, unless it writes while the manager ends
+			"* 0"}, // SIGPIPE, unless it writes while the manager is exiting
 
 		{"one computes", "1:spin|hear", "all|hear=0|score=1", api.TimeLimit, noCheck, "* *"},
 		{"one crashes", "1:kill=11|hear", "all|hear=0|score=1", api.RuntimeError, noCheck, "- SIGSEGV"},
@@ -105,7 +105,7 @@ func checkManaged(t *testing.T, cases []managed) {
 		t.Run(x.name, func(t *testing.T) {
 			wall := int64(1000)
 			if strings.Contains(x.program, "flood") {
-				wall = 60_000 // the manager, which reads it, is to reach its limit first
+				wall = 60_000 // the manager, which reads the input, must reach its limit first
 			}
 			r := judgeTalk(t, eng, api.Job{Program: api.File{Part: talker},
 				Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),

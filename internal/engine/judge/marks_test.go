@@ -17,18 +17,17 @@ import (
 	"judged/internal/testkit"
 )
 
-// The promise of deploy/PROMISES.md is measured with 200.
+// The value in deploy/PROMISES.md is measured with 200.
 var marks = flag.Int("marks", 40, "tests of each kind in TestMarks")
 
-// TestMarks counts how often a program is accepted of which three of ten runs are fast and
-// the slow ones make themselves look disturbed, in every way that is known: not oftener than
-// one that does nothing of the kind, in the same minutes. What is expected of a machine
-// without its own noise is printed with it; what the rule does with marks is computed in
-// package measure, not counted.
+// TestMarks counts how often a program is accepted of which three of ten runs are fast and the slow ones try to look
+// disturbed in every known way. It must not be accepted more often than a program that does not try, measured in the
+// same minutes. The expected values for a machine without noise are printed, too. Package measure computes the effect
+// of marks on the rule.
 func TestMarks(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
 	const slowMS, fast = 60, 30
-	// A run is fast with the chance of so many of the 256 values of a byte.
+	// A run is fast with a probability of this many of the 256 values of a byte.
 	p := math.Floor(256*fast/100+1) / 256
 	kinds := []string{"none", "timers", "sockets", "forks", "sleeps", "threads", "barriers"}
 	program := testkit.CompileC(t, filepath.Join("..", "..", "..", "testdata", "attacks", "170-mark-runs.c"), false)
@@ -48,7 +47,7 @@ func TestMarks(t *testing.T) {
 					Limits: api.Limits{CPUTimeMS: 50, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
 						Stack: 8 << 20, Processes: 8},
 				}, func(api.TestReport) {})
-				if err != nil && !errors.As(err, new(*measure.NoiseError)) { // what noise leaves undecided is counted
+				if err != nil && !errors.As(err, new(*measure.NoiseError)) { // undecided tests are counted
 					t.Fatal(err)
 				}
 				counts[kind].add(r)
@@ -92,9 +91,9 @@ func (c *tally) ratio() float64 {
 	return float64(c.accepted) / float64(max(c.accepted+c.rejected, 1))
 }
 
-// confirmed is the probability that rule R accepts runs that are within the limit with
-// probability p and otherwise beyond the guard band: the first; or two before two are over
-// and none within, four are over, or five are made.
+// confirmed is the probability that the rule accepts runs that are within the limit with probability p and otherwise
+// beyond the guard band. It accepts if the first run is within, or two are within before two are over without one
+// within, four are over, or five runs are made.
 func confirmed(p float64) float64 {
 	var next func(within, over int) float64
 	next = func(within, over int) float64 {

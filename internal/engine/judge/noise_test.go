@@ -23,10 +23,10 @@ import (
 	"judged/internal/testkit/samples"
 )
 
-// shareSource is a program that does some work in threads, children or process groups, or loops on a CPU.
+// shareSource is a program that works in threads, children or process groups, or loops on a CPU.
 const shareSource = "../../sandbox/testdata/share.c"
 
-// shareDir has the same in other languages.
+// shareDir has the same program in other languages.
 const shareDir = "../../../testdata/submissions/share/"
 
 // crowd runs loops on the engine's CPU until the test ends.
@@ -50,14 +50,14 @@ func crowd(t *testing.T, eng *engine.Engine, loops string) {
 	}
 }
 
-// shares are programs that do 600 ms of work, by language, and the ways in which they can.
+// shares are programs that do 600 ms of work, by language, with the ways in which they can do it.
 var shares = []struct {
 	language string
 	source   string
 	command  []string
 	need     testkit.Requirement
 	ways     string
-	extra    int64 // CPU time of the runtime, in milliseconds
+	extra    int64 // CPU time of the runtime in milliseconds
 }{
 	{"C", shareSource, []string{"{program}"}, testkit.StaticGCC, "first thread threads child children groups", 0},
 	{"Go", shareDir + "share.go", []string{"{program}"}, testkit.Go, "first threads child groups", 0},
@@ -75,7 +75,7 @@ func TestWaitingIsNoVerdict(t *testing.T) {
 	for _, s := range shares {
 		t.Run(s.language, func(t *testing.T) {
 			program := buildShare(t, s.source, s.need)
-			longer := false // than its limit: the CPU was busy, so that the test can fail
+			longer := false // longer than its limit: the CPU was busy, so the test can fail
 			for how := range strings.FieldsSeq(s.ways) {
 				over := waitsWithoutVerdict(t, eng, api.Job{Program: api.File{Part: program},
 					Command: append(append([]string(nil), s.command...), how, "600"), Tests: []api.Test{{Name: how}},
@@ -89,7 +89,7 @@ func TestWaitingIsNoVerdict(t *testing.T) {
 	}
 }
 
-// buildShare returns the program of a source. A guest has no compilers: there it is next to its source.
+// buildShare returns the program of a source. A guest has no compilers; there the program is next to its source.
 func buildShare(t *testing.T, source string, need testkit.Requirement) string {
 	t.Helper()
 	shipped := strings.TrimSuffix(source, filepath.Ext(source))
@@ -104,8 +104,8 @@ func buildShare(t *testing.T, source string, need testkit.Requirement) string {
 	return sample.Program
 }
 
-// waitsWithoutVerdict judges a job whose test may need longer than its wall limit because of others, and reports whether it
-// did.
+// waitsWithoutVerdict judges a job whose test may need longer than its wall limit because of other work, and reports
+// whether it did.
 func waitsWithoutVerdict(t *testing.T, eng *engine.Engine, j api.Job) (longer bool) {
 	t.Helper()
 	j, err := jobspec.Complete(config.Default(), j)
@@ -118,7 +118,7 @@ func waitsWithoutVerdict(t *testing.T, eng *engine.Engine, j api.Job) (longer bo
 	}
 	r, err := eng.Judge(t.Context(), eng.Slots()[0], task, func(api.TestReport) {})
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
-		t.Logf("%s: %v", j.Tests[0].Name, err) // no verdict either
+		t.Logf("%s: %v", j.Tests[0].Name, err) // not a verdict either
 		return true
 	}
 	if err != nil {
@@ -139,9 +139,9 @@ func duration(d *time.Duration) time.Duration {
 	return *d
 }
 
-// TestJuryIsNoNeighbour: what interactors and managers compute on the neighbours' CPUs during a run is not taken for the
-// work of others. They work for 600 ms before the program continues, so others had at most the rest of the time in user
-// mode that these CPUs show while the job is judged.
+// TestJuryIsNoNeighbour: work of interactors and managers on the neighbours' CPUs during a run is not counted as that
+// of others. They work for 600 ms before the program continues, so others had at most the rest of the user time of
+// these CPUs while the job was judged.
 func TestJuryIsNoNeighbour(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -169,7 +169,7 @@ func TestJuryIsNoNeighbour(t *testing.T) {
 	}
 }
 
-// userTime is the time in user mode of some CPUs since boot.
+// userTime returns the time in user mode of some CPUs since boot.
 func userTime(t *testing.T, cpus cpuset.Set) (sum time.Duration) {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/stat")
@@ -187,7 +187,8 @@ func userTime(t *testing.T, cpus cpuset.Set) (sum time.Duration) {
 	return sum
 }
 
-// TestGuestNoise is the first one with cgroup v2, on two CPUs that nothing else uses. A guest has no runtimes.
+// TestGuestNoise runs TestWaitingIsNoVerdict with cgroup v2, on two CPUs that nothing else uses. A guest has no
+// runtimes.
 func TestGuestNoise(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.GCC, testkit.StaticGCC, testkit.Go)
 	t.Parallel()

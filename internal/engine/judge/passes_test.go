@@ -28,7 +28,7 @@ func shell(t *testing.T, body string) api.File {
 const count = `echo >> $3/passes; n=$(wc -l < $3/passes); read in < $1; read out; echo "$n: $in, $out" >> $3/judgemessage.txt
 `
 
-// TestPasses: which pass decides, and what the checker may leave for the next one.
+// TestPasses checks which pass decides, and what the checker can pass to the next one.
 func TestPasses(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	limits := engine.JuryLimits(config.Default().Limits.Jury)
@@ -37,9 +37,9 @@ func TestPasses(t *testing.T) {
 	const echo, again = `read x; echo "$x!"`, count + `[ $n -lt 3 ] && echo pass $((n + 1)) > $3/nextpass.in; exit 42`
 	for _, tt := range []struct {
 		name, program, checker string
-		verdicts               []api.Verdict // of the passes
+		verdicts               []api.Verdict // verdicts of the passes
 		message                string
-		pass                   int // which decided; 0 is not looked at
+		pass                   int // the deciding pass; 0 is not checked
 	}{
 		{"three passes", echo, again, []api.Verdict{api.Accepted, api.Accepted, api.Accepted},
 			"1: one, one!\n2: pass 2, pass 2!\n3: pass 3, pass 3!", 0},
@@ -110,7 +110,7 @@ mkdir $3/a; echo deep > $3/a/b; ln -s /etc/passwd $3/c; echo d > $3/d; chmod 0 $
 	}
 }
 
-// TestPassesOfOneRun: all runs of a pass get what the checker wrote after the same run of the pass before, also where
+// TestPassesOfOneRun: each run of a pass gets the files of the checker from the same run of the previous pass, even if
 // the runs of the program differ.
 func TestPassesOfOneRun(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
@@ -133,7 +133,7 @@ read again in < $1; read word < $3/word; [ $word = $in ] && [ $word = $out ] && 
 	}
 }
 
-// openFolders counts descriptors of feedback folders.
+// openFolders returns the number of open descriptors of feedback folders.
 func openFolders(t *testing.T) (n int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -149,7 +149,7 @@ func openFolders(t *testing.T) (n int) {
 	return n
 }
 
-// TestPassesSlowest: the members of a test are those of its slowest pass where none has failed, but for the memory.
+// TestPassesSlowest: if no pass has failed, the members of a test are those of its slowest pass, except for the memory.
 func TestPassesSlowest(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -173,7 +173,7 @@ func TestPassesSlowest(t *testing.T) {
 	}
 }
 
-// TestPassesInteractive: an interactor asks for another pass.
+// TestPassesInteractive: an interactor requests another pass.
 func TestPassesInteractive(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))

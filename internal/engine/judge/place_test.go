@@ -23,7 +23,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// places is two workers that say what was asked of them.
+// places has two workers that record their calls.
 type places struct {
 	home, other *measure.Worker
 	deviation   func(call int) float64
@@ -42,7 +42,7 @@ func (p *places) place(_ context.Context, at stats.Placement) (measure.Place, er
 		Deviation: func(context.Context) float64 { p.calls++; return p.deviation(p.calls - 1) }}, nil
 }
 
-// otherStand is on CPUs that are no slot, on any machine: CPU 0.
+// otherWorker returns a worker on CPU 0, which is not part of a slot on any machine.
 func otherWorker(t *testing.T, eng *engine.Engine) *measure.Worker {
 	t.Helper()
 	slot, err := eng.UnplannedSlot(cpuset.New(0), cpuset.New(eng.Slots()[0].Node))
@@ -56,16 +56,15 @@ func otherWorker(t *testing.T, eng *engine.Engine) *measure.Worker {
 	return worker
 }
 
-// unmoved calls no run disturbed, regardless of other work on the machine: every
-// threshold, also one that is added later, is out of reach.
+// unmoved returns thresholds with which no run is disturbed, regardless of other work on the machine: all thresholds,
+// also those added later, are out of reach.
 func unmoved() evidence.Thresholds {
 	var th evidence.Thresholds
 	raise(reflect.ValueOf(&th).Elem())
 	return th
 }
 
-// outOfReach is 275 s in nanoseconds, and in ticks of 10 ms it is still a
-// time.Duration.
+// outOfReach is 275 s in nanoseconds. As ticks of 10 ms it still fits into a time.Duration.
 const outOfReach = 1 << 38
 
 func raise(v reflect.Value) {
@@ -81,8 +80,7 @@ func raise(v reflect.Value) {
 	}
 }
 
-// spinning is a program that reads its input to the end and takes 2 ms of CPU
-// time, or more on a busy machine.
+// spinning returns a program that reads its input to the end and uses 2 ms of CPU time, or more on a busy machine.
 func spinning(t *testing.T) string {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "spin.c")
@@ -112,10 +110,10 @@ func TestPlaces(t *testing.T) {
 	here, there := eng.Slots()[0].CPUs.String(), "0"
 	quiet, both := stats.Placement{Quiet: true}, stats.Placement{Quiet: true, OtherCore: true}
 	program := spinning(t)
-	// The guard band decides what is near, not how long a run takes here.
+	// The guard band decides what is near the limit, not the duration of a run on this machine.
 	wide, none := stats.Guard{Floor: time.Hour}, stats.Guard{}
 
-	// run is a run in short.
+	// run is a short form of a run.
 	type run struct {
 		CPUs   string
 		Kept   bool
@@ -135,7 +133,7 @@ func TestPlaces(t *testing.T) {
 			{here, true, false}}, 0},
 		"near, and nothing to see": {wide, 1, func(int) float64 { return 0 }, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 6},
-		// One percent does not explain that twice the limit was used.
+		// One percent does not explain a run of twice the limit.
 		"near, seen before": {wide, 1, func(int) float64 { return 0.01 }, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 3},
 		"near, seen after the first": {wide, 1, func(call int) float64 { return 0.01 * float64(call%2) },

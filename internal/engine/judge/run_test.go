@@ -17,8 +17,8 @@ import (
 	"judged/internal/sandbox"
 )
 
-// TestRunTests checks the order of the tests, the stop rule and what is reported when a test fails for a reason of
-// judged's own. No sandbox is involved.
+// TestRunTests checks the order of the tests, the stop rule, and the report of a test that fails because of judged
+// itself. It does not use a sandbox.
 func TestRunTests(t *testing.T) {
 	damage := errors.New("disk on fire")
 	noise := &measure.NoiseError{Test: "2"}
@@ -36,7 +36,7 @@ func TestRunTests(t *testing.T) {
 		name     string
 		stop     api.Stop
 		tests    []string
-		verdicts map[string]api.Verdict // AC where absent
+		verdicts map[string]api.Verdict // verdicts of tests; AC if absent
 		errs     map[string]error
 		want     result
 	}{
@@ -107,7 +107,8 @@ func TestRunTests(t *testing.T) {
 	}
 }
 
-// TestRunTestsOfScheme: the order is that of the scheme, the stop rule works per group, and the report has the groups.
+// TestRunTestsOfScheme: the order is that of the scheme, the stop rule applies per group, and the report has the
+// groups.
 func TestRunTestsOfScheme(t *testing.T) {
 	most := 10.0
 	test := func(name string) api.Member {
@@ -145,7 +146,7 @@ func TestRunTestsOfScheme(t *testing.T) {
 	}
 }
 
-// TestRunTestsOverlap: a test runs while the output of the one before is checked, and is cancelled when that check ends
+// TestRunTestsOverlap: a test runs while the output of the previous one is checked, and is cancelled if that check ends
 // the task.
 func TestRunTestsOverlap(t *testing.T) {
 	report := func(name string, v api.Verdict) measure.Result {
@@ -154,10 +155,10 @@ func TestRunTestsOverlap(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		stop    api.Stop
-		check   measure.Result // of test 1, which ends only when test 2 runs
+		check   measure.Result // result of test 1, which ends only while test 2 runs
 		want    []api.Verdict
 		decided []string
-		cause   error // of the end of test 2
+		cause   error // reason for the end of test 2
 	}{
 		{"accepted", "", report("1", api.Accepted), []api.Verdict{"AC", "AC", "AC"}, []string{"1", "2", "3"}, nil},
 		{"rejected", "", report("1", api.WrongAnswer), []api.Verdict{"WA", "SK", "SK"}, []string{"1"}, errStopped},
@@ -176,7 +177,7 @@ func TestRunTestsOverlap(t *testing.T) {
 				case "1":
 					return first
 				case "2":
-					first <- tt.check // only now: test 2 runs meanwhile
+					first <- tt.check // only now, while test 2 runs
 					if tt.cause != nil {
 						<-ctx.Done()
 						cause = context.Cause(ctx)
@@ -207,7 +208,7 @@ func TestRunTestsOverlap(t *testing.T) {
 	}
 }
 
-// TestSummarize checks what a job's report takes from those of its tests.
+// TestSummarize checks the members of a job's report that come from its tests.
 func TestSummarize(t *testing.T) {
 	ms := func(n int) *time.Duration { return new(time.Duration(n) * time.Millisecond) }
 	kib := func(n units.Bytes) *units.Bytes { return new(n << 10) }
@@ -258,8 +259,8 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// TestSummarizeScheme: a scheme can give the verdict of another test than the first that failed, and with IE comes whose
-// fault it is, and why.
+// TestSummarizeScheme: with a scheme, the verdict can be that of another test than the first that failed. With IE, the
+// report has the fault and the reason.
 func TestSummarizeScheme(t *testing.T) {
 	failed := api.TestReport{Name: "2", Agree: true}
 	failed.Fail(api.JuryFault, "the checker crashed")
@@ -299,7 +300,7 @@ func TestSummarizeScheme(t *testing.T) {
 	}
 }
 
-// TestNewTask checks where the files of a job end up, and what the errors name.
+// TestNewTask checks where the files of a job are stored, and the names in errors.
 func TestNewTask(t *testing.T) {
 	absent := errors.New("no such blob")
 	path := func(f api.File) (string, error) {

@@ -25,13 +25,13 @@ import (
 	"judged/internal/testkit/samples"
 )
 
-// uidsOfTest is the size of a range that no other judged uses, so
-// that what is found there was left by this test.
+// uidsOfTest is the size of a range of users that no other judged uses, so that their processes are leftovers of this
+// test.
 const uidsOfTest = 1000
 
 func firstUID() int { return 1<<20 + os.Getpid()%4096*uidsOfTest }
 
-// TestSamples judges every program of testdata/samples.json for real.
+// TestSamples judges every program of testdata/samples.json.
 func TestSamples(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	all, foreign := samples.Load(t)
@@ -53,7 +53,7 @@ func TestSamples(t *testing.T) {
 	assertNothingLeft(t)
 }
 
-// slotFits says why this machine has no slot of the width.
+// slotFits returns an error if this machine has no slot of the width.
 func slotFits(t *testing.T, width int) error {
 	t.Helper()
 	top, err := machine.ReadTopology(hostfs.New("/"))
@@ -67,7 +67,7 @@ func slotFits(t *testing.T, width int) error {
 	return slots.Balanced(top, planned)
 }
 
-// judgeAll judges samples in one engine, one after the other.
+// judgeAll judges samples in one engine, sequentially.
 func judgeAll(t *testing.T, width int, list []samples.Sample) {
 	t.Helper()
 	eng := openEngine(t, width)
@@ -107,7 +107,7 @@ func openEngineOf(t *testing.T, c config.Config, width int) *engine.Engine {
 	return eng
 }
 
-// taskOf does what judged run does: it fills in defaults and keeps paths.
+// taskOf returns the task of a sample as in judged run: with defaults and paths.
 func taskOf(t *testing.T, s samples.Sample) judge.Task {
 	t.Helper()
 	c := config.Default()
@@ -138,8 +138,8 @@ func tell(r api.Report) string {
 	return b.String()
 }
 
-// assertNothingLeft looks for processes of the samples' users. Cgroups, mounts,
-// children and descriptors are TestMain's to find.
+// assertNothingLeft checks for processes of the samples' users. TestMain checks cgroups, mounts, children and
+// descriptors.
 func assertNothingLeft(t *testing.T) {
 	t.Helper()
 	if left := processesOfSamples(t); len(left) > 0 {
@@ -147,7 +147,7 @@ func assertNothingLeft(t *testing.T) {
 	}
 }
 
-// TestProcessesOfSamples holds that such a process would be found.
+// TestProcessesOfSamples checks that such a process is found.
 func TestProcessesOfSamples(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	cmd := exec.Command("sleep", "60")

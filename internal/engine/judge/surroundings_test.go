@@ -26,8 +26,7 @@ type surroundings struct {
 	Settings                            map[string]string
 }
 
-// Bounty is the part that an attack may get hold of without a layer of the
-// sandbox, and that does no harm then.
+// Bounty is the part that an attack may reach without a layer of the sandbox, and that is harmless then.
 type Bounty struct {
 	Canary                            string
 	Files, IPC, Keyrings, Connections []string
@@ -45,8 +44,8 @@ func (h *host) look(t *testing.T) surroundings {
 	}
 }
 
-// changes compares two looks. It looks again for a while because the kernel
-// releases some things after their last user was notified.
+// changes compares two states. It retries for a while, because the kernel releases some objects after their last user
+// was notified.
 func (h *host) changes(t *testing.T, before, after surroundings, options ...cmp.Option) string {
 	t.Helper()
 	diff := cmp.Diff(before, after, options...)
@@ -57,8 +56,8 @@ func (h *host) changes(t *testing.T, before, after surroundings, options ...cmp.
 	return diff
 }
 
-// clockOffset is how far the wall clock is from the time since boot, in whole
-// minutes: far more than a clock daemon moves it, far less than an attack must.
+// clockOffset returns the offset of the wall clock from the time since boot in minutes, which a clock daemon does not
+// change, but an attack would.
 func clockOffset() string {
 	var wall, boot unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &wall) // cannot fail for these clocks
@@ -102,7 +101,7 @@ func linesOf(t *testing.T, path string) []string {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// groups are judged's own control groups. Every run has another number.
+// groups returns the control groups of judged. Every run has a new number.
 func groups(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -111,7 +110,7 @@ func groups(t *testing.T) []string {
 		if err == nil && d.IsDir() && strings.Contains(path, own) {
 			all = append(all, numbers.ReplaceAllString(path, "N"))
 		}
-		return nil // groups of others go while we look
+		return nil // groups of others may be removed meanwhile
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,9 +119,8 @@ func groups(t *testing.T) []string {
 	return all
 }
 
-// processes are the children of judged, which are judged-init, what it has
-// forked for prepared sandboxes, and the bystander; and what belongs to runs'
-// users, with any parent.
+// processes returns the children of judged (judged-init, its processes for prepared sandboxes, and the bystander) and
+// the processes of runs' users with any parent.
 func processes(t *testing.T) (children, ofUsers []string) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -132,7 +130,7 @@ func processes(t *testing.T) (children, ofUsers []string) {
 	for _, e := range entries {
 		text, err := os.ReadFile("/proc/" + e.Name() + "/status")
 		if err != nil {
-			continue // no process, or one that has ended
+			continue // not a process, or it has ended
 		}
 		p := fields(text)
 		what := p["Name"]
@@ -151,7 +149,7 @@ func processes(t *testing.T) (children, ofUsers []string) {
 	return children, ofUsers
 }
 
-// fields are the lines of a status file.
+// fields returns the lines of a status file as a map.
 func fields(text []byte) map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(string(text)) {
@@ -172,7 +170,7 @@ func descriptors(t *testing.T) []string {
 	var all []string
 	for _, e := range entries {
 		target, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if err != nil { // the one that listed the folder
+		if err != nil { // the descriptor that listed the folder
 			continue
 		}
 		if name := numbers.ReplaceAllString(target, "N"); name != "/#N (deleted)" {
@@ -185,7 +183,7 @@ func descriptors(t *testing.T) []string {
 
 func ofRuns(uid int) bool { return uid >= firstUID() && uid < firstUID()+uidsOfTest }
 
-// filesOfRuns are files of runs' users where everybody may write.
+// filesOfRuns returns the files of runs' users in folders where everybody may write.
 func filesOfRuns(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -197,7 +195,7 @@ func filesOfRuns(t *testing.T) []string {
 		for _, e := range entries {
 			info, err := e.Info()
 			if err != nil {
-				continue // it is gone
+				continue // it was removed
 			}
 			if st, ok := info.Sys().(*syscall.Stat_t); ok && ofRuns(int(st.Uid)) {
 				all = append(all, filepath.Join(dir, e.Name()))
@@ -207,8 +205,7 @@ func filesOfRuns(t *testing.T) []string {
 	return all
 }
 
-// ipcOfRuns are System V objects in the host's namespace. The first line of
-// each file names the columns.
+// ipcOfRuns returns System V objects in the host's namespace. The first line of each file has the names of the columns.
 func ipcOfRuns(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -224,8 +221,8 @@ func ipcOfRuns(t *testing.T) []string {
 	return all
 }
 
-// keyringsOfRuns are the users that hold keys. How many they hold changes while
-// the kernel collects them.
+// keyringsOfRuns returns the users that hold keys. The number of keys is omitted, because the kernel collects them
+// asynchronously.
 func keyringsOfRuns(t *testing.T) []string {
 	t.Helper()
 	var all []string

@@ -23,10 +23,10 @@ import (
 	"judged/internal/testkit"
 )
 
-// conversations are judged by judgeTalk.
+// conversation is a test case for judgeTalk.
 type conversation struct {
 	name, program, interactor string
-	kind                      string // of the interactor; icpc where empty
+	kind                      string // kind of the interactor; icpc if empty
 	checker                   string // arguments of a testlib checker; "" for no arguments
 	verdict                   api.Verdict
 	message                   string // of the interactor
