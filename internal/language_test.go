@@ -1,7 +1,6 @@
 package internal
 
 import (
-	"cmp"
 	"go/scanner"
 	"go/token"
 	"io/fs"
@@ -21,13 +20,15 @@ var isWhat = regexp.MustCompile(`// \w+ (is|are) what `)
 func TestLanguage(t *testing.T) {
 	refused := refusedPhrases(t)
 	for path, text := range texts(t) {
-		for n, line := range strings.Split(text, "\n") {
-			if found := cmp.Or(refused.FindString(line), isWhat.FindString(line)); found != "" {
-				t.Errorf("%s:%d: %q is refused; CONTRIBUTING.md, section Language, says what to write", path, n+1, found)
-			}
+		for _, at := range slices.Concat(refused.FindAllStringIndex(text, -1), isWhat.FindAllStringIndex(text, -1)) {
+			t.Errorf("%s:%d: %q is refused; CONTRIBUTING.md, section Language, says what to write", path,
+				strings.Count(text[:at[0]], "\n")+1, text[at[0]:at[1]])
 		}
 	}
 }
+
+// space is white space within a text, which may continue on the next line of a comment.
+const space = `(?: |\s*\n\s*(?:(?://|#) *)?)`
 
 // refusedPhrases reads the table, so that CONTRIBUTING.md is the one place where they stand.
 func refusedPhrases(t *testing.T) *regexp.Regexp {
@@ -37,7 +38,7 @@ func refusedPhrases(t *testing.T) *regexp.Regexp {
 	_, rows, _ := strings.Cut(languageSection(text), tableHead)
 	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \|$`).FindAllStringSubmatch(rows, -1) {
 		for phrase := range strings.SplitSeq(row[1], ", ") {
-			phrases = append(phrases, regexp.QuoteMeta(phrase))
+			phrases = append(phrases, strings.ReplaceAll(regexp.QuoteMeta(phrase), " ", space))
 		}
 	}
 	if len(phrases) < 10 {

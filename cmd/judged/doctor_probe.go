@@ -59,7 +59,7 @@ func (f *probeFlags) check(elsewhere, fingerprint bool) error {
 	}
 	for _, id := range f.ids {
 		if id != allProbes && !slices.Contains(doctor.ProbeIDs(), id) {
-			return usagef("--probe=%s: there is no such probe; there are %s", id, strings.Join(doctor.ProbeIDs(), ", "))
+			return usagef("--probe=%s: unknown probe; use %s", id, strings.Join(doctor.ProbeIDs(), ", "))
 		}
 	}
 	if f.length < 10*time.Millisecond || f.length > 10*time.Minute {

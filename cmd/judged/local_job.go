@@ -98,7 +98,7 @@ func (l *localJob) addProgram(args []string) error {
 }
 
 // setLanguage marks PROGRAM as a source, in the language of --language or else of its extension. Without --language a
-// file that can be executed is no source.
+// file that can be executed is not a source.
 func (l *localJob) setLanguage(cmd *cobra.Command, language string, args []string) error {
 	if l.name == "" {
 		if language != "" {

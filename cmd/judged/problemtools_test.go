@@ -22,7 +22,7 @@ import (
 // peer is a package that one of the field's tools judges, too.
 type peer struct {
 	name string
-	// unknown are folders that the tool takes for something else, and what it cannot see: bt keeps files from one pass to
+	// unknown are folders that the tool treats differently, or does not see: bt keeps files from one pass to
 	// the next.
 	unknown []string
 	// left are submissions that the tool leaves out: verifyproblem knows no shell scripts.

@@ -32,7 +32,7 @@ type solution struct {
 	Low         time.Duration `json:"cpu_time_min_ns"`    // of that test
 	High        time.Duration `json:"cpu_time_max_ns"`
 	Differences []string      `json:"differences,omitempty"` // from what the package expects
-	NotJudged   string        `json:"not_judged,omitempty"`  // why, where that is no difference
+	NotJudged   string        `json:"not_judged,omitempty"`  // the reason, if that is not a difference
 	// Groups and Tests are the verdicts of the parts, with the time limit of the package.
 	Groups []api.GroupReport `json:"groups,omitempty"`
 	Tests  []testVerdict     `json:"tests,omitempty"`
@@ -84,7 +84,7 @@ func (x *solution) runs() int {
 	return 0
 }
 
-// setTime takes the times of the slowest test.
+// setTime sets the times to those of the slowest test.
 func (x *solution) setTime(t api.TestReport) {
 	x.CPUTime = x.divided(*t.CPUTime)
 	x.Spread, x.Low, x.High = 0, x.CPUTime, x.CPUTime
@@ -119,7 +119,7 @@ type verification struct {
 	Inferred    bool              `json:"time_limit_inferred"` // from the submissions; the package has none
 	Submissions []solution        `json:"submissions"`
 	Judged      int               `json:"judged"`     // submissions
-	NotJudged   int               `json:"not_judged"` // also files next to them that are no programs
+	NotJudged   int               `json:"not_judged"` // including files next to them that are not programs
 	Validators  []string          `json:"validator_differences,omitempty"`
 	Findings    []string          `json:"findings,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`

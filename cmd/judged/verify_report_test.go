@@ -120,7 +120,7 @@ func TestOutputsNeedTheChecker(t *testing.T) {
 	}
 }
 
-// TestLimitNamesWhatIsMissing: a limit from fewer submissions than must be within it is no success.
+// TestLimitNamesWhatIsMissing: a limit derived from only some of the submissions that must be within it is not a success.
 func TestLimitNamesWhatIsMissing(t *testing.T) {
 	all := []solution{{Name: "fast", Verdict: api.Accepted, judged: true, lower: true, CPUTime: time.Second},
 		{Name: "slow", Verdict: api.InternalError, judged: true, lower: true,

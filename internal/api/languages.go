@@ -40,7 +40,7 @@ func (e *LanguageUnavailableError) Error() string {
 // Fault returns the party at fault for the IE of an accepted job.
 func (e *LanguageUnavailableError) Fault() Fault { return HostFault }
 
-// CompilerExited is the start of the message of a compilation that the compiler itself ended.
+// CompilerExited is the start of the message of a compilation whose compiler exited with an error.
 const CompilerExited = "the compiler exited with status "
 
 // CompilerRejected reports whether the compiler itself rejected the sources, which does not depend on the time that it

@@ -108,7 +108,7 @@ func (j Job) when(s Stream) KeepWhen {
 // blobName matches a SHA-256 in lower-case hex.
 var blobName = text.Pattern(`^[0-9a-f]{64}$`)
 
-// outputs accepts what the job asks for, once.
+// outputs checks that each output is one that the job requests, and is listed once.
 func (c *check) outputs(r Report) {
 	verdicts := map[string]Verdict{}
 	for _, t := range r.Tests {

@@ -68,7 +68,7 @@ func (e *Engine) addStarts(list []api.LanguageStatus) {
 	})
 }
 
-// idleEvery is how often the measurement looks whether the slots are idle.
+// idleEvery is how often the measurement checks whether the slots are idle.
 const idleEvery = time.Second
 
 // awaitIdle waits until no slot judges, or until ctx ends: the housekeeping CPUs are for jobs first.

@@ -16,7 +16,7 @@ import (
 
 // mountStore is an empty mount namespace in which trees and copies are mounted. It belongs to a thread; when
 // the thread exits, the namespace and all its mounts are removed. In the template's namespace each tree would
-// be copied for each run. Detached mounts are no alternative: kernels before 6.15 cannot clone them.
+// be copied for each run. Detached mounts are not an alternative: kernels before 6.15 cannot clone them.
 type mountStore struct {
 	thread chan func()
 	made   int // number of trees so far; only the thread uses it

@@ -88,8 +88,8 @@ func ptrace(request uintptr, pid int, addr, data uintptr) (uintptr, error) {
 // processes that are exiting from those that are not.
 const patience = 10 * time.Second
 
-// follow returns when judged and all processes that it has started have exited. It returns which of them had to
-// be killed.
+// follow returns when judged and all processes that it has started have exited. It returns those that it
+// killed.
 func (tr *tracer) follow() []string {
 	tr.t.Helper()
 	var left []string

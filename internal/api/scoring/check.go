@@ -7,8 +7,8 @@ import (
 	"judged/internal/api"
 )
 
-// Check returns the reason why the scheme cannot be used, or nil. tests are the names of the problem's tests: each has
-// to be in one group, because a test outside of all groups would not be run.
+// Check returns the reason why the scheme cannot be used, or nil. tests are the names of the problem's tests: each
+// must be in one group, because a test outside of all groups would not be run.
 func (s Scheme) Check(tests []string) error {
 	switch {
 	case len(tests) == 0:

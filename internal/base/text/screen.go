@@ -14,7 +14,7 @@ const PageWidth = 80
 
 // Screen describes the terminal, or its absence, on which output is read.
 type Screen struct {
-	Width  int  // in columns; 0, of a pipe or a file, is no limit
+	Width  int  // in columns; 0, as for a pipe or a file, means no limit
 	Color  bool // escapes may color text
 	Cursor bool // escapes may move the cursor, so that a line can be overwritten
 }

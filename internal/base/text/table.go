@@ -154,7 +154,7 @@ func (l layout) row(b *strings.Builder, r Row, empty string) {
 	}
 	for n := range lines {
 		var line strings.Builder
-		end := 0 // after the last character that is no space
+		end := 0 // after the last character that is not a space
 		for i, c := range l.columns {
 			part := ""
 			if n < len(parts[i]) {

@@ -35,9 +35,9 @@ type Task struct {
 	Tests    []problem.Test
 	// InputFile and OutputFile are passed on to measure.Request.
 	InputFile, OutputFile string
-	StderrToStdout        bool // the same
+	StderrToStdout        bool
 	Checker               checker.Checker
-	// Checkers compare instead of Checker the outputs of the tests that they name.
+	// Checkers maps the names of tests to the checkers that are used for them instead of Checker.
 	Checkers map[string]checker.Checker
 	// CheckerProgram, if not nil, checks instead of Checker.
 	CheckerProgram *jury.Checker

@@ -30,7 +30,7 @@ type conversation struct {
 	checker                   string // arguments of a testlib checker; "" for no arguments
 	verdict                   api.Verdict
 	message                   string // of the interactor
-	first                     string // who ended first; "" is not looked at
+	first                     string // who ended first; "" is not checked
 }
 
 const anyMessage = "*"
@@ -222,7 +222,7 @@ func checkConversations(t *testing.T, cases []conversation) {
 				Limits:     api.Limits{CPUTimeMS: 250, WallTimeMS: 1000, Output: 32 << 10},
 				Repeats:    api.Repeats{Policy: api.Single}}
 			if x.verdict == api.OutputLimit {
-				// A guest can stand still while the program writes on.
+				// A guest can stall while the program continues to write.
 				j.Limits.CPUTimeMS, j.Limits.WallTimeMS = 20_000, 60_000
 			}
 			if x.kind != "" {
@@ -246,7 +246,7 @@ func checkConversations(t *testing.T, cases []conversation) {
 	}
 }
 
-// TestTranscript records conversations, whose verdicts are the same then.
+// TestTranscript records conversations. Their verdicts must not change.
 func TestTranscript(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
@@ -258,7 +258,7 @@ func TestTranscript(t *testing.T) {
 		verdict                   api.Verdict
 		first                     string
 		want                      []said
-		// One of these: how much of a flood is heard depends on when the pipe is closed.
+		// One of these, because how much output is read depends on when the pipe is closed.
 		truncated []bool
 	}{
 		{"accepted", "hear|say=7|hear|say=\xff|hear", "say=3 4|hear|say=more|hear|exit=42", api.Accepted, "interactor",
@@ -420,8 +420,8 @@ func barePair(b *testing.B, path string, cpus [2]int, args [2]string) time.Durat
 	return time.Since(begin)
 }
 
-// TestProgramSeesNoJury: a contestant's program has neither the files of the checker, which is prepared meanwhile, nor
-// descriptors of the interactor's.
+// TestProgramSeesNoJury: a contestant's program sees neither the files of the checker, which is prepared at the same time,
+// nor descriptors of the interactor.
 func TestProgramSeesNoJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))

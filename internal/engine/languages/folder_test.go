@@ -33,7 +33,7 @@ func TestBuild(t *testing.T) {
 	for _, tt := range []struct {
 		name, build string
 		files       map[string]string
-		want        map[string]string // files that are left, by their beginnings
+		want        map[string]string // remaining files and the start of their content
 		failure     string
 		output      string
 	}{

@@ -50,7 +50,7 @@ func (s *Source) HandIn(ctx context.Context) error {
 func (s *Source) setAside(name string, reason error) {
 	path, err := s.spool.setAside(name)
 	if err != nil {
-		s.o.Log.Error("cannot use a spooled report, nor rename it", "file", name, "error", errors.Join(reason, err))
+		s.o.Log.Error("cannot use or rename a spooled report", "file", name, "error", errors.Join(reason, err))
 		return
 	}
 	s.o.Log.Error("cannot use a spooled report; its job is judged again, delete the file", "file", path, "error", reason)

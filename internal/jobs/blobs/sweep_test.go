@@ -73,7 +73,7 @@ func TestSweep(t *testing.T) {
 	tests := []struct {
 		name   string
 		blobs  map[string]time.Duration // content -> time since it was used
-		others []string                 // paths, old with their folders
+		others []string                 // relative paths of other files that are old, like their folders
 		age    time.Duration
 		named  []string // contents; nil is a failure
 		want   []string // what is left

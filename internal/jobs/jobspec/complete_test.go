@@ -423,7 +423,7 @@ func TestHostileNames(t *testing.T) {
 			var errs Errors
 			if fine := member == "tests" && (strings.HasPrefix(name, ".") || strings.Contains(name, "/") ||
 				name == ProgramName); fine {
-				if err != nil { // a test's name is no path
+				if err != nil { // a test's name is not a path
 					t.Errorf("test %q: %v", name, err)
 				}
 				continue

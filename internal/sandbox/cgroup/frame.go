@@ -22,7 +22,7 @@ type frame struct {
 	procs  string   // cgroup.procs of the group that counts
 	// processes is the current limit of pids; 0 means that none is set.
 	processes int
-	// threads lists the threads of the group that counts; on a legacy host it has another name.
+	// threads is the file that lists the threads of the group; its name differs on a legacy host.
 	threads string
 }
 

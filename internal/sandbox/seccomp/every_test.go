@@ -42,7 +42,7 @@ func TestEverySystemCall(t *testing.T) {
 	}
 }
 
-// listed is one call, or adjacent numbers without a name.
+// listed is one system call, or a range of numbers without a name.
 type listed struct {
 	first, last   uint32
 	name, actions string

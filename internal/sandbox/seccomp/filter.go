@@ -49,7 +49,7 @@ func (a *assembler) emit(i Instruction) int {
 	return len(a.reversed) - 1
 }
 
-// skip returns how many instructions the next one emitted has to skip to reach target.
+// skip returns the number of instructions that the next emitted one must skip to reach target.
 func (a *assembler) skip(target int) int { return len(a.reversed) - target - 1 }
 
 // ret returns the position of a return with this action that a jump can reach.

@@ -90,7 +90,7 @@ func memberOf(conn net.Conn) *member {
 	return m
 }
 
-// authorized records that the caller of a request is no stranger.
+// authorized records that the caller of a request is known.
 func authorized(ctx context.Context) {
 	if m, _ := ctx.Value(memberKey{}).(*member); m != nil {
 		m.crowd.know(m)

@@ -150,7 +150,7 @@ func TestOneAddressLeavesRoom(t *testing.T) {
 }
 
 // TestBurst opens many connections at the same time. It checks that each has time to be authorized, and that those at
-// one address leave half of the connections, so that strangers at other addresses keep theirs.
+// one address leave half of the connections, so that clients at other addresses keep theirs.
 func TestBurst(t *testing.T) {
 	w := guarded(t, 40)
 	w.crowd.grace = patience

@@ -48,7 +48,7 @@ type contentError struct{ error }
 func (e *contentError) Unwrap() error { return e.error }
 
 // blame turns err into a fault of the fetched object if the server sent invalid content or does not have the object. A
-// server that does not respond is no fault of the object.
+// server that does not respond is not a fault of the object.
 func blame(kind faultKind, id stringOrNumber, err error) error {
 	if isAnswer(err) && !IsRefused(err) {
 		return &fault{kind: kind, id: id, err: err}

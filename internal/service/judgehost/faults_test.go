@@ -379,7 +379,7 @@ func TestPrefetch(t *testing.T) {
 	testkit.WaitFor(t, 10*time.Second, "files", func() bool { return w.Requests("judgehosts/get_files") == scriptsAndTests })
 	id := w.submit(p, "")
 	w.await(id)
-	if n := w.Requests("judgehosts/get_files"); n != scriptsAndTests+1 { // the source
+	if n := w.Requests("judgehosts/get_files"); n != scriptsAndTests+1 { // one for the source
 		t.Errorf("fetched %d", n)
 	}
 	w.clean()

@@ -13,6 +13,6 @@
 // A guest that gives no sign of life, or whose kernel reports a stall, is
 // started again, twice at most, and the test's log says so.
 //
-// What the guest's clocks show is no measurement: its CPUs take turns on one
+// The guest's clocks are not suitable for measurements: its CPUs take turns on one
 // thread of the host. Test placement, limits and effects there, never times.
 package guest

@@ -42,7 +42,7 @@ func TestIsolatedMemory(t *testing.T) {
 		before.compare(t)
 	}()
 	pid := placed(t)
-	// Not on the other isolated CPU either, which is not a slot of this run: a thread there would never be
+	// The other isolated CPU is not a slot of this run. A thread on it would never be
 	// moved away.
 	if got := status(t, strconv.Itoa(cmd.Process.Pid), "Cpus_allowed_list"); got != "0-1" {
 		t.Errorf("judged run may itself run on CPUs %s, want 0-1", got)

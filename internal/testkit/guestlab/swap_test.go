@@ -89,7 +89,7 @@ func tuneSwap(t *testing.T, before map[string]string) {
 		t.Fatal(err)
 	}
 	done(t, "restore")
-	// They are enabled in another order now, but not the next time.
+	// This time they are enabled in a different order.
 	switchSwap(t, second.path, linux.SwapOff)
 	switchSwap(t, first.path, linux.SwapOff)
 	for _, a := range areas {

@@ -18,7 +18,7 @@ const (
 const (
 	mostL3    units.Bytes = 8 << 20
 	leastDRAM units.Bytes = 128 << 20
-	// A cache larger than a quarter of this is stacked on the die. Reading four times its size would take a second, and
+	// Only caches stacked on the die are larger than a quarter of this. Reading four times its size would take a second, and
 	// neighbours use most of it anyway.
 	mostDRAM   units.Bytes = 512 << 20
 	triadBytes units.Bytes = 128 << 20 // two arrays
