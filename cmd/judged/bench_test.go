@@ -14,8 +14,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// BenchmarkVerify verifies a package with 20 tests and one submission, and runs that submission as often with the same
-// inputs, one after the other, on the same CPU and without judged.
+// BenchmarkVerify verifies a package with 20 tests and one submission. It runs that submission as often with the same
+// inputs, sequentially on the same CPU and without judged.
 func BenchmarkVerify(b *testing.B) {
 	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.Python)
 	const tests = 20
@@ -68,8 +68,8 @@ func BenchmarkVerify(b *testing.B) {
 	b.ReportMetric(ratios[len(ratios)/2], "verify/runs")
 }
 
-// BenchmarkVerifyPeers verifies packages with judged and with the field's tools, in turns. Cold is a first verification,
-// warm the second of the same package.
+// BenchmarkVerifyPeers verifies packages with judged and with the tools of the field in alternation. Cold is the first
+// verification, warm the second of the same package.
 func BenchmarkVerifyPeers(b *testing.B) {
 	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.Python, testkit.StaticGCC, testkit.ProblemTools)
 	for _, peer := range peers {

@@ -12,8 +12,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestSecondJudged starts every command that judges next to a daemon, and a daemon next to a run, on the same CPU: the
-// second one ends at once and names the first.
+// TestSecondJudged starts every command that judges next to a daemon, and a daemon next to a run, on the same CPU. The
+// second process must exit immediately and name the first.
 func TestSecondJudged(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	claims, data, cpu := t.TempDir(), t.TempDir(), lastCPU(t).String()
@@ -25,7 +25,7 @@ func TestSecondJudged(t *testing.T) {
 	refuse := func(t *testing.T, holder string, args ...string) {
 		t.Helper()
 		cmd := together(args...)
-		// a daemon that is not refused serves until it is killed
+		// a daemon that is not refused runs until it is killed
 		brake := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 		defer brake.Stop()
 		got := execute(t, cmd)

@@ -87,7 +87,7 @@ func TestGeneratedClients(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.language, func(t *testing.T) {
-			t.Parallel() // most of it is the work of compilers
+			t.Parallel() // most of the time is used by compilers
 			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(filepath.Join(testkit.RepoRoot(t), "testdata/clients",
 				tt.language))); err != nil {
@@ -104,8 +104,8 @@ func TestGeneratedClients(t *testing.T) {
 	}
 }
 
-// TestSchemathesis checks the daemon's responses to valid and invalid requests against the OpenAPI document. It does not
-// drain slots, because nothing could be judged without one.
+// TestSchemathesis checks the daemon's responses to valid and invalid requests against the OpenAPI document. It does
+// not drain slots, because jobs could not be judged without one.
 func TestSchemathesis(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Generators)
 	tools, err := testkit.GeneratorsPath()
@@ -113,7 +113,7 @@ func TestSchemathesis(t *testing.T) {
 		t.Fatal(err)
 	}
 	url, document := startAPI(t)
-	// The first list waits for the versions of all compilers.
+	// The first request for the list waits for the versions of all compilers.
 	if status := getStatus(t, url+"/v1/languages", apiToken); status != http.StatusOK {
 		t.Fatalf("GET /v1/languages: %d", status)
 	}

@@ -18,7 +18,7 @@ import (
 
 const composeFile = "deploy/compose/compose.yaml"
 
-// TestComposeSchema holds the compose file against the schema of the Compose Specification and its reference parser.
+// TestComposeSchema validates the compose file with the schema of the Compose Specification and its reference parser.
 func TestComposeSchema(t *testing.T) {
 	testkit.Need(t, testkit.Compose)
 	file := filepath.Join(testkit.RepoRoot(t), filepath.FromSlash(composeFile))

@@ -18,7 +18,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// debian is the root of a minimal Debian, in which programs run as on a machine without systemd.
+// debian is the root of a minimal Debian. Programs in it run as on a machine without systemd.
 type debian struct {
 	t    *testing.T
 	root string
@@ -39,7 +39,7 @@ func newDebian(t *testing.T) *debian {
 	return d
 }
 
-// command runs a program in the root, with the file systems of the kernel. The mounts are its own.
+// command returns a command in the root with the file systems of the kernel, in its own mount namespace.
 func (d *debian) command(words ...string) *exec.Cmd {
 	const script = `set -e
 mount --make-rprivate /
@@ -55,7 +55,7 @@ exec chroot . /bin/sh -c 'umount -l /mnt && exec "$@"' sh "$@"`
 	return cmd
 }
 
-// run returns what a program writes to stdout. It must exit with 0.
+// run returns the stdout of a program. The program must exit with 0.
 func (d *debian) run(words ...string) string {
 	d.t.Helper()
 	cmd := d.command(words...)
@@ -68,7 +68,7 @@ func (d *debian) run(words ...string) string {
 	return string(out)
 }
 
-// serve starts the installed daemon. stop ends it as systemd does.
+// serve starts the installed daemon. stop stops it like systemd.
 func (d *debian) serve() (url string, stop func()) {
 	d.t.Helper()
 	cmd := d.command("judged", "serve", "-c", "/etc/judged/judged.toml", "--listen", "127.0.0.1:0")
@@ -84,7 +84,7 @@ func (d *debian) serve() (url string, stop func()) {
 	}
 }
 
-// states are those of the jobs of a daemon, by ID.
+// states returns the states of the jobs of a daemon by ID.
 func (d *debian) states(url string) map[string]string {
 	d.t.Helper()
 	var list struct {
@@ -200,7 +200,7 @@ func (d *debian) installed(version string) {
 	}
 }
 
-// has checks which files are there.
+// has checks which files exist.
 func (d *debian) has(files map[string]bool) {
 	d.t.Helper()
 	for name, want := range files {
@@ -211,7 +211,7 @@ func (d *debian) has(files map[string]bool) {
 	}
 }
 
-// TestDebianPackageForArm64 builds the package for the other architecture.
+// TestDebianPackageForArm64 builds the package for arm64.
 func TestDebianPackageForArm64(t *testing.T) {
 	testkit.Need(t, testkit.Debian)
 	cmd := exec.CommandContext(t.Context(), "make", "deb", "VERSION=v1.0.0", "DEB_ARCH=arm64")

@@ -7,7 +7,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// TestDaemonPID: only a process that was started as the daemon is in the way of a probe.
+// TestDaemonPID: only a process that was started as the daemon prevents a probe.
 func TestDaemonPID(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cmdline string

@@ -42,7 +42,7 @@ func eachSubmission(t *testing.T, f func(n int, verdict, source string) error) {
 	}
 }
 
-// TestExampleSites runs the sites of examples/, which know only the documented interface, and submits programs to them.
+// TestExampleSites runs the sites of examples/, which only use the documented interface, and submits programs to them.
 func TestExampleSites(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python, testkit.Node, testkit.Generators)
 	tools, err := testkit.GeneratorsPath()
@@ -71,13 +71,13 @@ func TestExampleSites(t *testing.T) {
 	t.Run("shell", func(t *testing.T) { testShellSite(t, filepath.Join(examples, "shell/site.sh"), daemon) })
 }
 
-// testSite submits programs in the form of a site, and reads their reports.
+// testSite submits programs with the form of a site, and reads their reports.
 func testSite(t *testing.T, site string) {
 	submit := func(team, language, source string) (status int, page string, err error) {
 		return fetch(http.PostForm(site+"/", url.Values{"team": {team}, "language": {language}, "source": {source}}))
 	}
 	eachSubmission(t, func(n int, verdict, source string) error {
-		// The redirection leads to the report.
+		// The response redirects to the report.
 		status, page, err := submit(fmt.Sprintf("<%d>", n), "c", source)
 		tests := strings.Count(page, "<td>"+verdict)
 		if err != nil || status != 200 || !strings.Contains(page, "<h1>"+verdict+"</h1>") ||

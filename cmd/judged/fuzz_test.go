@@ -13,8 +13,8 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// FuzzFlagValues holds the readers of flags: what is accepted is what was
-// written, and what is refused is named.
+// FuzzFlagValues checks the parsers of flags: an accepted value is parsed as written, and the error for a refused value
+// names it.
 func FuzzFlagValues(f *testing.F) {
 	for _, s := range []string{"5", "2-5", "5-2", "0", "-1", "1-", "99999999999999999999", "+3", " 3", "a=b", "=",
 		"a=b=c", "labels[\"\x1b\"]", "files[x]", ""} {
@@ -46,8 +46,7 @@ func FuzzFlagValues(f *testing.F) {
 	})
 }
 
-// FuzzArguments runs the command with arguments that cannot be used. The
-// message is always one line that a terminal can show.
+// FuzzArguments runs the command with invalid arguments. The message is always one line that is safe for a terminal.
 func FuzzArguments(f *testing.F) {
 	for _, s := range []string{"x", "./\x1b[31mx", "\u202egnp.exe", "\xff\xfe", "a\nb\r\n", "\x00",
 		strings.Repeat("a", 5000), "-x", "--", "../../x", "/proc/self/mem", "/dev/null", ""} {
@@ -63,7 +62,7 @@ func FuzzArguments(f *testing.F) {
 		} {
 			var out, errOut bytes.Buffer
 			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // nothing is asked over the network
+			cancel() // no request is sent over the network
 			code := (&app{in: strings.NewReader(""), out: &out, err: &errOut}).run(ctx, args)
 			line := strings.TrimSuffix(errOut.String(), "\n")
 			if code < exitUsage || out.Len() > 0 || !strings.HasPrefix(line, "judged: ") {

@@ -15,7 +15,7 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// inTheGuest are the tests that run next to judged on the guest's kernel.
+// inTheGuest is the package of the tests that run next to judged on the guest's kernel.
 const inTheGuest = "judged/internal/testkit/guestlab"
 
 // isolation reserves the CPUs of NUMA node 1.
@@ -25,8 +25,8 @@ func TestGuestIsolated(t *testing.T) {
 	inGuest(t, guest.Config{Append: isolation + " tsc=reliable"}, "^TestIsolated")
 }
 
-// TestGuestQueue judges many jobs; in one guest with the tests before it would
-// take as long as all others together.
+// TestGuestQueue judges many jobs. It has its own guest, because with the other tests it would take as long as all of
+// them together.
 func TestGuestQueue(t *testing.T) {
 	inGuest(t, guest.Config{Append: isolation + " tsc=reliable"}, "^TestQueue")
 }
@@ -35,7 +35,7 @@ func TestGuestWithoutIsolation(t *testing.T) {
 	inGuest(t, guest.Config{Disks: 2}, "^TestPlain")
 }
 
-// TestGuestRemedies runs what doctor prints, with a shell and the few programs that the commands name.
+// TestGuestRemedies runs the commands that doctor prints, with a shell and the few programs that they need.
 func TestGuestRemedies(t *testing.T) {
 	guest.Need(t, "amd64")
 	t.Parallel()
@@ -46,30 +46,29 @@ func TestGuestRemedies(t *testing.T) {
 	guest.GoTest(t, cfg, inTheGuest, "^TestRemedies$")
 }
 
-// TestGuestSMT has two cores of two threads in each socket: CPUs 0 and 1 are
-// siblings, and so on.
+// TestGuestSMT has two sockets with two cores of two threads each. CPUs 0 and 1 are siblings, and so on.
 func TestGuestSMT(t *testing.T) {
 	inGuest(t, guest.Config{Append: "isolcpus=4-7 nohz_full=4-7", Sockets: 2, Cores: 2, Threads: 2}, "^TestSMT")
 }
 
-// TestGuestArm64 asks for the most delicate of it on the other architecture.
-// With "^TestQueueVerdicts$" and all samples it takes minutes.
+// TestGuestArm64 runs the most sensitive of these tests on arm64. With "^TestQueueVerdicts$" and all samples it takes
+// minutes.
 func TestGuestArm64(t *testing.T) {
 	inGuest(t, guest.Config{Arch: "arm64", Append: isolation}, "^TestIsolatedLimit$", "submissions/sum/TLE-spin.c")
 }
 
-// inGuest runs the tests that match run, with some of the samples, or all.
+// inGuest runs the tests that match run, with the given samples, or all of them.
 func inGuest(t *testing.T, cfg guest.Config, run string, samples ...string) {
 	t.Helper()
 	cfg.Arch = cmp.Or(cfg.Arch, "amd64")
 	guest.Need(t, cfg.Arch)
-	t.Parallel() // one emulator keeps one CPU busy
+	t.Parallel() // an emulator uses one CPU
 	cfg.NUMA, cfg.Files = true, shipment(t, cfg.Arch, samples)
 	cfg.Dirs = map[string]string{"/data/problems": filepath.Join(testkit.RepoRoot(t), "testdata/problems")}
 	guest.GoTest(t, cfg, inTheGuest, run)
 }
 
-// shipment is judged and the programs that it judges, all static.
+// shipment returns judged and the programs that it judges, all of them static.
 func shipment(t *testing.T, arch string, chosen []string) map[string]string {
 	t.Helper()
 	compile := compilers[arch]
@@ -89,14 +88,13 @@ func shipment(t *testing.T, arch string, chosen []string) map[string]string {
 	return files
 }
 
-// compilers make static programs of C.
+// compilers build static C programs.
 var compilers = map[string]func(t testing.TB, source string) string{
 	"amd64": func(t testing.TB, source string) string { return testkit.CompileC(t, source, true) },
 	"arm64": testkit.CompileArm64,
 }
 
-// samples compiles what samples.json calls static, but for other architectures,
-// and of that the chosen sources if there are any.
+// samples compiles the samples that are static in samples.json for an architecture, or only the chosen ones.
 func samples(t *testing.T, arch, data string, chosen []string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(data, "samples.json"))

@@ -12,7 +12,7 @@ import (
 	"judged/internal/base/text"
 )
 
-// TestHelpFits: the help of every command fits a narrow terminal.
+// TestHelpFits: the help of every command fits into 80 columns.
 func TestHelpFits(t *testing.T) {
 	commands := 0
 	var walk func(c *cobra.Command)

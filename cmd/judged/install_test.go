@@ -23,7 +23,7 @@ const (
 	installEnd  = "systemctl enable --now judged"
 )
 
-// installSteps are the commands of the README up to the start of the unit, and those after it.
+// installSteps returns the commands of the README before and after the start of the unit.
 func installSteps(t *testing.T) (before, after []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testkit.RepoRoot(t), "README.md"))
@@ -57,8 +57,8 @@ func installSteps(t *testing.T) (before, after []string) {
 	return nil, nil
 }
 
-// TestInstalledAsTheReadmeSays follows the README on a machine with the folders of a fresh Debian 12, starts the unit, and
-// finds that nobody without a token is served, and the one who has it is.
+// TestInstalledAsTheReadmeSays follows the README on a machine with the folders of a fresh Debian 12 and starts the
+// unit. Requests without a token must be refused, and those with the token accepted.
 func TestInstalledAsTheReadmeSays(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	root, dir := testkit.RepoRoot(t), t.TempDir()
@@ -68,7 +68,7 @@ func TestInstalledAsTheReadmeSays(t *testing.T) {
 	}
 	source := sourceFolder(t, root, dir)
 	var script strings.Builder
-	// What the machine has in these places stays as it is: the mounts are the script's own.
+	// The mounts are private to the script, so these folders of the machine do not change.
 	fmt.Fprintf(&script, `set -e
 mount --make-rprivate /
 mkdir %[1]s/etc %[1]s/bin %[1]s/tools
@@ -89,7 +89,7 @@ cd %[2]s
 		if strings.HasPrefix(step, "judged ") {
 			step += " > /dev/null || test $? = 1" // this host may not be fit
 		}
-		fmt.Fprintf(&script, "{ %s\n} || exit 1\n", step) // set -e would pass over the first part of an && list
+		fmt.Fprintf(&script, "{ %s\n} || exit 1\n", step) // set -e ignores a failure in the first part of an && list
 	}
 	fmt.Fprintf(&script, "stat -c %%a /etc/judged/tokens > %[1]s/mode\nprintf %%s \"$TOKEN\" > %[1]s/token\n"+
 		"export JUDGED_TEST_UNIT=$unit\nexec \"$@\"\n", dir)
@@ -137,7 +137,8 @@ cd %[2]s
 	}
 }
 
-// sourceFolder has what the steps install, with the tested program in place of the one that make builds.
+// sourceFolder returns a folder with the files that the steps install, with the tested program instead of the one that
+// make builds.
 func sourceFolder(t *testing.T, root, dir string) string {
 	t.Helper()
 	source := filepath.Join(dir, "source")
@@ -159,7 +160,7 @@ func sourceFolder(t *testing.T, root, dir string) string {
 	return source
 }
 
-// startUnit returns the URL of a daemon, the file with its log, and how it ended.
+// startUnit returns the URL of a daemon, the file with its log, and a channel with its exit error.
 func startUnit(t *testing.T, cmd *exec.Cmd) (url, log string, exited <-chan error) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -177,7 +178,7 @@ func startUnit(t *testing.T, cmd *exec.Cmd) (url, log string, exited <-chan erro
 	}
 	end := make(chan error, 2)
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has ended unless the test failed
+		_ = cmd.Process.Kill() // the process has exited unless the test failed
 		<-end
 		if t.Failed() {
 			t.Logf("it said:\n%s", readFile(t, file.Name()))
@@ -228,7 +229,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// execLines are the command lines of a unit, split as systemd does.
+// execLines returns the command lines of a unit, split like systemd.
 func execLines(t *testing.T, path string) map[string][]string {
 	t.Helper()
 	word := regexp.MustCompile(`'[^']*'|\S+`)
@@ -241,8 +242,8 @@ func execLines(t *testing.T, path string) map[string][]string {
 	return lines
 }
 
-// TestUnitsNeedNoPackages: a unit starts judged or the shell. Other programs, such as /bin/kill, are in packages that a
-// minimal Debian lacks.
+// TestUnitsNeedNoPackages: units only start judged or the shell. Other programs, such as /bin/kill, are in packages
+// that a minimal Debian lacks.
 func TestUnitsNeedNoPackages(t *testing.T) {
 	units, err := filepath.Glob(filepath.Join(testkit.RepoRoot(t), "deploy/*.service"))
 	if err != nil || len(units) < 2 {
@@ -258,7 +259,7 @@ func TestUnitsNeedNoPackages(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesGo: the README names the version of Go that go.mod asks for.
+// TestReadmeNamesGo: the README names the version of Go in go.mod.
 func TestReadmeNamesGo(t *testing.T) {
 	root := testkit.RepoRoot(t)
 	want := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readFile(t, filepath.Join(root, "go.mod")))

@@ -73,7 +73,7 @@ func TestParsePairs(t *testing.T) {
 	}
 }
 
-// checkUsage wants success, or an error with the exit code of wrong usage.
+// checkUsage fails unless err is nil for ok, and otherwise has the exit code of wrong usage.
 func checkUsage(t *testing.T, err error, ok bool) {
 	t.Helper()
 	var usage *usageError
@@ -82,7 +82,7 @@ func checkUsage(t *testing.T, err error, ok bool) {
 	}
 }
 
-// parsed is a command line of flags alone, read.
+// parsed returns the flags of a command line.
 func parsed(t *testing.T, args ...string) (*cobra.Command, *jobFlags) {
 	t.Helper()
 	cmd, f := &cobra.Command{Use: "judged"}, &jobFlags{}
@@ -127,10 +127,9 @@ func TestJobOfFlags(t *testing.T) {
 	}
 }
 
-// TestUnboundedCompletes wants the bounds of no configuration to reach a job
-// that is sent elsewhere.
+// TestUnboundedCompletes checks that a job that is sent to a daemon does not get limits of the local configuration.
 func TestUnboundedCompletes(t *testing.T) {
-	// all that fits into a report
+	// the maximum that fits into a report
 	j := api.Job{Command: []string{"x"}, Tests: []api.Test{{Name: "1"}}, CPUs: 1 << 20, Head: 6 << 20,
 		Repeats: api.Repeats{Min: 1 << 40, Max: 1 << 40},
 		Limits: api.Limits{CPUTimeMS: 1 << 42, WallTimeMS: 1 << 42, Memory: 1 << 60, Output: 1 << 60, Stack: 1 << 60,
@@ -173,7 +172,7 @@ func TestWholeMilliseconds(t *testing.T) {
 	}
 }
 
-// TestReadable would hang on the pipe if it were opened.
+// TestReadable would block on the pipe if it were opened.
 func TestReadable(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir+"/file", "x", 0o644)
@@ -202,7 +201,7 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// TestSizeFlags wants help without defaults that nobody set.
+// TestSizeFlags checks that the help shows no default for flags that have none.
 func TestSizeFlags(t *testing.T) {
 	cmd := &cobra.Command{Use: "judged"}
 	var b units.Bytes

@@ -29,7 +29,7 @@ func TestJudgehostUsage(t *testing.T) {
 	short := file("short", "user secret\n")
 	for _, tt := range []struct {
 		args   []string
-		stderr string // part of it
+		stderr string // part of stderr
 	}{
 		{nil, "no --credentials; name a file with the line ID URL USER PASSWORD"},
 		{[]string{"x"}, "no arguments"},
@@ -53,7 +53,7 @@ func TestJudgehostUsage(t *testing.T) {
 	}
 }
 
-// TestJudgehostRefused: wrong credentials are wrong usage, and are not said.
+// TestJudgehostRefused: wrong credentials are wrong usage and do not appear in the message.
 func TestJudgehostRefused(t *testing.T) {
 	s := domserver.New(t)
 	path := filepath.Join(t.TempDir(), "credentials")
@@ -65,15 +65,15 @@ func TestJudgehostRefused(t *testing.T) {
 	}
 }
 
-// The scripts for the test below.
+// The scripts of the test below.
 const (
 	domCompile = "#!/bin/sh\ndest=$1\nshift 2\nexec gcc -x c -O1 -static -o \"$dest\" \"$@\"\n"
 	domCompare = "#!/bin/sh\nread -r got\nread -r want <\"$2\"\n[ \"$got\" = \"$want\" ] && exit 42\nexit 43\n"
 	domRun     = "#!/bin/sh\nIN=\"$1\"; shift\nOUT=\"$1\"; shift\nexec \"$@\" < \"$IN\" > \"$OUT\"\n"
 )
 
-// TestJudgehostKilled kills judged judgehost at random moments: each task ends with one result, and the verdicts are
-// those of the programs.
+// TestJudgehostKilled kills judged judgehost at random times. Each task must end with one result, and the verdicts must
+// be those of the programs.
 func TestJudgehostKilled(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	s := domserver.New(t)

@@ -71,7 +71,7 @@ type httpProbe struct {
 	HTTPGet struct{ Path, Port, Scheme string } `yaml:"httpGet"`
 }
 
-// cluster has the objects of deploy/kubernetes by kind and name.
+// cluster holds the objects of deploy/kubernetes by kind and name.
 type cluster map[string]manifest
 
 func readCluster(t *testing.T) (cluster, []string) {
@@ -104,7 +104,7 @@ func readCluster(t *testing.T) (cluster, []string) {
 	return c, files
 }
 
-// TestKubernetesSchemas holds the manifests against the schemas of the API, in which unknown fields are errors.
+// TestKubernetesSchemas validates the manifests with the schemas of the API. Unknown fields are errors.
 func TestKubernetesSchemas(t *testing.T) {
 	testkit.Need(t, testkit.Kubernetes)
 	tools, err := testkit.KubernetesPath()
@@ -119,8 +119,8 @@ func TestKubernetesSchemas(t *testing.T) {
 	}
 }
 
-// TestKubernetesSettings loads the configuration of each container as its judged does, and holds what it says against
-// what is around it.
+// TestKubernetesSettings loads the configuration of each container like judged, and compares it with the ports, probes
+// and volumes of the manifests.
 func TestKubernetesSettings(t *testing.T) {
 	c, _ := readCluster(t)
 	var fronts, judges config.Config
@@ -130,7 +130,8 @@ func TestKubernetesSettings(t *testing.T) {
 	if diff := cmp.Diff([]string{config.RoleFront, config.RoleJudge, fronts.Slots.Pool, "node-1"}, got); diff != "" {
 		t.Errorf("roles, who decides for the pool of the judges, name of a judge -want +got\n%s", diff)
 	}
-	// A front is not ready before a judge has registered, so the judges' service has those that are not.
+	// A front is not ready before a judge has registered, so the service for judges must include fronts that are not
+	// ready.
 	host, _, _ := strings.Cut(strings.TrimPrefix(judges.Fleet.Front, "https://"), ".judged.svc")
 	if s := c["Service "+host]; !s.Spec.PublishNotReadyAddresses || len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != 443 {
 		t.Errorf("judges dial %s: service %+v", judges.Fleet.Front, s)
@@ -158,7 +159,7 @@ func TestKubernetesSettings(t *testing.T) {
 	}
 }
 
-// load reads the settings of a workload with judged's own flags, environment and configuration file.
+// load reads the settings of a workload from its flags, environment and configuration file.
 func (c cluster) load(t *testing.T, workload string) config.Config {
 	t.Helper()
 	pod := c[workload].Spec.Template.Spec
@@ -193,7 +194,7 @@ func (c cluster) load(t *testing.T, workload string) config.Config {
 	return settings
 }
 
-// mount returns a folder that has what the pod sees in /etc/judged.
+// mount returns a folder with the files that the pod has in /etc/judged.
 func (p podSpec) mount(t *testing.T, c cluster) string {
 	t.Helper()
 	root := t.TempDir()
@@ -224,7 +225,7 @@ func (p podSpec) mount(t *testing.T, c cluster) string {
 	return root
 }
 
-// check holds ports, probes and volumes against the settings.
+// check compares ports, probes and volumes with the settings.
 func (c container) check(t *testing.T, workload string, settings config.Config) {
 	t.Helper()
 	port := c.Ports[0]
@@ -251,7 +252,7 @@ func (c container) check(t *testing.T, workload string, settings config.Config) 
 	}
 }
 
-// openPaths are the paths of the API; the tests of httpapi hold that document against its routes.
+// openPaths returns the paths of the OpenAPI document; the tests of httpapi compare that document with the routes.
 func openPaths(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testkit.RepoRoot(t), "internal", "service", "httpapi", "openapi.json"))

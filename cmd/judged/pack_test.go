@@ -32,7 +32,7 @@ type ociImage struct {
 	dir string
 }
 
-// path returns that of a blob, which must have the digest that it is named after.
+// path returns the path of a blob, and checks its digest.
 func (i ociImage) path(r reference) string {
 	i.t.Helper()
 	name := strings.TrimPrefix(r.Digest, "sha256:")
@@ -50,7 +50,7 @@ func (i ociImage) decode(path string, into any) {
 	}
 }
 
-// unpack lays the layers over each other, and returns what the image starts.
+// unpack unpacks the layers of the image, and returns its command.
 func (i ociImage) unpack(root string) []string {
 	i.t.Helper()
 	var index struct{ Manifests []reference }
@@ -87,7 +87,7 @@ func (i ociImage) unpack(root string) []string {
 	return append(config.Config.Entrypoint, config.Config.Cmd...)
 }
 
-// TestImage builds the image over the minimal Debian, unpacks it, and starts what it says.
+// TestImage builds the image on the minimal Debian, unpacks it, and runs its command.
 func TestImage(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Debian)
 	base, err := testkit.DebianRootPath()
@@ -120,10 +120,10 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestRelease builds a release in two folders, which must give the same bytes, and holds the list of modules against what
-// Go says of the program.
+// TestRelease builds a release in two folders. Both must have the same bytes, and the list of modules must match the
+// program.
 func TestRelease(t *testing.T) {
-	testkit.Need(t, testkit.Debian) // the machine has gzip, dpkg and the network for nfpm
+	testkit.Need(t, testkit.Debian) // Debian implies gzip, dpkg and the network for nfpm
 	root := testkit.RepoRoot(t)
 	var releases [2]map[string]string
 	for i := range releases {
@@ -156,7 +156,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// checkModules compares the list of modules of a program with what it says itself.
+// checkModules compares the list of modules of a program with its build information.
 func checkModules(t *testing.T, program string) {
 	t.Helper()
 	if said := outputIn(t, "", program, "version"); !strings.HasPrefix(said, "judged v1.0.0 ") {

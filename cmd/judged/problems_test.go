@@ -12,8 +12,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestProblemsManual runs the commands of PROBLEMS.md, one after the other. Those up to the first upload need the slot,
-// which a daemon has from then on.
+// TestProblemsManual runs the commands of PROBLEMS.md in order. Those before the first upload need the slot, which a
+// daemon uses from then on.
 func TestProblemsManual(t *testing.T) {
 	manual := readFile(t, filepath.Join(testkit.RepoRoot(t), "deploy", "PROBLEMS.md"))
 	if other := regexp.MustCompile(`(?m)^ +(\$ )?(judged|curl) .*`).FindString(manual); other != "" {

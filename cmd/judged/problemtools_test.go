@@ -19,16 +19,15 @@ import (
 	"judged/internal/testkit"
 )
 
-// peer is a package that one of the field's tools judges, too.
+// peer is a package that another tool of the field judges, too.
 type peer struct {
 	name string
-	// unknown are folders that the tool treats differently, or does not see: bt keeps files from one pass to
-	// the next.
+	// unknown are folders that the tool treats differently, or does not see: bt passes files from one pass to the next.
 	unknown []string
-	// left are submissions that the tool leaves out: verifyproblem knows no shell scripts.
+	// left are submissions that the tool omits: verifyproblem does not support shell scripts.
 	left    []string
-	ask     []string // for all verdicts
-	time    []string // as setters call it
+	ask     []string // command that shows all verdicts
+	time    []string // command as setters use it, for benchmarks
 	results func(output string) map[string]string
 }
 
@@ -49,7 +48,7 @@ var peers = []peer{
 	{"relay", []string{"submissions/wrong_answer/remembers.cpp"}, nil, allOfBT, timeBT, linesOfTests},
 }
 
-// copyPackage copies the package without what the tool does not know.
+// copyPackage copies the package without the files that the tool does not support.
 func (p peer) copyPackage(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), p.name)
@@ -63,8 +62,9 @@ func (p peer) copyPackage(t testing.TB) string {
 	return dir
 }
 
-// TestProblemTools judges packages with the field's tools, too: Kattis' verifyproblem those of legacy, BAPCtools those
-// of 2025-09 without points. All verdicts, and all points of groups, that a tool prints must be judged's.
+// TestProblemTools also judges packages with the tools of the field: legacy packages with Kattis' verifyproblem, and
+// 2025-09 packages without points with BAPCtools. All verdicts and points of groups that a tool prints must equal those
+// of judged.
 func TestProblemTools(t *testing.T) {
 	testkit.Need(t, testkit.Time, testkit.Root, testkit.Cgroup, testkit.Python, testkit.StaticGCC, testkit.ProblemTools)
 	for _, tt := range peers {
@@ -93,15 +93,15 @@ func TestProblemTools(t *testing.T) {
 	}
 }
 
-// askTool returns what a tool prints about a package. Its exit status is not looked at: bt wants statements. home is where
-// it keeps what it compiles.
+// askTool returns the output of a tool for a package. It ignores the exit status, because bt requires statements. home
+// is the folder for compiled programs.
 func askTool(t testing.TB, dir, home string, command []string) string {
 	t.Helper()
 	tools, err := testkit.ProblemToolsPath()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// verifyproblem runs Python by pypy3.
+	// verifyproblem runs Python with pypy3.
 	bin := t.TempDir()
 	if err := os.Symlink("/usr/bin/python3", filepath.Join(bin, "pypy3")); err != nil {
 		t.Fatal(err)
@@ -122,8 +122,8 @@ func askTool(t testing.TB, dir, home string, command []string) string {
 	return plain
 }
 
-// shortenLimit gives a package a time limit of 0.4 s, so that judged needs less time for its endless programs, which run
-// up to their limit several times.
+// shortenLimit sets a time limit of 0.4 s, so that judged needs less time for endless programs, which run up to their
+// limit several times.
 func shortenLimit(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "problem.yaml")
@@ -132,7 +132,7 @@ func shortenLimit(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	short := timeLimit.ReplaceAll(text, []byte("  time_limit: 0.4"))
-	if bytes.Equal(short, text) { // legacy has it in a file
+	if bytes.Equal(short, text) { // legacy packages have it in a file
 		path, short = filepath.Join(dir, ".timelimit"), []byte("0.4\n")
 	}
 	if err := os.WriteFile(path, short, 0o644); err != nil {
@@ -145,8 +145,8 @@ var timeLimit = regexp.MustCompile(`(?m)^  time_limit: .*`)
 // colors matches the escape sequences that bt writes despite NO_COLOR if CI is set.
 var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// tableOfGroups reads the table of verifyproblem: its columns are groups that have tests, and a cell is a verdict with
-// points. The key of a result is "SUBMISSION GROUP"; that of the points of all is "SUBMISSION".
+// tableOfGroups parses the table of verifyproblem: a column is a group with tests, and a cell is a verdict with points.
+// The key of a result is "SUBMISSION GROUP"; that of the total points is "SUBMISSION".
 func tableOfGroups(output string) map[string]string {
 	results := map[string]string{}
 	var groups []string
@@ -176,8 +176,8 @@ func tableOfGroups(output string) map[string]string {
 
 var lineOfTest = regexp.MustCompile(`(?m)^(\S+):\s+(AC|WA|TLE|RTE)\s.*?@ ([^\s:]+)`)
 
-// linesOfTests reads what bt says of each test, without the number of the last pass. The key of a result is
-// "SUBMISSION TEST".
+// linesOfTests parses the results of tests in the output of bt, without the number of the last pass. The key of a
+// result is "SUBMISSION TEST".
 func linesOfTests(output string) map[string]string {
 	results := map[string]string{}
 	for _, m := range lineOfTest.FindAllStringSubmatch(output, -1) {
@@ -186,7 +186,7 @@ func linesOfTests(output string) map[string]string {
 	return results
 }
 
-// askJudged returns what judged verify says, by the keys of both tools, and the submissions by their names.
+// askJudged returns the results of judged verify by the keys of both tools, and the names of the submissions.
 func askJudged(t *testing.T, dir string) (results map[string]string, submissions map[string]bool) {
 	t.Helper()
 	got := execute(t, command("verify", "--json", "--repeats", "1", "--all-tests", dir))
@@ -211,7 +211,7 @@ func askJudged(t *testing.T, dir string) (results map[string]string, submissions
 	return results, submissions
 }
 
-// groupResult is the result of a group as verifyproblem writes it: part of the points is accepted, too.
+// groupResult formats the result of a group like verifyproblem, which reports a partial score as accepted.
 func groupResult(g api.GroupReport) string {
 	switch verdict := g.Verdict; {
 	case g.Score != nil && (verdict == api.Accepted || verdict == api.Partial):

@@ -20,7 +20,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// ended is the exit code and the output of a process.
+// ended holds the exit code and the output of a process.
 type ended struct {
 	code           int
 	stdout, stderr string
@@ -40,7 +40,7 @@ func execute(t *testing.T, cmd *exec.Cmd) ended {
 
 // TestDoctorAnswer compares the exit code of doctor with its report.
 func TestDoctorAnswer(t *testing.T) {
-	testkit.Need(t, testkit.Time) // doctor looks at the host for a second, four times
+	testkit.Need(t, testkit.Time) // doctor examines the host for a second, four times
 	for _, strict := range []bool{false, true} {
 		t.Run(fmt.Sprintf("strict %t", strict), func(t *testing.T) {
 			t.Parallel()
@@ -69,13 +69,13 @@ func TestDoctorAnswer(t *testing.T) {
 	}
 }
 
-// anybody is a user without rights of any kind.
+// anybody is a user without privileges.
 const anybody = 65534
 
-// TestWithoutRoot starts judged as a user who may not judge.
+// TestWithoutRoot starts judged as an unprivileged user.
 func TestWithoutRoot(t *testing.T) {
 	testkit.Need(t, testkit.Root)
-	// Unlike t.TempDir this one is open to all users, the binary too.
+	// Unlike t.TempDir, this folder and the binary are accessible to all users.
 	dir, err := os.MkdirTemp("", "judged-cli-")
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestWithoutRoot(t *testing.T) {
 		name   string
 		args   []string
 		code   int
-		stderr string // part of it
+		stderr string // part of stderr
 	}{
 		{"run", []string{"run", "./sol"}, exitFault, mustBeRoot},
 		{"serve", []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", "data"}, exitUsage,
@@ -143,11 +143,10 @@ func put(t *testing.T, path, content string, mode fs.FileMode) {
 	}
 }
 
-// TestInterrupt ends a run in the middle: exit code 3, one line, and nothing
-// left behind.
+// TestInterrupt interrupts a run: exit code 3, one line, and no leftovers.
 func TestInterrupt(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	// A duration that no other process sleeps for is how it is found.
+	// The process is found by a duration that no other process sleeps for.
 	duration := fmt.Sprintf("1%d", os.Getpid())
 	cmd := command("run", "--wall-limit", "100s", "--", "sleep", duration)
 	var out, errOut bytes.Buffer
@@ -174,7 +173,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// running reports whether a process has a command line.
+// running reports whether a process with the command line exists.
 func running(cmdline string) bool {
 	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range paths {

@@ -39,13 +39,13 @@ func watch(t *testing.T, args ...string) *watched {
 	}
 	theirs.Close()
 	t.Cleanup(func() {
-		_ = w.cmd.Process.Kill() // it has ended unless the test failed
+		_ = w.cmd.Process.Kill() // the process has exited unless the test failed
 		_ = w.cmd.Wait()
 	})
 	return w
 }
 
-// terminal is a new one, from both sides.
+// terminal returns both ends of a new terminal.
 func terminal(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -81,7 +81,7 @@ func (w *watched) shows(t *testing.T, want string) {
 	}
 }
 
-// TestScreen: a terminal has a width, and the escapes that TERM and NO_COLOR allow.
+// TestScreen checks the width of a terminal, and the escape sequences that TERM and NO_COLOR allow.
 func TestScreen(t *testing.T) {
 	_, theirs := terminal(t)
 	t.Cleanup(func() { theirs.Close() })
@@ -113,7 +113,7 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// TestProgress: at a terminal every run of a test that is repeated is shown.
+// TestProgress: on a terminal, each run of a repeated test is shown.
 func TestProgress(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	w := watch(t, "run", "--repeats", "3", "--", "true")
@@ -126,8 +126,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestInterruptedMeasure: what was measured is printed and written, and called
-// partial.
+// TestInterruptedMeasure: the runs so far are printed and written, and marked as partial.
 func TestInterruptedMeasure(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {

@@ -38,12 +38,12 @@ type reloading struct {
 	signal                func(syscall.Signal)
 	exited                <-chan error
 	open                  bool   // without token_file
-	http                  string // more of its section
-	limits                string // of the configuration
+	http                  string // additional settings of [http]
+	limits                string // settings of [limits]
 	broken, tokenProblems string // text that makes the files unusable
 }
 
-// write makes the files: the names are also the tokens.
+// write writes the files. The names are also the tokens.
 func (r *reloading) write(names ...string) {
 	r.t.Helper()
 	var tokens strings.Builder
@@ -103,7 +103,7 @@ func startReloading(t *testing.T, change ...func(*reloading)) *reloading {
 	r.url = strings.TrimSpace(line)
 	go func() { exited <- cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has ended unless the test failed
+		_ = cmd.Process.Kill() // the process has exited unless the test failed
 		if t.Failed() {
 			t.Logf("it said:\n%s", r.said())
 		}
@@ -123,7 +123,7 @@ func (r *reloading) client(token string) client.Client {
 	return client.Client{Base: r.url, Token: token}
 }
 
-// reload sends SIGHUP and waits for the line that says how it ended.
+// reload sends SIGHUP and waits for the log line with the result.
 func (r *reloading) reload(want ...string) {
 	r.t.Helper()
 	before := len(r.said())
@@ -167,8 +167,8 @@ func (r *reloading) submit(token, id string) int {
 	return http.StatusAccepted
 }
 
-// TestReload: SIGHUP puts tokens and limits into effect, names what it leaves,
-// refuses files with an error as a whole, and never ends the daemon.
+// TestReload: SIGHUP applies tokens and limits, names settings that need a restart, rejects files with an error as a
+// whole, and never stops the daemon.
 func TestReload(t *testing.T) {
 	r := startReloading(t)
 	statuses := func() [2]int { return [2]int{r.status("ann"), r.status("bob")} }
@@ -217,8 +217,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadAddsTokens: a reload that adds token_file takes effect. While that file cannot be read nobody is served, and
-// without it in the configuration tokens are still asked for.
+// TestReloadAddsTokens: a reload that adds token_file takes effect. While the file cannot be read, all requests are
+// refused; if it is removed from the configuration, tokens are still required.
 func TestReloadAddsTokens(t *testing.T) {
 	r := startReloading(t, func(r *reloading) { r.open = true })
 	statuses := func() [2]int { return [2]int{r.status(""), r.status("ann")} }
@@ -271,8 +271,8 @@ func TestReloadAddsTokens(t *testing.T) {
 	}
 }
 
-// TestReloadReadsCertificates: SIGHUP replaces the certificate for new connections, and files that do not fit together
-// change nothing.
+// TestReloadReadsCertificates: SIGHUP replaces the certificate for new connections. Files that do not match change
+// nothing.
 func TestReloadReadsCertificates(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -312,7 +312,7 @@ func TestReloadReadsCertificates(t *testing.T) {
 	}
 }
 
-// writeCertificate makes a certificate of 127.0.0.1, and returns who trusts it.
+// writeCertificate writes a certificate for 127.0.0.1, and returns a pool that trusts it.
 func writeCertificate(t *testing.T, cert, key string) *x509.CertPool {
 	t.Helper()
 	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -341,8 +341,8 @@ func writeCertificate(t *testing.T, cert, key string) *x509.CertPool {
 	return roots
 }
 
-// TestSettingsAreCheckedFirst: a setting that cannot be used is wrong usage, with the name of its key, before the daemon
-// says where it serves or makes a folder.
+// TestSettingsAreCheckedFirst: an unusable setting is wrong usage, with the name of its key, before the daemon prints
+// its URL or creates a folder.
 func TestSettingsAreCheckedFirst(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
@@ -365,7 +365,7 @@ func TestSettingsAreCheckedFirst(t *testing.T) {
 		file("tokens", fmt.Sprintf("a read %x", sha256.Sum256(nil))))
 	for _, tt := range []struct {
 		name, config, key string
-		needs             bool // root: the check comes after that of rights
+		needs             bool // needs root: the check comes after that of privileges
 	}{
 		{"no tokens for everybody", one("http", "listen", "0.0.0.0:0"), "http.listen", false},
 		{"an address of another machine", tokens, "http.listen", false},
@@ -417,7 +417,7 @@ func TestSettingsAreCheckedFirst(t *testing.T) {
 	}
 }
 
-// TestLogsWhoDidIt holds the lines that operators look for.
+// TestLogsWhoDidIt checks the log lines that operators look for.
 func TestLogsWhoDidIt(t *testing.T) {
 	r := startReloading(t)
 	ctx, ann := context.WithTimeout(t.Context(), time.Minute)

@@ -25,7 +25,8 @@ func inProcess(t *testing.T, args ...string) ended {
 	return ended{code, out.String(), errOut.String()}
 }
 
-// TestSubmitHead: a daemon whose reports quote less than submit asks for gets the job without that request.
+// TestSubmitHead: if the reports of a daemon quote less than submit requests, the job is submitted without that
+// request.
 func TestSubmitHead(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -115,7 +116,7 @@ func TestDaemonAnswers(t *testing.T) {
 	}
 }
 
-// TestSubmitNamesProblem holds what is sent of a job whose tests the daemon has.
+// TestSubmitNamesProblem checks the request for a job whose tests the daemon has.
 func TestSubmitNamesProblem(t *testing.T) {
 	var sent api.Job
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,7 +139,7 @@ func TestSubmitNamesProblem(t *testing.T) {
 	}
 }
 
-// TestTokens wants the token of the file before that of the environment.
+// TestTokens checks that the token of the file takes precedence over that of the environment.
 func TestTokens(t *testing.T) {
 	path := t.TempDir() + "/token"
 	put(t, path, "of-the-file\n", 0o600)
@@ -160,8 +161,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestVerdictCodes compares the exit codes of a report that was judged and of
-// one that was asked for.
+// TestVerdictCodes compares the exit codes of judging a job and of reading its report.
 func TestVerdictCodes(t *testing.T) {
 	for _, tt := range []struct {
 		report         api.Report

@@ -18,7 +18,7 @@ import (
 
 const unitFile = "deploy/judged.service"
 
-// TestUnitListsWhatIsNeeded holds the unit file against what judged asks for.
+// TestUnitListsWhatIsNeeded compares the capabilities in the unit file with those that judged requires.
 func TestUnitListsWhatIsNeeded(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(testkit.RepoRoot(t), unitFile))
 	if err != nil {
@@ -67,7 +67,7 @@ func inUserNamespace(*testing.T) *exec.Cmd {
 	return cmd
 }
 
-// without is the unit with fewer capabilities.
+// without returns the unit with fewer capabilities.
 func without(names ...string) func(t *testing.T) *exec.Cmd {
 	return func(t *testing.T) *exec.Cmd {
 		text, err := os.ReadFile(filepath.Join(testkit.RepoRoot(t), unitFile))

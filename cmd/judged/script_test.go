@@ -28,8 +28,8 @@ import (
 	"judged/internal/testkit/unit"
 )
 
-// TestMain lets the test binary be judged: the first process of its sandboxes,
-// and the command of that name in the scripts.
+// TestMain makes the test binary act as judged: as the first process of its sandboxes, and as the command of that name
+// in scripts.
 func TestMain(m *testing.M) {
 	if initproc.IsInit() {
 		initproc.Main()
@@ -41,11 +41,11 @@ func TestMain(m *testing.M) {
 // claimsEnv names the folder with the locks of CPUs that all processes of a test share.
 const claimsEnv = "JUDGED_TEST_CLAIMS"
 
-// tested is judged with its own locks of CPUs, because tests of several packages judge on the same CPUs concurrently.
+// tested runs judged with its own locks of CPUs, because tests of several packages judge on the same CPUs concurrently.
 func tested() {
 	claims := os.Getenv(claimsEnv)
 	if claims == "" {
-		if private, err := linux.DetachedTmpfs(); err == nil { // else it may not judge either
+		if private, err := linux.DetachedTmpfs(); err == nil { // otherwise it may not judge either
 			defer private.Close()
 			claims = fmt.Sprintf("/proc/self/fd/%d", private.Fd())
 		}
@@ -53,12 +53,12 @@ func tested() {
 	start(&app{in: os.Stdin, out: os.Stdout, err: os.Stderr, claims: claims}, os.Args[1:])
 }
 
-// checked looks for leftovers after the tests.
+// checked checks for leftovers after the tests.
 type checked struct{ m *testing.M }
 
 func (c checked) Run() int { return testkit.Run(c.m) }
 
-// TestScripts need nothing of the host: usage, help and input that is refused.
+// TestScripts runs the scripts that need nothing of the host: usage, help and refused input.
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
 func TestScriptsJudging(t *testing.T) {
@@ -96,13 +96,13 @@ func problems(t *testing.T) string {
 	return "PROBLEMS=" + filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages")
 }
 
-// TestScriptsDrain has a daemon to itself, because it takes the only slot out of use.
+// TestScriptsDrain uses its own daemon, because it takes the only slot out of use.
 func TestScriptsDrain(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	runScripts(t, "testdata/script/drain", "JUDGED_URL="+startDaemon(t), "LASTCPU="+lastCPU(t).String())
 }
 
-// TestScriptsDaemon talk to one daemon, each about its own jobs.
+// TestScriptsDaemon runs scripts against one daemon. Each uses its own jobs.
 func TestScriptsDaemon(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	data := t.TempDir()
@@ -126,7 +126,7 @@ func runScripts(t *testing.T, dir string, env ...string) {
 	})
 }
 
-// lastCPU may be used on any host: slots leave out CPU 0 unless it is alone.
+// lastCPU returns a CPU that may be used on any host; slots omit CPU 0 unless it is the only one.
 func lastCPU(t testing.TB) cpuset.Set {
 	t.Helper()
 	top, err := machine.ReadTopology(hostfs.New("/"))

@@ -15,7 +15,7 @@ func TestFlagsCompleteTheFile(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		args []string
-		want string // front, or a part of the error
+		want string // URL of the front, or part of the error
 	}{
 		{[]string{"--front", "https://front.example.org"}, "https://front.example.org"},
 		{nil, "fleet.front"},

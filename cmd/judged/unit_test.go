@@ -21,8 +21,7 @@ import (
 	"judged/internal/testkit/unit"
 )
 
-// TestUnit runs the daemon with what deploy/judged.service gives it and nothing
-// more, and has it judge.
+// TestUnit runs the daemon with exactly the environment of deploy/judged.service, and judges jobs.
 func TestUnit(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	root := testkit.RepoRoot(t)
@@ -44,7 +43,7 @@ func TestUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has ended unless the test failed
+		_ = cmd.Process.Kill() // the process has exited unless the test failed
 		_ = cmd.Wait()
 		if t.Failed() {
 			t.Logf("it said:\n%s", log.Bytes())
@@ -80,7 +79,7 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// notifySocket is where systemd listens.
+// notifySocket returns a socket like that of systemd.
 func notifySocket(t *testing.T) *net.UnixConn {
 	t.Helper()
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: fmt.Sprintf("@judged-test-%d", os.Getpid()),
@@ -119,7 +118,7 @@ func statusOf(t *testing.T, pid int) map[string]string {
 	return fields
 }
 
-// only keeps of m what is in want.
+// only returns the entries of m whose keys are in want.
 func only(m, want map[string]string) map[string]string {
 	kept := map[string]string{}
 	for key := range want {
@@ -144,7 +143,7 @@ func inItsGroup(t *testing.T, pid int) {
 	}
 }
 
-// judges checks the verdicts of a right and a wrong answer, and of a program that must be stopped.
+// judges checks the verdicts of a correct and a wrong answer, and of a program that must be stopped.
 func judges(t *testing.T, url, program string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -13,7 +13,7 @@ import (
 	"judged/internal/engine/problem"
 )
 
-// TestVerifyNeedsEvidence: a package of which nothing was judged is not as expected.
+// TestVerifyNeedsEvidence: a package without judged submissions is not as expected.
 func TestVerifyNeedsEvidence(t *testing.T) {
 	accepted := solution{Name: "a", judged: true, Verdict: api.Accepted}
 	wrong := solution{Name: "w", judged: true, Verdict: api.WrongAnswer}
@@ -39,11 +39,11 @@ func TestVerifyNeedsEvidence(t *testing.T) {
 	}
 }
 
-// TestVerifyCounts: what is not judged is counted, and a failure only where findings are.
+// TestVerifyCounts: submissions that are not judged are counted, and fail the verification only with --strict.
 func TestVerifyCounts(t *testing.T) {
 	accepted := solution{Name: "a", judged: true, Verdict: api.Accepted}
 	absent := solution{Name: "b.rb", NotJudged: `language "ruby": ruby is not installed`}
-	const all = 3 // with a README
+	const all = 3 // includes a README
 	r := verification{Submissions: []solution{accepted, absent}, Findings: []string{"README is no program"}}
 	r.count(all)
 	want := []string{"README is no program", `b.rb is not judged: language "ruby": ruby is not installed`}
@@ -67,8 +67,8 @@ func TestVerifyCounts(t *testing.T) {
 	}
 }
 
-// TestValidatedNeedsExits: an input that a validator did not read to its end is neither valid nor rejected. 0 is the
-// status of a testlib validator that accepts.
+// TestValidatedNeedsExits: an input that a validator did not read to its end is neither valid nor rejected. A testlib
+// validator accepts with status 0.
 func TestValidatedNeedsExits(t *testing.T) {
 	pkg := &problem.Package{Tests: []problem.Test{{Name: "1"}, {Name: "2"}, {Name: "3"}},
 		InvalidInputs: []problem.Test{{Name: "bad"}, {Name: "crash"}}}
@@ -87,7 +87,7 @@ func TestValidatedNeedsExits(t *testing.T) {
 	}
 }
 
-// TestOutputsNeedTheChecker: an output that the checker has not seen is not rejected by it.
+// TestOutputsNeedTheChecker: an output that the checker has not read is not rejected.
 func TestOutputsNeedTheChecker(t *testing.T) {
 	report := func(v api.Verdict, said ...api.Verdict) api.Report {
 		test := api.TestReport{Name: "o", Verdict: v}

@@ -11,8 +11,8 @@ import (
 	"judged/internal/api"
 )
 
-// TestResults checks which reports of an earlier verification are used again: those of the same job with the same files
-// on the same host, and only whole ones.
+// TestResults checks which reports of earlier verifications are reused: complete ones of the same job with the same
+// files on the same host.
 func TestResults(t *testing.T) {
 	dir := t.TempDir()
 	input, program := filepath.Join(dir, "1.in"), filepath.Join(dir, "a.c")
