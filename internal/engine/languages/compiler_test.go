@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 
 const smallLimits = `limits = { cpu_time = "3s", wall_time = "12s", memory = "512MiB", output = "16MiB" }` + "\n"
 
-// open returns a compiler with an engine. Its languages are the built-in ones and small, which is C++ with low limits.
+// open returns a compiler with an engine. Its languages are the built-in ones and "small", which is C++ with low
+// limits.
 func open(t testing.TB, folder string, cache units.Bytes) *languages.Compiler {
 	t.Helper()
 	return openWith(t, folder, cache, `[small]
@@ -44,7 +45,7 @@ version = ["g++", "--version"]
 `+smallLimits)
 }
 
-// openWith returns a compiler with the built-in languages and those of a text.
+// openWith returns a compiler with the built-in languages and those defined in text.
 func openWith(t testing.TB, folder string, cache units.Bytes, text string) *languages.Compiler {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
@@ -147,7 +148,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestCompileOptions compiles a source with options, each combination of which has its own entry of the cache.
+// TestCompileOptions compiles a source with options. Each combination has its own cache entry.
 func TestCompileOptions(t *testing.T) {
 	c := open(t, t.TempDir(), plenty)
 	s := source(t, "c", "", "#ifdef NDEBUG\n#error debug\n#endif\nint main(void) { int x; return 0; }\n")
@@ -178,8 +179,8 @@ func TestCompileOptions(t *testing.T) {
 	}
 }
 
-// TestBuiltInOptions compiles an empty program with the options of each compiler that is installed: with each standard,
-// and with all other options together.
+// TestBuiltInOptions compiles an empty program with the options of each installed compiler: with each standard, and
+// with all other options together.
 func TestBuiltInOptions(t *testing.T) {
 	c := open(t, t.TempDir(), plenty)
 	catalogue, err := languages.Load("")

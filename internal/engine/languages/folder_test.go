@@ -11,7 +11,7 @@ import (
 	"judged/internal/sandbox"
 )
 
-// folder is a program with a build script.
+// folder returns a program with a build script.
 func folder(t *testing.T, build string, files map[string]string) languages.Source {
 	t.Helper()
 	s := source(t, "build", "build", build)
@@ -25,7 +25,7 @@ func folder(t *testing.T, build string, files map[string]string) languages.Sourc
 	return s
 }
 
-// TestBuild runs build scripts once for each content, and keeps what they leave.
+// TestBuild runs build scripts once for each content, and checks the remaining files.
 func TestBuild(t *testing.T) {
 	cache := t.TempDir()
 	c := open(t, cache, plenty)

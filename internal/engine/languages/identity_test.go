@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestIdentity: a language is another one once a program of it is replaced, also if a shell prints its version.
+// TestIdentity: the identity of a language changes when one of its programs is replaced, even if a shell prints its
+// version.
 func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
 	compiler := filepath.Join(dir, "some-compiler")

@@ -41,8 +41,8 @@ func openEngine(t *testing.T) *engine.Engine {
 	return eng
 }
 
-// TestRuntimes checks that with the default limits a deep recursion works, and that an endless one is the program's
-// error in languages that limit their stack themselves. It checks that a result that is not a program is an error in
+// TestRuntimes checks that deep recursion works with the default limits, and that endless recursion is an error of the
+// program in languages that limit their stack themselves. It checks that a result that is not a program is an error in
 // its sources, and that a compiler prints nothing else.
 func TestRuntimes(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)

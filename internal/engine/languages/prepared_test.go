@@ -12,7 +12,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// noted is a language whose compiler prints what its prepare command has written, and tries to change it.
+// noted returns a language whose compiler prints the file of its prepare command and tries to change it.
 func noted(prepare string) string {
 	return `[noted]
 extensions = [".noted"]
@@ -29,7 +29,7 @@ version = ["sh", "-c", "echo 1"]
 // they are replaced if the command changes.
 func TestPrepared(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	defer unix.Umask(unix.Umask(0o077)) // judged's, which files of others do not depend on
+	defer unix.Umask(unix.Umask(0o077)) // the umask of judged, which must not affect the files
 	const write = "mkdir $PREPARED/deep && date +%s.%N > $PREPARED/deep/note"
 	folder := t.TempDir()
 	said := func(text, prepare string) string {
@@ -78,7 +78,7 @@ func TestPrepareFails(t *testing.T) {
 	}
 }
 
-// TestPreparedTemporary checks that a single compilation does not wait for a prepare command where nothing is kept.
+// TestPreparedTemporary checks that a single compilation does not wait for a prepare command if there is no cache.
 func TestPreparedTemporary(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	c := openWith(t, "", 1<<20, noted("mkdir $PREPARED/deep && echo prepared > $PREPARED/deep/note"))

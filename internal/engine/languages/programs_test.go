@@ -18,7 +18,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// programs are those of one language in testdata/programs.toml.
+// programs holds the programs of one language in testdata/programs.toml.
 type programs struct {
 	Hello, Sum, Error, Loop, Memory, Broken string
 	CPUTimeMS                               int64       `toml:"cpu_time_ms"`
@@ -44,7 +44,7 @@ func (p programs) table() []program {
 	for i := range all {
 		all[i].cpuTimeMS = cmp.Or(p.CPUTimeMS, 500)
 		if all[i].verdict != api.TimeLimit {
-			all[i].cpuTimeMS *= 10 // only the loop has to reach it
+			all[i].cpuTimeMS *= 10 // only the loop must reach it
 		}
 	}
 	return all
@@ -66,11 +66,11 @@ func loadPrograms(t *testing.T) map[string]programs {
 // large are languages whose packages .ci/setup does not install.
 var large = []string{"c-clang", "cpp-clang", "d", "haskell", "kotlin", "ocaml", "octave", "r", "scala"}
 
-// gone are languages that Debian no longer has.
+// gone are languages that Debian no longer packages.
 var gone = []string{"python2"}
 
-// TestPrograms judges the programs of each language that this host has, and expects their verdicts exactly. It needs
-// those of testkit.Languages.
+// TestPrograms judges the programs of each language of this host and checks their verdicts exactly. It requires the
+// languages in testkit.Languages.
 func TestPrograms(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Languages, testkit.Go)
 	catalogue, err := languages.Load("")
@@ -80,7 +80,7 @@ func TestPrograms(t *testing.T) {
 	all := loadPrograms(t)
 	eng := openEngine(t)
 	for _, id := range slices.Sorted(maps.Keys(catalogue)) {
-		if id == api.BuildLanguage || id == "project" { // their sources are a folder
+		if id == api.BuildLanguage || id == "project" { // their sources are folders
 			continue
 		}
 		l := catalogue[id]
@@ -133,7 +133,7 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// TestPackages checks that the catalogue says which packages to install for each language that Debian has.
+// TestPackages checks that the catalogue lists the packages for each language that Debian has.
 func TestPackages(t *testing.T) {
 	catalogue, err := languages.Load("")
 	if err != nil {

@@ -20,8 +20,8 @@ func set(t testing.TB, list string) cpuset.Set {
 	return s
 }
 
-// layout describes a machine by lists of CPUs that share something. A CPU that is in no list of cores is a
-// core.
+// layout describes a machine by lists of CPUs that share a core, cache or node. A CPU that is in none of the lists of
+// cores is a core by itself.
 type layout struct {
 	nodes    []string
 	cores    []string

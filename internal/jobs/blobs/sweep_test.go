@@ -68,17 +68,17 @@ func TestTrim(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	const age = 30 * time.Minute
-	const spared = age + 2*time.Hour // an hour for the marks, one for submissions
+	const spared = age + 2*time.Hour // one hour for the marks and one for submissions
 	nothing := []string{}
 	tests := []struct {
 		name   string
-		blobs  map[string]time.Duration // content -> time since it was used
+		blobs  map[string]time.Duration // content -> time since its last use
 		others []string                 // relative paths of other files that are old, like their folders
 		age    time.Duration
 		named  []string // contents; nil is a failure
-		want   []string // what is left
+		want   []string // remaining contents
 		swept  Swept
-		text   string // of the error
+		text   string // part of the error
 	}{
 		{name: "unused", blobs: map[string]time.Duration{"one": spared + 1, "three": 99 * age, "just": spared,
 			"new": 0}, age: age, named: nothing,
@@ -184,8 +184,8 @@ func TestUseDuringSweep(t *testing.T) {
 	}
 }
 
-// TestSweepLetsTimePass checks that hours between the check and the removal do not age blobs: those of a job that came
-// too late to be named stay.
+// TestSweepLetsTimePass checks that the time between check and removal does not count for the age of blobs, so that
+// blobs of a job that arrived during the sweep are kept.
 func TestSweepLetsTimePass(t *testing.T) {
 	s, now := clocked(t)
 	for content, since := range map[string]time.Duration{"old": 9 * time.Hour, "old, now used": 9 * time.Hour,

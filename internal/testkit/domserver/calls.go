@@ -16,7 +16,7 @@ import (
 
 func (s *Server) after(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// task finds a task of any type.
+// task returns a task of any type.
 func (s *Server) task(id string) (*Task, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Server) task(id string) (*Task, error) {
 	return nil, fmt.Errorf("unknown judge task %s", id)
 }
 
-// owned finds a task that a host has.
+// owned returns a task that is assigned to a host.
 func (s *Server) owned(host, id string) (*Task, error) {
 	t, err := s.task(id)
 	switch {
@@ -74,7 +74,7 @@ func (s *Server) getFiles(kind string, ids []string) (any, error) {
 	return nil, &refused{status: http.StatusNotFound, message: fmt.Sprintf("no files of %s %d", kind, n)}
 }
 
-// document is a file as judgehosts get it.
+// document is a file in the form for judgehosts.
 type document struct {
 	Name    string `json:"filename"`
 	Content string `json:"content"`
@@ -101,7 +101,7 @@ func (s *Server) versionCommands(id string) (any, error) {
 		said["runner_version_command"] = l.RunnerVersion
 	}
 	if len(said) == 0 {
-		return []string{}, nil // as PHP writes an empty object
+		return []string{}, nil // PHP writes an empty object like this
 	}
 	return said, nil
 }
@@ -274,8 +274,8 @@ func (s *Server) checkRun(t *Task, host string, v map[string]string) error {
 		"time-result stdin-bytes stdout-bytes stderr-bytes")
 }
 
-// checkStored checks that a value that was longer than the limit is cut there, and says so, as the web interface wants
-// it.
+// checkStored checks that a value that exceeds the limit is truncated there and has a note, as the web interface
+// requires.
 func checkStored(v string, limit int) error {
 	note := fmt.Sprintf("\n[output storage truncated after %d B]\n", limit)
 	if limit >= 0 && len(v) > limit && (len(v) != limit+len(note) || v[limit:] != note) {
@@ -288,7 +288,8 @@ func (j *Judging) compiledOn(host string) bool {
 	return slices.ContainsFunc(j.Compiled, func(c Compiled) bool { return c.Host == host && c.Success })
 }
 
-// decide is the result of a judging: that of the first test that is not correct, once all before it are known.
+// decide returns the result of a judging: that of the first test that is not correct, once all earlier results are
+// known.
 func (j *Judging) decide() string {
 	for _, t := range j.Tasks {
 		if len(t.Results) == 0 {
@@ -332,7 +333,7 @@ func (s *Server) addError(form url.Values) (any, error) {
 	member := map[string]string{"judgehost": "hostname", "testcase": "testcaseid", "compile_script": "compile_script_id",
 		"run_script": "run_script_id", "compare_script": "compare_script_id"}[disabled["kind"]]
 	const longest = 255
-	if !strings.HasPrefix(values["disabled"], `{"kind":"`) { // compared as a text
+	if !strings.HasPrefix(values["disabled"], `{"kind":"`) { // the server compares it as a text
 		return nil, fmt.Errorf("disabled %q does not begin with the kind", values["disabled"])
 	}
 	if member == "" || len(disabled) != 2 || disabled[member] == "" || len(values["description"]) > longest {

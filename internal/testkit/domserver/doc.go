@@ -1,8 +1,8 @@
-// Package domserver is a DOMjudge server for tests of judgehosts, as far as a judgehost can see one. It has the state
-// of judge tasks and judgings: tasks are handed out in batches that several hosts share, results decide judgings as soon
-// as those before are known (lazy evaluation), registering gives back what a host has not finished, and internal errors
-// disable what they name.
+// Package domserver is a DOMjudge server for tests of judgehosts. It implements the part of a server that judgehosts
+// use, with the state of judge tasks and judgings: tasks are assigned in batches that several hosts share, a judging is
+// decided as soon as all earlier results are known (lazy evaluation), registering returns the unfinished tasks of a
+// host, and internal errors disable objects.
 //
-// It checks each field that it receives more strictly than a real server, and collects what is wrong in Complaints.
-// Faults can be put into any answer.
+// It checks each received field more strictly than a real server, and collects violations in Complaints. Tests can
+// inject faults into any response.
 package domserver

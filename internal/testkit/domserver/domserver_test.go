@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// send sends a form as DOMjudge's judgedaemon does: in parts with POST, and as a URL's query with PUT.
+// send sends a form like DOMjudge's judgedaemon: as multipart with POST, and as a URL query with PUT.
 func send(t *testing.T, s *Server, method, path, kind string, body io.Reader) (status int, answer []byte) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, s.Base()+"/"+path, body)
@@ -45,7 +45,7 @@ func parts(t *testing.T, name, value string) (kind string, body io.Reader) {
 	return w.FormDataContentType(), b
 }
 
-// TestForms: POST has parts or a query, and PUT a query: PHP does not read the parts of PUT.
+// TestForms: POST accepts multipart or a query, and PUT a query, because PHP does not parse multipart for PUT.
 func TestForms(t *testing.T) {
 	const query, partly = "application/x-www-form-urlencoded", "multipart/form-data"
 	for _, tt := range []struct {
@@ -86,7 +86,7 @@ func taskFor(t *testing.T, s *Server, host string) int {
 	if err := json.Unmarshal(answer, &tasks); err != nil || len(tasks) != 1 {
 		t.Fatalf("%v: %s", err, answer)
 	}
-	// The judgedaemon ends itself where one of these is a number.
+	// The judgedaemon exits if one of these is a number.
 	for name, v := range tasks[0] {
 		if _, is := v.(string); is == (name == "judgetaskid" || name == "priority") {
 			t.Errorf("%s is %v", name, v)
@@ -95,7 +95,7 @@ func taskFor(t *testing.T, s *Server, host string) int {
 	return int(tasks[0]["judgetaskid"].(float64))
 }
 
-// TestStored: a long value is cut as the judgedaemon does it.
+// TestStored: a long value is truncated like in the judgedaemon.
 func TestStored(t *testing.T) {
 	for v, ok := range map[string]bool{"": true, "abc": true, "abcd": false,
 		"abc\n[output storage truncated after 9 B]\n": false,

@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// The results of judgings that are not those of a run.
+// Results of judgings that are not results of a run.
 const (
 	internalError = "internal-error"
 	compilerError = "compiler-error"
 )
 
-// refused is an answer other than success.
+// refused is a response with an error status.
 type refused struct {
 	status  int
 	message string
@@ -30,7 +30,7 @@ type refused struct {
 
 func (r *refused) Error() string { return r.message }
 
-// serve answers a request, with the fault that a test asks for.
+// serve handles a request, with the fault that a test has set.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/api/v4/")
 	if !ok {
@@ -81,7 +81,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// plain is a path without IDs.
+// plain returns a path without IDs.
 func plain(path string) string {
 	words := strings.Split(path, "/")
 	return strings.Join(words[:min(2, len(words))], "/")
@@ -95,7 +95,7 @@ func (s *Server) complainLocked(format string, args ...any) {
 	s.complaints = append(s.complaints, fmt.Sprintf(format, args...))
 }
 
-// handle does what a request asks for.
+// handle handles a request without a fault.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request, path string) {
 	user, password, _ := r.BasicAuth()
 	if user != User || password != Password {
@@ -106,7 +106,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, path string) {
 	if r.Method != http.MethodGet {
 		if err := parseForm(r); err != nil {
 			if r.Context().Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) {
-				return // the client has ended the request
+				return // the client has closed the request
 			}
 			s.complain("%s %s: %v", r.Method, path, err)
 		}
@@ -120,7 +120,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, path string) {
 		status, final := http.StatusBadRequest, false
 		if as, ok := err.(*refused); ok {
 			status, final = as.status, as.final
-			if final { // which the server wants to be able to say
+			if final { // the server must be able to report this
 				s.complaints = s.complaints[:len(s.complaints)-1]
 			}
 		}
@@ -133,13 +133,13 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 	text, _ := json.Marshal(answer)
-	_, _ = w.Write([]byte(strings.ReplaceAll(string(text), "/", `\/`))) // as PHP writes it
+	_, _ = w.Write([]byte(strings.ReplaceAll(string(text), "/", `\/`))) // like PHP
 }
 
-// maxMemory is how much of a form is kept in memory, in bytes.
+// maxMemory is the number of bytes of a form that are kept in memory.
 const maxMemory = 64 << 20
 
-// parseForm reads a form as PHP does: PUT cannot have one of several parts.
+// parseForm parses a form like PHP, which does not support multipart for PUT.
 func parseForm(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -199,7 +199,7 @@ func (s *Server) route(method, path string, form url.Values) (any, error) {
 	return nil, &refused{status: http.StatusNotFound, message: "no such call"}
 }
 
-// fields checks that a form has the required members, perhaps the optional ones, and no others.
+// fields checks that a form has the required members, may have the optional ones, and has no others.
 func fields(form url.Values, required, optional string) error {
 	for _, name := range strings.Fields(required) {
 		if !form.Has(name) {
@@ -252,7 +252,7 @@ func (s *Server) register(form url.Values) (any, error) {
 	return back, nil
 }
 
-// giveBack takes the tasks without a result from a host.
+// giveBack unassigns the tasks of a host that have no result.
 func (s *Server) giveBack(j *Judging, host string) (any bool) {
 	for _, t := range j.Tasks {
 		if t.host == host && len(t.Results) == 0 {
@@ -313,7 +313,7 @@ func (s *Server) claimExtra(host, kind string, most int) (tasks []map[string]any
 	return tasks
 }
 
-// claimRuns returns tasks of a judging that no host has.
+// claimRuns assigns tasks of a judging that no host has.
 func (s *Server) claimRuns(j *Judging, host string) (tasks []map[string]any) {
 	if j == nil {
 		return nil
@@ -336,7 +336,7 @@ func (s *Server) claimRuns(j *Judging, host string) (tasks []map[string]any) {
 	return tasks
 }
 
-// document is a task as judgehosts get it: IDs are strings or numbers.
+// document returns a task in the form for judgehosts: IDs are strings or numbers.
 func (t *Task) document() map[string]any {
 	j, l, p := t.judging, t.judging.Submission.Language, t.judging.Submission.Problem
 	c := p.Tests[t.Test]

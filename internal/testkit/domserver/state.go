@@ -29,26 +29,26 @@ type File struct {
 type Executable struct {
 	ID    int
 	Files []File
-	Hash  string // of its files, unless a test replaces it
+	Hash  string // hash of its files, unless a test replaces it
 }
 
 // Testcase is one test of a problem.
 type Testcase struct {
 	ID            int
 	Input, Output string
-	Args          string // of the compare script
+	Args          string // arguments of the compare script
 	Hash          string
 }
 
-// Language says how submissions are compiled.
+// Language defines how submissions are compiled.
 type Language struct {
 	Compile           Executable
 	Extensions        []string
 	Filter            bool
 	CompilerVersion   string // shell script
 	RunnerVersion     string
-	WantedVersion     string // of the compiler; another one is refused
-	CompileTimeLimit  int    // s; 0 is the default
+	WantedVersion     string // required version of the compiler
+	CompileTimeLimit  int    // seconds; 0 means the default
 	CompileMemoryKB   int
 	CompileFileSizeKB int
 }
@@ -82,11 +82,11 @@ type Task struct {
 	ID, Test int // Test is an index of the problem's tests
 	Type     string
 	judging  *Judging
-	host     string // "" is nobody
+	host     string // "" means not assigned
 	started  bool
 	valid    bool
 	Results  []Result
-	// Given counts how often it was handed out.
+	// Given counts how often the task was assigned.
 	Given int
 	Pass  int
 	debug *Executable
@@ -116,7 +116,7 @@ type Compiled struct {
 	Success                            bool
 }
 
-// InternalError is one that was reported.
+// InternalError is a reported internal error.
 type InternalError struct {
 	Description, Log string
 	Kind, ID         string
@@ -126,13 +126,13 @@ type InternalError struct {
 
 // Fault replaces a response.
 type Fault struct {
-	Status    int           // answered instead, if not 0
-	Body      string        // with Status
-	Handle    bool          // the request is handled nevertheless
-	Truncate  int           // bytes of the answer after which the connection ends; 0 leaves it whole
-	Wait      time.Duration // before the answer, as long as the client waits
+	Status    int           // sent instead of the response, if not 0
+	Body      string        // sent with Status
+	Handle    bool          // handle the request nevertheless
+	Truncate  int           // number of bytes of the response after which the connection is closed; 0 means all
+	Wait      time.Duration // delay of the response, while the client waits
 	Corrupt   func(string) string
-	CutBefore bool // the connection ends without an answer
+	CutBefore bool // close the connection without a response
 }
 
 // Server is a DOMjudge server.
@@ -140,12 +140,12 @@ type Server struct {
 	*httptest.Server
 	// Settings of the server, to be set before it is used.
 	Settings map[string]any
-	Batch    int  // tasks of a batch, at most
-	Lazy     bool // judgings end once their result is known
+	Batch    int  // maximum number of tasks in a batch
+	Lazy     bool // judgings end as soon as their result is known
 	Parallel bool // hosts share judgings
-	// EnableHosts says whether new hosts get work.
+	// EnableHosts means that new hosts are enabled.
 	EnableHosts bool
-	// Fault, if not nil, returns what to do to an answer; nil leaves it.
+	// Fault, if not nil, returns the fault for a response, or nil.
 	Fault func(method, path string) *Fault
 
 	mu         sync.Mutex // guards the fields below
@@ -161,10 +161,10 @@ type Server struct {
 	versions   map[int]map[string]string
 	complaints []string
 	requests   map[string]int
-	again      int // answers try_again to come
+	again      int // number of try_again responses to send
 }
 
-// New starts a server, which the test ends.
+// New starts a server that is stopped at the end of the test.
 func New(t testing.TB) *Server {
 	s := &Server{Batch: 5, Lazy: true, Parallel: true, EnableHosts: true, hosts: map[string]bool{},
 		execs: map[int]Executable{}, cases: map[int]Testcase{}, last: map[string]*Judging{}, disabled: map[string]bool{},
@@ -177,7 +177,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Base is the address for judgehosts.
+// Base returns the URL for judgehosts.
 func (s *Server) Base() string { return s.URL + "/api/v4" }
 
 // locked runs f with the lock.
@@ -201,7 +201,7 @@ func (s *Server) AddExecutable(files ...File) (e Executable) {
 	return e
 }
 
-// hashOf is the hash of an executable.
+// hashOf returns the hash of an executable.
 func hashOf(files []File) string {
 	sorted := slices.Clone(files)
 	slices.SortFunc(sorted, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
@@ -242,7 +242,7 @@ func (s *Server) Submit(x Submission) (id int) {
 	return id
 }
 
-// Prefetch has a host fetch what a submission needs.
+// Prefetch makes a host fetch the files that a submission needs.
 func (s *Server) Prefetch(host string, x Submission) {
 	s.locked(func() {
 		j := &Judging{ID: s.id(), Submission: x}
@@ -252,7 +252,8 @@ func (s *Server) Prefetch(host string, x Submission) {
 	})
 }
 
-// Debug asks a host for the whole output of a test, or with a script for all of a judging. It returns the task's ID.
+// Debug requests from a host the complete output of a test or, with a script, all data of a judging. It returns the ID
+// of the task.
 func (s *Server) Debug(host string, judging, test int, script *Executable) (id int) {
 	s.locked(func() {
 		t := &Task{ID: s.id(), Test: test, Type: "debug_info", judging: s.find(judging), host: host, valid: true, Pass: 1,
@@ -263,7 +264,7 @@ func (s *Server) Debug(host string, judging, test int, script *Executable) (id i
 	return id
 }
 
-// TryAgain has the next answers to fetch-work ask the host to try again.
+// TryAgain makes the next n responses to fetch-work ask the host to repeat its request.
 func (s *Server) TryAgain(n int) { s.locked(func() { s.again += n }) }
 
 // Enable enables or disables a host.
@@ -324,8 +325,8 @@ func (s *Server) Errors() (list []InternalError) {
 	return list
 }
 
-// Resolve forgets the internal errors and enables what they disabled. Judgings of which one took the tasks back are
-// judged again.
+// Resolve removes the internal errors and enables the objects that they disabled. Judgings whose tasks were withdrawn
+// are judged again.
 func (s *Server) Resolve() {
 	s.locked(func() {
 		s.errors, s.disabled = nil, map[string]bool{}
@@ -344,25 +345,25 @@ func (s *Server) Resolve() {
 	})
 }
 
-// Complaints returns what was wrong with requests.
+// Complaints returns the violations in requests.
 func (s *Server) Complaints() (list []string) {
 	s.locked(func() { list = slices.Clone(s.complaints) })
 	return list
 }
 
-// Requests returns how often a path was asked for: its first words, without IDs.
+// Requests returns the number of requests for a path, given by its first words without IDs.
 func (s *Server) Requests(path string) (n int) {
 	s.locked(func() { n = s.requests[path] })
 	return n
 }
 
-// Versions returns what a host said about versions at a judging.
+// Versions returns the versions that a host reported for a judging.
 func (s *Server) Versions(judging int) (v map[string]string) {
 	s.locked(func() { v = s.versions[judging] })
 	return v
 }
 
-// Unfinished are the tasks of a judging that are assigned to a host, and have no result.
+// Unfinished returns the tasks of a judging that are assigned to a host and have no result.
 func (s *Server) Unfinished() (ids []int) {
 	s.locked(func() {
 		for _, j := range s.judgings {

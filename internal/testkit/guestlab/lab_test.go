@@ -61,7 +61,7 @@ func inGuest() bool {
 	return err == nil && first == "/init" && noPlan == nil
 }
 
-// command returns judged with an environment that has nothing of the tests' own.
+// command returns a judged command whose environment does not contain variables of the tests.
 func command(t *testing.T, env []string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	stderr := new(bytes.Buffer)
 	cmd := exec.CommandContext(t.Context(), judged, args...)
