@@ -73,7 +73,7 @@ func (a *app) readReport(ctx context.Context, r *remote, name string) (api.Repor
 		return parseReport(file, name)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || name == "" {
-		return api.Report{}, time.Time{}, usagef("read the report: %w; name a readable file, or a job", err)
+		return api.Report{}, time.Time{}, usagef("read the report: %w; give a readable file, or a job", err)
 	}
 	cl, err := r.client()
 	if err != nil {

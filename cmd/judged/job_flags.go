@@ -151,7 +151,7 @@ func (f *jobFlags) checkerOf() (*api.Checker, error) {
 		return nil, usagef("read --checker %q: no program; want %s:PATH", f.checker, kind)
 	}
 	if err := readable(path); err != nil {
-		return nil, usagef("read --checker %q: %w; name a program that exists", f.checker, err)
+		return nil, usagef("read --checker %q: %w; give a program that exists", f.checker, err)
 	}
 	c.Kind, c.Name, c.Program = kind, filepath.Base(path), &api.File{Part: path}
 	var err error
@@ -186,7 +186,7 @@ func (f *jobFlags) interactorOf() (*api.Interactor, error) {
 		return nil, usagef("read --interactor %q: want %s", f.interactor, api.ProtocolUsage(api.InteractorProtocols()))
 	}
 	if err := readable(path); err != nil {
-		return nil, usagef("read --interactor %q: %w; name a program that exists", f.interactor, err)
+		return nil, usagef("read --interactor %q: %w; give a program that exists", f.interactor, err)
 	}
 	language, err := sourceLanguage(path)
 	if err != nil {
@@ -254,7 +254,7 @@ func parsePairs(flag, want string, list []string) (map[string]string, error) {
 			return nil, usagef("read --%s %q: want %s", flag, s, want)
 		}
 		if _, twice := pairs[name]; twice {
-			return nil, usagef("read --%s %q: %q was given before; name each once", flag, s, name)
+			return nil, usagef("read --%s %q: %q was given before; list each once", flag, s, name)
 		}
 		pairs[name] = value
 	}

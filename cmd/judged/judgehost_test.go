@@ -31,7 +31,7 @@ func TestJudgehostUsage(t *testing.T) {
 		args   []string
 		stderr string // part of stderr
 	}{
-		{nil, "no --credentials; name a file with the line ID URL USER PASSWORD"},
+		{nil, "no --credentials; give a file with the line ID URL USER PASSWORD"},
 		{[]string{"x"}, "no arguments"},
 		{[]string{"--credentials", filepath.Join(dir, "none")}, "name a file that exists"},
 		{[]string{"--credentials", file("empty", "")}, "has 0 lines; want one"},

@@ -88,11 +88,11 @@ func (l *localJob) addProgram(args []string) error {
 			return err
 		}
 		if len(sources) > 0 {
-			return usagef("read PROGRAM %q: no such file here; name a source that exists", program)
+			return usagef("read PROGRAM %q: no such file here; give a source that exists", program)
 		}
 		l.job.Command = args
 	default:
-		return usagef("read PROGRAM: %w; name a file, or a program of the sandbox", err)
+		return usagef("read PROGRAM: %w; give a file, or a program of the sandbox", err)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (l *localJob) addProgram(args []string) error {
 func (l *localJob) setLanguage(cmd *cobra.Command, language string, args []string) error {
 	if l.name == "" {
 		if language != "" {
-			return usagef("read --language: there is no file %q; name a source that exists", args[0])
+			return usagef("read --language: there is no file %q; give a source that exists", args[0])
 		}
 		return nil
 	}
@@ -200,7 +200,7 @@ func (l *localJob) findCommand(root string) error {
 	}
 	name := l.job.Command[0]
 	if sandbox.Root(root) == sandbox.RootMinimal {
-		return usagef("find PROGRAM %q: no such file, and a minimal root has no programs; name a file that "+
+		return usagef("find PROGRAM %q: no such file, and a minimal root has no programs; give a file that "+
 			"exists", name)
 	}
 	for dir := range strings.SplitSeq(initproc.Path, ":") {
@@ -209,7 +209,7 @@ func (l *localJob) findCommand(root string) error {
 			return nil
 		}
 	}
-	return usagef("find PROGRAM %q: no such file, and no such program in %s; name one that exists", name,
+	return usagef("find PROGRAM %q: no such file, and no such program in %s; give one that exists", name,
 		initproc.Path)
 }
 
@@ -249,7 +249,7 @@ func namedFiles(flag string, specs []string) (map[string]api.File, error) {
 	files := map[string]api.File{}
 	for name, path := range pairs {
 		if err := readable(path); err != nil {
-			return nil, usagef("read --%s %q: %w; name a file that exists", flag, name, err)
+			return nil, usagef("read --%s %q: %w; give a file that exists", flag, name, err)
 		}
 		files[name] = api.File{Part: path}
 	}
@@ -292,7 +292,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 			continue
 		}
 		if err := readable(x.path); err != nil && !isNull(x.path) {
-			return usagef("read --%s: %w; name a file that exists, or leave the flag out", x.flag, err)
+			return usagef("read --%s: %w; give a file that exists, or leave the flag out", x.flag, err)
 		}
 		*x.to = &api.File{Part: x.path}
 	}

@@ -132,7 +132,7 @@ func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, 
 	site.Select(f.ids...)
 	for _, l := range site.LeftOut {
 		if len(site.Placements) == 0 || slices.Contains(f.compared, l.ID) {
-			return r, usagef("measure in placement %q: %s; name others", l.ID, l.Reason)
+			return r, usagef("measure in placement %q: %s; give others", l.ID, l.Reason)
 		}
 	}
 	cases := site.EachPlacement(task)

@@ -148,7 +148,7 @@ func parsePlacements(flag, list string, known []string) ([]string, error) {
 			return nil, usagef("read --%s %q: unknown %q; want one of %s", flag, list, id, strings.Join(known, ", "))
 		}
 		if slices.Contains(ids[:i], id) {
-			return nil, usagef("read --%s %q: %q is named twice; name each once", flag, list, id)
+			return nil, usagef("read --%s %q: %q is named twice; list each once", flag, list, id)
 		}
 	}
 	return ids, nil

@@ -33,7 +33,7 @@ func (r *remote) client() (client.Client, error) {
 	if r.token != "" {
 		b, err := os.ReadFile(r.token)
 		if err != nil {
-			return client.Client{}, usagef("read --token-from: %w; name a file that exists", err)
+			return client.Client{}, usagef("read --token-from: %w; give a file that exists", err)
 		}
 		token = strings.TrimSpace(string(b))
 	}

@@ -122,7 +122,7 @@ func overlaySlots(c *config.Config, cmd *cobra.Command, cpuList string) error {
 	}
 	set, err := cpuset.Parse(cpuList)
 	if err == nil && len(set) == 0 {
-		err = errors.New("it names no CPU; name some, or leave the flag out")
+		err = errors.New("it has no CPU; list at least one, or omit the flag")
 	}
 	if err != nil {
 		return usagef("read --cpu-list: %w", err)

@@ -19,7 +19,7 @@ const slowest = 64 << 10
 func (c Client) PutBlobFile(ctx context.Context, path string) (digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("read file to upload: %w; name an existing file", err)
+		return "", fmt.Errorf("read file to upload: %w; give an existing file", err)
 	}
 	defer f.Close()
 	h := sha256.New()

@@ -20,7 +20,7 @@ func Load(path string, env []string) (Config, error) {
 	if path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return Config{}, fmt.Errorf("read configuration: %w; name an existing file, or none to use the defaults",
+			return Config{}, fmt.Errorf("read configuration: %w; give an existing file, or none to use the defaults",
 				err)
 		}
 		if err := c.overlayTOML(path, data); err != nil {

@@ -41,7 +41,7 @@ func TestTenantErrors(t *testing.T) {
 		"name":        {"[[tenants]]\nname = \"a.b\"\n", `tenants[0].name: "a.b" is not a name; use`},
 		"no name":     {"[[tenants]]\n[[tenants]]\nname=\"a\"\n", `tenants[0].name: "" is not a name; use`},
 		"twice": {"[[tenants]]\nname=\"a\"\n[[tenants]]\nname=\"a\"\n",
-			`tenants[1].name: "a" is another tenant already; name`},
+			`tenants[1].name: "a" is another tenant already; list`},
 		"waiting": {"[[tenants]]\nname=\"a\"\nmax_waiting = -1\n", "tenants[0].max_waiting: -1 is out of range; use 0 to"},
 		"blobs":   {"[[tenants]]\nname=\"a\"\nblobs_per_day = \"2PiB\"\n", "tenants[0].blobs_per_day: "},
 		"time": {"[[tenants]]\nname=\"a\"\ncpu_time_per_day = \"-1s\"\n",

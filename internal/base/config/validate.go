@@ -41,7 +41,7 @@ func (v *validator) check(ok bool, key, format string, args ...any) {
 // Validate checks all values. The error has one line for each invalid value, with the key and a valid example.
 func (c Config) Validate() error {
 	v := &validator{}
-	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
+	v.check(c.DataDir != "", "data_dir", "empty; give a directory for jobs and blobs")
 	v.http(c.HTTP)
 	v.judge0(c)
 	v.database(c.Database)
@@ -174,7 +174,7 @@ func (v *validator) slots(s Slots) {
 	between(v, "slots.width", s.Width, 1, 1024)
 	if len(s.CPUList) > 0 {
 		v.check(s.Width <= len(s.CPUList), "slots.width",
-			"%d CPUs per slot do not fit into the %d of slots.cpu_list; name more CPUs or a smaller width", s.Width,
+			"%d CPUs per slot do not fit into the %d of slots.cpu_list; give more CPUs or a smaller width", s.Width,
 			len(s.CPUList))
 	}
 	v.check(ValidPool(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _",
@@ -188,7 +188,7 @@ func (v *validator) pools(c Config) {
 	for i, p := range c.Pools {
 		key := element("pools", i)
 		v.check(ValidPool(p.Name), key+".name", "%q is not a name; use 1 to 64 letters, digits, - and _", p.Name)
-		v.check(!seen[p.Name], key+".name", "%q is another pool already; name each pool once", p.Name)
+		v.check(!seen[p.Name], key+".name", "%q is another pool already; list each pool once", p.Name)
 		seen[p.Name] = true
 		between(v, key+".audit_percent", p.AuditPercent, inheritAudit, 100)
 		between(v, key+".contest_percent", p.ContestPercent, 0, 100)
@@ -199,9 +199,9 @@ func (v *validator) pools(c Config) {
 		v.check(ValidPool(p.DecidedBy), key+".decided_by", "%q is not a name; use 1 to 64 letters, digits, - and _",
 			p.DecidedBy)
 		v.check(slices.Contains(c.PoolNames(), p.DecidedBy), key+".decided_by",
-			"%q is no pool; name one of %s, or add it to [[pools]]", p.DecidedBy, strings.Join(c.PoolNames(), ", "))
+			"%q is not a pool; use one of %s, or add it to [[pools]]", p.DecidedBy, strings.Join(c.PoolNames(), ", "))
 		v.check(p.DecidedBy != p.Name && c.Pool(p.DecidedBy).DecidedBy == "", key+".decided_by",
-			"%q does not decide itself; name a pool without decided_by", p.DecidedBy)
+			"%q does not decide itself; give a pool without decided_by", p.DecidedBy)
 	}
 }
 
@@ -213,7 +213,7 @@ func (v *validator) tenants(all []Tenant) {
 	for i, t := range all {
 		key := element("tenants", i)
 		v.check(ValidTenant(t.Name), key+".name", "%q is not a name; use 1 to 64 letters, digits, - and _", t.Name)
-		v.check(!seen[t.Name], key+".name", "%q is another tenant already; name each tenant once", t.Name)
+		v.check(!seen[t.Name], key+".name", "%q is another tenant already; list each tenant once", t.Name)
 		seen[t.Name] = true
 		between(v, key+".weight", t.Weight, 1, maxWeight)
 		between(v, key+".max_waiting", t.MaxWaiting, 0, 10_000_000)

@@ -123,7 +123,7 @@ func Load(path string) (Catalogue, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read languages: %w; name an existing file as languages.file, or none", err)
+		return nil, fmt.Errorf("read languages: %w; give an existing file as languages.file, or none", err)
 	}
 	return parse(path, text)
 }
@@ -175,7 +175,8 @@ func (l *Language) inherit(c Catalogue) error {
 	}
 	base, known := c[l.VariantOf]
 	if !known || base.VariantOf != "" {
-		return fmt.Errorf("variant_of: %q is no language that is not a variant itself; name one of this file", l.VariantOf)
+		return fmt.Errorf("variant_of: %q is not a language of this file, or is itself a variant; use another one",
+			l.VariantOf)
 	}
 	l.ByName = true
 	for _, x := range []struct {

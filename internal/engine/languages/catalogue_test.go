@@ -19,7 +19,7 @@ run = ["{program}"]
 version = ["xc"]
 `
 
-// TestLoadErrors checks that errors name the position of the mistake.
+// TestLoadErrors checks that errors have the position of the mistake.
 func TestLoadErrors(t *testing.T) {
 	for _, tt := range []struct{ name, old, text, want string }{
 		{"unknown key", "run =", "runs =", ":4: x.runs: unknown key; the file's head lists the keys"},
@@ -33,9 +33,9 @@ func TestLoadErrors(t *testing.T) {
 		{"extension", `".x"`, `"x"`, `: x.extensions: write, for example, [".c"]`},
 		{"no extensions", "extensions = [\".x\"]", "", `: x.extensions: write, for example, [".c"]`},
 		{"variant of nothing", "version", "variant_of = \"y\"\nversion",
-			`: x.variant_of: "y" is no language that is not a variant itself; name one of this file`},
+			`: x.variant_of: "y" is not a language of this file, or is itself a variant; use another one`},
 		{"variant of a variant", "version", "variant_of = \"x\"\nversion",
-			`: x.variant_of: "x" is no language that is not a variant itself; name one of this file`},
+			`: x.variant_of: "x" is not a language of this file, or is itself a variant; use another one`},
 		{"factor", "version", "factors = { time_ratio = nan }\nversion",
 			": x.factors.time_ratio: NaN is out of range; send 0.1 to 100"},
 		{"unknown factor", "version", "factors = { time = 2 }\nversion",
@@ -69,7 +69,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestVariants checks that a variant has what it does not set from its language.
+// TestVariants checks that a variant inherits from its language what it does not set.
 func TestVariants(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.toml")
 	if err := os.WriteFile(path, []byte(whole+"limits = { cpu_time = \"1s\" }\n"+
@@ -89,7 +89,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestVariantOptions checks that a variant allows the options of its language only if its command has a place for them.
+// TestVariantOptions checks that a variant allows the options of its language only if its command contains {options}.
 func TestVariantOptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.toml")
 	text := strings.Replace(whole, `"{output}"`, `"{options}", "{output}"`, 1) + "compile_options = [\"-a\", \"-b\"]\n" +
@@ -112,7 +112,7 @@ func TestVariantOptions(t *testing.T) {
 	}
 }
 
-// TestPackagesToInstall checks which packages are named for a host.
+// TestPackagesToInstall checks which packages are suggested for a host.
 func TestPackagesToInstall(t *testing.T) {
 	here := languages.Language{Version: []string{"true"}, Compile: []string{"true"}, Run: []string{"{program}"},
 		Packages: []string{"coreutils"}}

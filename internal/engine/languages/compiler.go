@@ -126,7 +126,7 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 		return Result{}, err
 	}
 	if len(s.Files) == 0 {
-		return Result{}, errors.New("compile: no source; name at least one")
+		return Result{}, errors.New("compile: no source; give at least one")
 	}
 	p, err := l.plan(s.Files, s.Options)
 	if twice := new(nameError); errors.As(err, &twice) {

@@ -109,7 +109,7 @@ func lay(h Facts) (layout, error) {
 	l.Housekeeping = online.Minus(l.Reserved)
 	switch {
 	case len(asked) == 0:
-		return refuse("no CPU is reserved; name some with --cpus")
+		return refuse("no CPU is reserved; give some with --cpus")
 	case len(l.Reserved) == 0:
 		return refuse("none of the CPUs %s is online; online are %s", asked, online)
 	case l.Reserved.Contains(0):

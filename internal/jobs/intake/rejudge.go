@@ -234,7 +234,7 @@ func unfit(rep api.Report, again bool) string {
 	case again:
 		return "it judges another job again; name that one"
 	case rep.Priority == api.Audit:
-		return "it is an audit; name its original"
+		return "it is an audit; give its original"
 	case rep.State != api.Done:
 		return fmt.Sprintf("its state is %s", rep.State)
 	}

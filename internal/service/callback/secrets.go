@@ -33,7 +33,7 @@ var secretText = text.Pattern(`whsec_|[A-Za-z0-9+/]{32}`)
 func LoadSecrets(path string) (*Secrets, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read secrets: %w; name a file that judged can read", err)
+		return nil, fmt.Errorf("read secrets: %w; give a file that judged can read", err)
 	}
 	defer f.Close()
 	s, err := ParseSecrets(f)

@@ -104,16 +104,16 @@ func readCertificate(h config.HTTP) (*tls.Certificate, error) {
 	}
 	cert, err := os.ReadFile(h.CertFile)
 	if err != nil {
-		return nil, unusable("http.cert_file", "%w; name a file with a certificate in PEM format", err)
+		return nil, unusable("http.cert_file", "%w; give a file with a certificate in PEM format", err)
 	}
 	key, err := os.ReadFile(h.KeyFile)
 	if err != nil {
-		return nil, unusable("http.key_file", "%w; name the file with the key of http.cert_file in PEM format", err)
+		return nil, unusable("http.key_file", "%w; give the file with the key of http.cert_file in PEM format", err)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, unusable("http.cert_file",
-			"read %q with the key %q: %s; name a certificate and its key in PEM format",
+			"read %q with the key %q: %s; give a certificate and its key in PEM format",
 			h.CertFile, h.KeyFile, strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	return &pair, nil
@@ -125,7 +125,7 @@ func readNodeToken(f config.Fleet) (string, error) {
 	}
 	text, err := os.ReadFile(f.TokenFile)
 	if err != nil {
-		return "", unusable("fleet.node_token_file", "%w; name the file with the token of the node", err)
+		return "", unusable("fleet.node_token_file", "%w; give the file with the token of the node", err)
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -142,11 +142,11 @@ func readRoots(f config.Fleet) (*x509.CertPool, error) {
 	}
 	pem, err := os.ReadFile(f.CAFile)
 	if err != nil {
-		return nil, unusable("fleet.ca_file", "%w; name the file with the certificate of the CA", err)
+		return nil, unusable("fleet.ca_file", "%w; give the file with the certificate of the CA", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, unusable("fleet.ca_file", "%q has no certificate in PEM format; name the file of the CA", f.CAFile)
+		return nil, unusable("fleet.ca_file", "%q has no certificate in PEM format; give the file of the CA", f.CAFile)
 	}
 	return roots, nil
 }

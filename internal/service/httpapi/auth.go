@@ -77,7 +77,7 @@ func LoadTokens(path string, tenants []config.Tenant) (*Tokens, error) {
 func ReadTokens(path string) (*Tokens, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read tokens: %w; name a file that judged may read", err)
+		return nil, fmt.Errorf("read tokens: %w; give a file that judged can read", err)
 	}
 	defer f.Close()
 	t, err := ParseTokens(f)

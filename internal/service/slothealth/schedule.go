@@ -110,7 +110,7 @@ func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
 	s.pending = s.pending[1:]
 	m.o.Observer.CanaryDone(r.CPUs, r.Kernel, r.CPUTime, after.deviation())
 	if before.State != stats.Shifted && after.State == stats.Shifted && s.trouble() == "" {
-		m.o.Log.Warn("canary has left its baseline; a neighbour may have come or gone",
+		m.o.Log.Warn("times of a reference kernel have left their baseline; the load of a neighbour may have changed",
 			"cpus", r.CPUs, "kernel", r.Kernel, "shift", after.Shift, "deviation_ratio", after.Deviation)
 	}
 	m.saveHealth(s, r.Kernel)

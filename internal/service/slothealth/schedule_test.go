@@ -242,8 +242,8 @@ func TestShiftWithoutConsequence(t *testing.T) {
 		f.canary.factors["0"] = 1.25
 		f.pass(3 * interval)
 		f.logged(
-			`level=WARN msg="canary has left its baseline; a neighbour may have come or gone" cpus=0 kernel=l3 ` +
-				`shift=slower deviation_ratio=0.25`)
+			`level=WARN msg="times of a reference kernel have left their baseline; the load of a neighbour may have ` +
+				`changed" cpus=0 kernel=l3 shift=slower deviation_ratio=0.25`)
 		f.is(first, slots.Idle, "", "")
 	})
 }
