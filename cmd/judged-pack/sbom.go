@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 )
 
-// component is one of a CycloneDX document.
+// component is a component of a CycloneDX document.
 type component struct {
 	Type       string     `json:"type"`
 	Ref        string     `json:"bom-ref"`

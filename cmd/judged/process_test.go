@@ -109,7 +109,7 @@ func TestWithoutRoot(t *testing.T) {
 	}{
 		{"run", []string{"run", "./sol"}, exitFault, mustBeRoot},
 		{"serve", []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", "data"}, exitUsage,
-			"data_dir: mkdir data: permission denied; set it to a folder that judged may write"},
+			"data_dir: mkdir data: permission denied; set it to a folder that judged can write to"},
 		{"input", []string{"run", "--input", "secret", "./sol"}, exitUsage,
 			"read --input: open secret: permission denied; "},
 		{"program", []string{"run", "./secret"}, exitUsage, "read PROGRAM: open ./secret: permission denied; "},

@@ -111,7 +111,7 @@ func (inv inventory) addNamespaces(of family) error {
 	return nil
 }
 
-// addSockets adds the sockets in a child's network namespace, of any process.
+// addSockets adds all sockets in the network namespace of a child.
 func (inv inventory) addSockets(of family) error {
 	own, _ := os.Readlink("/proc/self/ns/net") // always there
 	its, err := os.Readlink(of.proc + "/ns/net")

@@ -181,7 +181,7 @@ func TestProcessLimitIsNamed(t *testing.T) {
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	const start = "for i in range(3): threading.Thread(target=time.sleep, args=[0.01]).start()\n"
 	const imports = "import threading, time\n"
-	const reached = "reached the limit of 2 processes and threads; runtimes start threads for themselves, Java needs 16 " +
+	const reached = "reached the limit of 2 processes and threads, which include threads of the runtime; Java needs 16 " +
 		"or more in all"
 	for _, tt := range []struct {
 		name, script string

@@ -61,7 +61,7 @@ func whyFailed(o outcome, l api.Limits) string {
 	if n := o.result.Refused; !failed || n == nil || *n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("reached the limit of %d processes and threads; runtimes start threads for themselves, Java needs "+
+	return fmt.Sprintf("reached the limit of %d processes and threads, which include threads of the runtime; Java needs "+
 		"%d or more in all", l.Processes, javaProcesses)
 }
 

@@ -65,7 +65,8 @@ func (s *Submission) expectScore(p *Package, text string) {
 	}
 	for i, e := range s.Expected {
 		if score > 0 && len(e.Final) > 0 && !slices.Contains(e.Final, "AC") {
-			s.Expected[i].Final = append(slices.Clip(e.Final), string(api.Partial)) // DOMjudge gives it its points
+			// In DOMjudge, such a submission keeps its points.
+			s.Expected[i].Final = append(slices.Clip(e.Final), string(api.Partial))
 		}
 	}
 	s.Expected = append(s.Expected, Expectation{Score: &[2]float64{score, score}})

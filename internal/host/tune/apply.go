@@ -178,7 +178,7 @@ func (t *tuner) save(j *journal) error {
 	}
 	if err != nil {
 		return fmt.Errorf("write journal %q: %w; nothing is changed without a journal; set tune.journal to a place that "+
-			"judged may write", t.o.Journal, err)
+			"judged can write to", t.o.Journal, err)
 	}
 	return nil
 }

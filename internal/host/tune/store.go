@@ -27,14 +27,14 @@ type file struct{ path string }
 func (f file) lock() (io.Closer, error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 		return nil, &UsageError{Reason: fmt.Sprintf("make folder of journal: %v; set tune.journal to a place that judged "+
-			"may write", err)}
+			"can write to", err)}
 	}
 	held, err := linux.LockFile(f.path + ".lock")
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, fmt.Errorf("lock %q: another judged tune is running; wait until it has finished", f.path+".lock")
 	case err != nil:
-		return nil, &UsageError{Reason: fmt.Sprintf("lock journal: %v; set tune.journal to a place that judged may write",
+		return nil, &UsageError{Reason: fmt.Sprintf("lock journal: %v; set tune.journal to a place that judged can write to",
 			err)}
 	}
 	return held, nil

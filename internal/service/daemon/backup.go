@@ -68,7 +68,7 @@ func Restore(ctx context.Context, c config.Config, file string) (jobs.Archive, e
 	files := func() (jobs.Files, error) { return openBlobs(ctx, c) }
 	return jobs.Restore(ctx, database(c), files, file, func() (io.Closer, error) {
 		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-			return nil, fmt.Errorf("create data folder: %w; set data_dir to a folder that judged may write", err)
+			return nil, fmt.Errorf("create data folder: %w; set data_dir to a folder that judged can write to", err)
 		}
 		return lockFolder(c.DataDir)
 	})

@@ -177,7 +177,7 @@ func (d *daemon) openPort(key, address string) (net.Listener, error) {
 func (d *daemon) openData(ctx context.Context) (err error) {
 	c := d.o.Config
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return unusable("data_dir", "%w; set it to a folder that judged may write", err)
+		return unusable("data_dir", "%w; set it to a folder that judged can write to", err)
 	}
 	d.space = space{c.DataDir}
 	lock, err := lockFolder(c.DataDir)

@@ -34,7 +34,7 @@ const (
 // Limit makes a server keep at most n connections open, and returns the listener to serve. Package netutil can only
 // make further callers wait, so silent connections would keep everyone else out.
 //
-// The caller of a connection is a stranger until a request on it has been authorized. Strangers at one address have a
+// The caller of a connection is unknown until a request on it has been authorized. Strangers at one address have a
 // share of the n connections, and an idle one is closed after strangerIdle. To make room for a new connection, another
 // one is closed: the stranger that has been idle for longest, otherwise a stranger with a request, otherwise the caller
 // that has been idle for longest. If all have authorized requests, new callers wait until one ends.

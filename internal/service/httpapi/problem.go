@@ -173,7 +173,7 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, jobs.ErrInUse):
 		return problem("in-use", "do what the detail says, then send it again", "%s", err)
 	case errors.Is(err, jobs.ErrNoPosition):
-		return problem("gone", "read GET /v1/jobs, and follow without Last-Event-ID and after, or with after=0",
+		return problem("gone", "read GET /v1/jobs, then follow the events without Last-Event-ID and after, or with after=0",
 			"no event has this id, or it is not kept any more")
 	case errors.Is(err, jobs.ErrBadCursor):
 		return problem("bad-request", "send the member next of the previous page", "parameter after is not a cursor")

@@ -386,7 +386,7 @@ func (s *Server) verifyBlob(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.blobs.Verify(r.Context(), q.Blob)
 	if errors.Is(err, blobs.ErrNotFound) {
-		s.log.Warn("a node cannot have a blob", "node", q.Node, "error", err)
+		s.log.Warn("a blob for a node is missing or damaged", "node", q.Node, "error", err)
 		return s.writeJSON(w, http.StatusOK, api.VerifyAnswer{})
 	}
 	if err != nil {

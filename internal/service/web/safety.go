@@ -111,7 +111,7 @@ func nodeReason(n api.Node) string {
 
 type reasonLists struct{ bad, odd []string }
 
-// doctorReasons groups the checks that do not pass by what they can do to a time.
+// doctorReasons groups the checks that do not pass by the size of their effect on times.
 func doctorReasons(r api.DoctorReport) (lists reasonLists) {
 	if len(r.Checks) == 0 {
 		return reasonLists{bad: []string{"Doctor has not examined the host."}}
