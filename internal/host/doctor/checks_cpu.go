@@ -95,7 +95,7 @@ func lookHomogeneous(v *view) Outcome {
 	} {
 		kinds := byValue(v.tryPerCPU(l.file))
 		if len(kinds) > 1 {
-			return fail(l.what+": "+strings.Join(kinds, ", "), "the reserved CPUs are not of one kind")
+			return fail(l.what+": "+strings.Join(kinds, ", "), "the reserved CPUs are of different kinds")
 		}
 		if len(kinds) == 1 {
 			same = append(same, l.what+" "+kinds[0])
@@ -121,7 +121,7 @@ func (v *view) hybrid() (Outcome, bool) {
 	}
 	return fail(fmt.Sprintf("performance cores %s, efficiency cores %s", v.Reserved.Intersect(big),
 		v.Reserved.Intersect(small)),
-		"the reserved CPUs are not of one kind"), true
+		"the reserved CPUs are of different kinds"), true
 }
 
 // preferred finds cores that the firmware prefers. They differ from the others only with boost.

@@ -114,7 +114,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 					last = w.from(1+i%addresses, text)
 				}
 				if text == open || text == wrong {
-					w.status(last) // the newest stranger gets a response too
+					w.status(last) // the newest unknown client gets a response, too
 				}
 				if got := w.status(w.from(1, right)); got != 200 {
 					t.Errorf("status %d for a caller with a token at the address of strangers", got)

@@ -112,7 +112,7 @@ func (s *slotHealth) in(state stats.State) []string {
 	return some
 }
 
-// schedule sets when the next set is due, after a set that ended at now.
+// schedule sets the time of the next set of readings, after a set that ended at now.
 func (s *slotHealth) schedule(now time.Time, interval time.Duration) {
 	unsettled := len(s.in(stats.Suspect))+len(s.in(stats.Learning)) > 0
 	if !unsettled {
