@@ -56,8 +56,8 @@ func (a *app) verifyCommand() *cobra.Command {
 
 PACKAGE is a folder or an archive in a format of ICPC, Kattis, Polygon, CMS, DMOJ or sinol-make.
 Each submission is judged until its verdict is known, as in a contest: the first
-test that fails decides, unless groups of tests give points. Its verdicts have
-to be those that its folder, its tags, submissions.yaml or problem.xml expect.
+test that fails decides, unless groups of tests give points. Its verdicts must
+be those that its folder, its tags, submissions.yaml or problem.xml expect.
 Input validators read all inputs, and the checker judges the outputs in the
 package.
 

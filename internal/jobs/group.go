@@ -10,7 +10,7 @@ import (
 // group lets the writes that wait for SQLite's only writer share a transaction, and so its sync, which is most of the
 // cost of a write. A write that need not wait has its own. PostgreSQL does the same by itself.
 type group struct {
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	busy    bool       // a writer is at work, and calls next
 	waiting []*write
 }

@@ -118,7 +118,7 @@ func (h *notifier) changed(id string) {
 	}
 }
 
-// ended wakes the watchers of a job that has ended. final is nil if its report has to be read.
+// ended wakes the watchers of a job that has ended. final is nil if callers must read its report.
 func (h *notifier) ended(id string, final *finalReport) {
 	wakeUp(h.feed)
 	wakeUp(h.callbacks)

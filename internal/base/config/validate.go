@@ -140,7 +140,7 @@ func (v *validator) fleet(c Config) {
 	}
 	if c.Judgehost.URL == "" {
 		v.check(isHTTP(f.Front), "fleet.front",
-			"%q is not the URL of a front; write such as \"https://judge.example.org\"", f.Front)
+			"%q is not the URL of a front; write one like \"https://judge.example.org\"", f.Front)
 	}
 	v.check(c.Database.URL == "", "database.url", "a judge has no database; remove it, the front has one")
 	v.check(c.Blobs.URL == "", "blobs.url", "a judge has copies only; remove it, the front has the blobs")
@@ -161,7 +161,7 @@ func (v *validator) judgehost(c Config) {
 	u, err := url.Parse(j.URL)
 	// The URL may contain a password by mistake, so the error omits it.
 	v.check(isHTTP(j.URL) && err == nil && u.User == nil && u.RawQuery == "", "judgehost.url", "not the address of a "+
-		"DOMjudge server; write such as \"https://domjudge.example/api/v4\", without user and password")
+		"DOMjudge server; write one like \"https://domjudge.example/api/v4\", without user and password")
 	v.check(j.CredentialsFile != "", "judgehost.credentials_file",
 		"empty; name the file with the account of the judgehosts")
 	v.check(c.Fleet.Role == RoleJudge, "judgehost.url",

@@ -322,7 +322,7 @@ func (c *cmsTask) findSolution() error {
 	return err
 }
 
-// answerRecipe is how the first solution that has to be right makes an answer, or nil if there is no such solution.
+// answerRecipe says how the first solution that must be right makes an answer, or nil if there is no such solution.
 func (p *Package) answerRecipe() (*Recipe, error) {
 	i := slices.IndexFunc(p.Submissions, func(s Submission) bool { return s.Lower })
 	if i < 0 {

@@ -208,7 +208,7 @@ func (x *sinolPackage) readLibraries(s *settings) error {
 }
 
 // readPrograms finds the solutions, the checker and the validator in prog/, by their names. Of the solutions only abc.*
-// has to be right.
+// must be right.
 func (x *sinolPackage) readPrograms() error {
 	solution := regexp.MustCompile(`^` + regexp.QuoteMeta(x.id) + `([bs]?[0-9]*(?:_.*)?)\.(?:c|cpp|cc|py|rs|java)$`)
 	for _, f := range x.t.under("prog") {
@@ -250,8 +250,7 @@ func (x *sinolPackage) program(name string) *Program {
 	return p
 }
 
-// readTests finds the tests: abc1a is in group 1. Examples are in group 0, and so are tests called ocen, whatever number
-// they have.
+// readTests finds the tests: abc1a is in group 1. Examples are in group 0, and so are tests called ocen, with any number.
 func (x *sinolPackage) readTests() error {
 	pattern := regexp.MustCompile(`^` + regexp.QuoteMeta(x.id) + `(([0-9]+)[a-z]?[a-z0-9]*)\.in$`)
 	byGroup := map[string][]Test{}

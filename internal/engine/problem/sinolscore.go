@@ -80,7 +80,7 @@ func (x *sinolPackage) require(g *api.Group, group string) {
 	}
 }
 
-// sinolExpected is what sinol-make has measured of a solution.
+// sinolExpected holds what sinol-make measured of a solution.
 type sinolExpected struct {
 	Groups map[string]struct {
 		Points float64 `yaml:"points"`

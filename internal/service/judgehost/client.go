@@ -70,8 +70,8 @@ func (c *Client) Use(a Account) { c.account.Store(&a) }
 // Lost returns why the server does not answer, by the last request, or nil.
 func (c *Client) Lost() error { return *c.lost.Load() }
 
-// note records the outcome of a request for Lost. An answer about what was asked for is one, except that the first has
-// to be good: before, the address may be wrong.
+// note records the outcome of a request for Lost. Any status of the server counts as an answer, but not before the
+// first success: until then, the address may be wrong.
 func (c *Client) note(err error) {
 	if err == nil || IsRefused(err) || !isAnswer(err) || c.Lost() != nil {
 		c.lost.Store(&err)

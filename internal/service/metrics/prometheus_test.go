@@ -111,7 +111,7 @@ func (p promServer) samples(expr string) int {
 	return len(data.Result)
 }
 
-// dashboard is what a test needs of the file for Grafana.
+// dashboard holds the part of a Grafana dashboard file that tests read.
 type dashboard struct {
 	Templating struct {
 		List []struct {
