@@ -73,7 +73,7 @@ func (a *app) judgehost(cmd *cobra.Command, abort context.Context, o judgehostOp
 		return err
 	}
 	if o.credentials == "" {
-		return usagef("no --credentials; name a file with the line ID URL USER PASSWORD")
+		return usagef("no --credentials; give a file with the line ID URL USER PASSWORD")
 	}
 	server, err := judgehost.ReadServer(o.url, o.credentials)
 	if err != nil {

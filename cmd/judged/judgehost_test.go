@@ -33,7 +33,7 @@ func TestJudgehostUsage(t *testing.T) {
 	}{
 		{nil, "no --credentials; give a file with the line ID URL USER PASSWORD"},
 		{[]string{"x"}, "no arguments"},
-		{[]string{"--credentials", filepath.Join(dir, "none")}, "name a file that exists"},
+		{[]string{"--credentials", filepath.Join(dir, "none")}, "give a file that exists"},
 		{[]string{"--credentials", file("empty", "")}, "has 0 lines; want one"},
 		{[]string{"--credentials", file("two", "a b\nc d\n")}, "has 2 lines; want one"},
 		{[]string{"--credentials", file("three", "a b secret\n")}, "the line has 3 words"},

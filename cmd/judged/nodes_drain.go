@@ -17,7 +17,8 @@ func (a *app) drainNodeCommand(verb string, drained bool) *cobra.Command {
 		Short: short[drained],
 		Long: short[drained] + `, and list all nodes. What runs there ends first.
 
-Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached.`,
+Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be
+reached.`,
 		Args: exactly(1, "the name of a node"),
 	}, func(ctx context.Context, cl client.Client, args []string) ([]api.Node, error) {
 		if args[0] == "" {

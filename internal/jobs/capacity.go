@@ -131,7 +131,7 @@ func (s *Store) countWaiting(life context.Context) {
 		waiting, err := s.countQueue(life)
 		r.mu.Lock()
 		if err == nil {
-			// Jobs that were put meanwhile may or may not have been counted.
+			// The count may or may not include jobs that were put while it ran.
 			r.known, r.counted, r.took = r.added, time.Now(), time.Since(start)
 			r.left = r.left || r.added > 0
 			for name, n := range waiting {

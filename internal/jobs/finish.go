@@ -193,7 +193,7 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestR
 	return r, tests, err
 }
 
-// ended updates the state in memory after a job has ended.
+// ended updates the state in memory when a job has ended.
 func (s *Store) ended(id string, seq int64, final *finalReport) {
 	s.capacity.jobLeft()
 	s.outbox.deleteLater(seq)
@@ -229,8 +229,8 @@ func (s *Store) Holder(ctx context.Context, l api.Lease) (host string, err error
 // lostAfter is when Lost looks at the job for the first time. Most jobs have ended by then.
 const lostAfter = 50 * time.Millisecond
 
-// Lost waits until an attempt no longer has its job, and returns the same error as Extend, or until ctx is done. It
-// notices a Cancel by another process.
+// Lost waits until an attempt no longer holds its job and returns the same error as Extend. If ctx is done first, it
+// returns the error of ctx. It also detects a Cancel by another process.
 func (s *Store) Lost(ctx context.Context, l api.Lease) error {
 	sleep(ctx, lostAfter)
 	return s.follow(ctx, l.ID, func(r row) (bool, error) {

@@ -53,7 +53,7 @@ const (
 // CopyLabels returns the labels of the jobs that repeat another one, or have an earlier report of it.
 func CopyLabels() []string { return []string{AuditLabel, ScreeningLabel, RecheckLabel, RejudgeLabel} }
 
-// The labels without the prefix, as earlier versions wrote them.
+// The keys of labels in earlier versions, without the prefix.
 const (
 	oldAudit     = "audit_of"
 	oldScreening = "screening_of"

@@ -142,7 +142,7 @@ func (r *row) reportWith(tests, outputs []byte) (api.Report, error) {
 	return rep, err
 }
 
-// Get returns a job. The report of a running job has the tests judged so far.
+// Get returns a job. The report of a running job has the tests that were judged so far.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	r, rec, err := s.get(ctx, id, "tests, outputs")
 	if err == nil && r.state == running {

@@ -33,8 +33,8 @@ type keptRequest struct {
 // rejudgeKind is the kind of the IDs of jobs that rejudgings queue.
 const rejudgeKind = "rejudge"
 
-// RejudgeID returns the ID of the job that judges another one again. It is the same for a repeated request, which
-// therefore creates no second job.
+// RejudgeID returns the ID of the job that judges another one again. A repeated request has the same ID, so the job is
+// created only once.
 func RejudgeID(rejudging, original string) string {
 	return OwnID(rejudgeKind, fmt.Sprintf("%q %q", rejudging, original))
 }

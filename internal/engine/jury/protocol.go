@@ -358,8 +358,8 @@ func readSIO(e ending) (api.CheckReport, error) {
 // sioFailure is the largest exit status of a checker of SIO2 that has not failed.
 const sioFailure = 2
 
-// reason returns the explanation of a program of the jury that failed, in one line, or "". For a Python traceback it
-// includes the last line, because the first line alone explains nothing.
+// reason returns the message of a program of the jury that failed as one line, or "". For a Python traceback it
+// includes the last line, which has the error.
 func (e ending) reason() string {
 	text := strings.TrimSpace(cmp.Or(e.problem, e.stderr))
 	first, last := firstLine(text), firstLine(text[strings.LastIndexByte(text, '\n')+1:])

@@ -18,7 +18,7 @@ const (
 	printer         = "cat"
 )
 
-// outputSuffixes end the names of outputs.
+// outputSuffixes are the suffixes of outputs.
 var outputSuffixes = []string{".out", ".ans"}
 
 // outputName returns the name of the output of a test in a submission. All files of a submission are in one folder.

@@ -42,12 +42,12 @@ func (p *Package) Bound(timeLimit time.Duration, memory, output units.Bytes) {
 // boundTest lowers the own limits of a test.
 func (p *Package) boundTest(t *Test, timeLimit time.Duration, memory units.Bytes) {
 	if timeLimit > 0 && t.Limits.CPUTime() > timeLimit {
-		p.find("the time limit of test %s is %s; this host allows %s, which is used instead (limits.max.cpu_time)", t.Name,
+		p.find("the time limit of test %s is %s; lowered to %s, the maximum of this host (limits.max.cpu_time)", t.Name,
 			units.Duration(t.Limits.CPUTime()), units.Duration(timeLimit))
 		t.Limits.CPUTimeMS = timeLimit.Milliseconds()
 	}
 	if memory > 0 && t.Limits.Memory > memory {
-		p.find("the memory limit of test %s is %s; this host allows %s, which is used instead (limits.max.memory)", t.Name,
+		p.find("the memory limit of test %s is %s; lowered to %s, the maximum of this host (limits.max.memory)", t.Name,
 			t.Limits.Memory, memory)
 		t.Limits.Memory = memory
 	}

@@ -187,7 +187,7 @@ func (c *cmsTask) source(name string) *Program {
 	return p
 }
 
-// readIncludes finds the files that submissions are compiled with: graders, or stubs of Communication tasks.
+// readIncludes finds the files that are compiled with submissions: graders, or stubs of Communication tasks.
 func (c *cmsTask) readIncludes() {
 	var headers []File
 	graded := map[string]File{}
@@ -317,7 +317,7 @@ func (c *cmsTask) makeAnswer(test Test) (Recipe, error) {
 func (c *cmsTask) findSolution() error {
 	var err error
 	if c.solution, err = c.p.answerRecipe(); err == nil && c.solution == nil {
-		err = errors.New("sol/ has no solution that makes it; add sol/solution, or output/")
+		err = errors.New("sol/ has no official solution; add sol/solution, or output/")
 	}
 	return err
 }

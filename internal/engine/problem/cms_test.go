@@ -127,7 +127,7 @@ func TestCMSShared(t *testing.T) {
 	}
 }
 
-// TestCMSAnswer: the official solution makes an output for an input that is there, without a generator.
+// TestCMSAnswer: the official solution makes the output for an existing input, without a generator.
 func TestCMSAnswer(t *testing.T) {
 	p, err := openTest(t, pack{"task.yaml": "n_input: 1", "input/input0.txt": "", "sol/solution.py": ""}.folder(t))
 	if err != nil {

@@ -33,15 +33,15 @@ func (c *cmsTask) readGEN() error {
 		}
 		switch {
 		case command != "" && (copied || commented && subtask):
-			return fmt.Errorf("%s, line %d: a test and a command in one line; write them in two", file, i+1)
+			return fmt.Errorf("%s, line %d: a test and a command on one line; use two lines", file, i+1)
 		case commented && subtask:
 			points = strings.TrimSpace(points)
 			n, err := strconv.ParseFloat(points, 64)
 			if err != nil || !(n >= 0 && api.ValidPoints(n)) {
-				return fmt.Errorf("%s, line %d: points %q are not a number of at least 0", file, i+1, points)
+				return fmt.Errorf("%s, line %d: points %q are not a number >= 0", file, i+1, points)
 			}
 			if len(c.subtask) == 0 && len(c.lines) > 0 {
-				return fmt.Errorf("%s, line %d: tests before the first subtask; move them into one", file, i+1)
+				return fmt.Errorf("%s, line %d: tests before the first subtask; move them into a subtask", file, i+1)
 			}
 			c.subtask = append(c.subtask, cmsSubtask{points: n})
 			continue
@@ -58,7 +58,7 @@ func (c *cmsTask) readGEN() error {
 	return nil
 }
 
-// readScore sets the number of tests and the subtasks, which task.yaml can say in place of GEN.
+// readScore sets the number of tests and the subtasks, which task.yaml can define instead of GEN.
 func (c *cmsTask) readScore(s *settings) error {
 	s.decode("n_input", &c.inputs)
 	s.decode("total_value", &c.total)
@@ -72,22 +72,22 @@ func (c *cmsTask) readScore(s *settings) error {
 			return fmt.Errorf("read %s: score_type_parameters: %w", cmsFile, err)
 		}
 	case hasKind || hasParameters:
-		c.p.find("score_type is not used; CMS wants score_type, score_type_parameters and n_input together")
+		c.p.find("score_type is not used; CMS requires score_type, score_type_parameters and n_input together")
 	}
 	switch n := len(c.lines); {
 	case c.inputs == 0:
 		c.inputs = n
 	case n > 0 && n != c.inputs:
-		return fmt.Errorf("gen/GEN has %d tests, and n_input is %d; correct one of them", n, c.inputs)
+		return fmt.Errorf("gen/GEN has %d tests, but n_input is %d; correct one of them", n, c.inputs)
 	}
 	if c.inputs < 1 || c.inputs > maxEntries {
-		return fmt.Errorf("%d tests; use 1 to %d, by n_input or by the lines of gen/GEN", c.inputs, maxEntries)
+		return fmt.Errorf("%d tests; use 1 to %d, with n_input or lines in gen/GEN", c.inputs, maxEntries)
 	}
 	return nil
 }
 
-// readScoreType reads the parameters of a score type: the points of each test, or the points and the tests of each group,
-// by their number or by a pattern of their names.
+// readScoreType reads the parameters of a score type: the points of each test, or the points and the tests of each
+// group. The tests are given by their number or by a pattern of their names.
 func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 	c.subtask = nil
 	switch kind {
@@ -112,11 +112,11 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 	}
 	for _, g := range groups {
 		if len(g) < 2 {
-			return fmt.Errorf("a group needs its points and its tests, such as [20, 3]")
+			return fmt.Errorf("a group needs points and tests, such as [20, 3]")
 		}
 		points, err := strconv.ParseFloat(fmt.Sprint(g[0]), 64)
 		if err != nil || !(points >= 0 && api.ValidPoints(points)) {
-			return fmt.Errorf("points %v are not a number of at least 0", g[0])
+			return fmt.Errorf("points %v are not a number >= 0", g[0])
 		}
 		x := cmsSubtask{points: points}
 		switch tests := g[1].(type) {
@@ -141,7 +141,7 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 		c.subtask = append(c.subtask, x)
 	}
 	if next > c.inputs {
-		return fmt.Errorf("the groups have %d tests, and n_input is %d", next, c.inputs)
+		return fmt.Errorf("the groups have %d tests, but n_input is %d", next, c.inputs)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ const maxMatches = 300_000
 
 func cmsTestName(i int) string { return fmt.Sprintf("%03d", i) }
 
-// scheme creates a group for each subtask. A checker gives a fraction of the points of a test.
+// scheme creates a group for each subtask. The checker returns a fraction of the points of a test.
 func (c *cmsTask) scheme() error {
 	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}
 	c.p.Scheme.Root, c.p.Scheme.Scoring = root, true
@@ -189,7 +189,7 @@ func (c *cmsTask) scheme() error {
 		i, _ := strconv.Atoi(t.Name)
 		_, isUsed := used[i]
 		if !isUsed {
-			c.p.find("test %s is in no subtask; it is not judged", t.Name)
+			c.p.find("test %s is not judged: no subtask contains it", t.Name)
 		}
 		return !isUsed
 	})

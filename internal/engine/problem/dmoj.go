@@ -29,8 +29,8 @@ const dmojFile = "init.yml"
 type dmojProblem struct {
 	p      *Package
 	t      *tree
-	files  map[string]string // of the archive, by name: the paths of copies
-	points float64           // of a case that says nothing
+	files  map[string]string // paths of the copies of the archive's files, by name
+	points float64           // of a case without points
 	// validatorArgs are those of the validator of inputs, with {batch_no} and {case_no}; nil without one.
 	validatorArgs []string
 	binary        bool // test data is used unchanged
@@ -144,7 +144,7 @@ func (d *dmojProblem) empty() (string, error) {
 	return name, os.WriteFile(name, nil, 0o600)
 }
 
-// dmojCase is a case, or a batch of them.
+// dmojCase is a case or a batch of cases.
 type dmojCase struct {
 	In           string     `yaml:"in"`
 	Out          string     `yaml:"out"`

@@ -216,7 +216,7 @@ func TestDMOJRefused(t *testing.T) {
 			"a case and a batch have the same number 1"},
 		{"points of patterns", pack{"init.yml": "archive: data.zip\ntest_cases: {case_points: [1]}\n"}.archived(t,
 			pack{"1.in": "", "1.out": "", "2.in": "", "2.out": ""}), "case_points has 1 numbers for 2"},
-		{"only one half", archived.archived(t, pack{"1.in": ""}), `file "1.in" is half of a case`},
+		{"only one half", archived.archived(t, pack{"1.in": ""}), `file "1.in" is only the input or output of a case`},
 		{"checker", pack{"init.yml": "checker: hard\n"}, `judged has no "hard"; use standard,`},
 		{"points of lines", pack{"init.yml": "checker: linecount\n"}, `"linecount" gives points for each line`},
 		{"order", pack{"init.yml": "checker: {name: sorted, args: {split_on: words}}\n"}, `split_on "words"; use lines`},

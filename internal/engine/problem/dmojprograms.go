@@ -43,7 +43,7 @@ func (d *dmojProblem) readProgramsOfJury(s *settings) error {
 	return nil
 }
 
-// checker reads the name of a checker, or a mapping with its name and its arguments.
+// checker reads the name of a checker, or a mapping with a name and arguments.
 func (d *dmojProblem) checker(n yaml.Node) (Checker, error) {
 	x := struct {
 		Name string    `yaml:"name"`
@@ -108,7 +108,7 @@ func (d *dmojProblem) checker(n yaml.Node) (Checker, error) {
 		"floatsabs, floatsrel or bridged", x.Name)
 }
 
-// dmojFloats are the checkers of numbers that say in their names how they compare.
+// dmojFloats are the checkers of numbers whose names say how they compare.
 var dmojFloats = map[string]string{"floatsabs": "absolute", "floatsrel": "relative"}
 
 // dmojProgram is a checker, an interactor or a validator that is a program.

@@ -153,7 +153,7 @@ func (u keyUse) usedInOther(t *testing.T) string {
 	return "yes"
 }
 
-// usedIn says how a package of a version with the key is read.
+// usedIn returns how a package of a version with the key is read.
 func (u keyUse) usedIn(t *testing.T, version string) string {
 	t.Helper()
 	line := u.key + ": " + u.value + "\n"

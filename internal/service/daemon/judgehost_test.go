@@ -92,7 +92,7 @@ func (i *instance) ready() {
 func TestDOMjudge(t *testing.T) {
 	s := newDOMjudge(t)
 	c, account := settingsFor(t, s)
-	refuses(t, c, "judgehost.credentials_file", account, "name a file that exists")
+	refuses(t, c, "judgehost.credentials_file", account, "give a file that exists")
 	writeAccount(t, account, "wrong")
 	w := watchTraces(t)
 	d := serving(t, c)

@@ -232,7 +232,7 @@ func checkForm(t *testing.T, fix *fixture, target, body string, got int) {
 	}
 }
 
-// TestBase64 checks that base64 has lines of 60 characters, as Ruby writes it, and comes back.
+// TestBase64 checks that encoded text has lines of 60 characters, as in Ruby, and can be decoded.
 func TestBase64(t *testing.T) {
 	for n, want := range map[int]string{0: "", 1: "eA==\n", 45: strings.Repeat("eHh4", 15) + "\n",
 		46: strings.Repeat("eHh4", 15) + "\neA==\n"} {

@@ -23,7 +23,7 @@ type Server struct {
 	URL string // ends with /api/v4
 	Account
 	Log *slog.Logger
-	// Pause, if not nil, is called for pauses between tries; tests make them shorter.
+	// Pause, if not nil, replaces the pauses between tries. Tests use it to shorten them.
 	Pause func(context.Context, time.Duration)
 	// Idle is the longest time without received data before a request fails; 0 means one minute.
 	Idle time.Duration
@@ -177,7 +177,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 	}
 }
 
-// errIdle is the cause for ending a request during which nothing comes.
+// errIdle is the cause for canceling a request during which no data arrives.
 var errIdle = errors.New("the server sent nothing, or too little, for too long")
 
 func (c *Client) once(ctx context.Context, r request) error {

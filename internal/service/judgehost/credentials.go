@@ -18,7 +18,7 @@ type Account struct{ User, Password string }
 func ReadServer(url, path string) (s Server, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return s, fmt.Errorf("%w; name a file that exists", err)
+		return s, fmt.Errorf("%w; give a file that exists", err)
 	}
 	defer f.Close()
 	var found [][]string

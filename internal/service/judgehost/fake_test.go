@@ -248,7 +248,7 @@ type slotEngine interface {
 	Slots() []slots.Slot
 }
 
-// start runs a service until the test, or stop, ends it.
+// start runs a service until the test ends or stop is called.
 func (w *world) start(e slotEngine) (stop func()) {
 	w.t.Helper()
 	return w.startIn(w.t.TempDir(), e)

@@ -330,7 +330,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestUnlistedHost: a host that the server does not list is not one that the server has disabled.
+// TestUnlistedHost: a host that the server does not list is distinguished from a disabled one.
 func TestUnlistedHost(t *testing.T) {
 	w := newWorld(t)
 	on, err := w.client(domserver.Password).enabled(t.Context(), "stranger")

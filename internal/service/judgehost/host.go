@@ -51,7 +51,7 @@ func (h *host) run(drain, abort context.Context) {
 		switch {
 		case drain.Err() != nil:
 		case err != nil:
-			h.log.Warn("cannot fetch work; registering again, which gives back what may have been assigned", "error", err)
+			h.log.Warn("cannot fetch work; registering again to return tasks that may have been assigned", "error", err)
 		case tasks == 0:
 			wait = h.waitForWork(drain, wait)
 		default:

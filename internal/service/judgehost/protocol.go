@@ -65,7 +65,7 @@ func (n number) isTime() bool { return 0 < n && n <= maxSeconds }
 
 func (n number) isCount(most float64) bool { return 1 <= n && float64(n) <= most }
 
-// flag is a truth value that the server may also write as 0 or 1.
+// flag is a boolean that the server may also send as 0 or 1.
 type flag bool
 
 func (f *flag) UnmarshalJSON(b []byte) error {
@@ -222,7 +222,7 @@ func sameJob(a, b task) bool {
 		a.CompileScript == b.CompileScript && a.CompileText == b.CompileText
 }
 
-// Config are the settings of the server that a judgehost uses.
+// Config holds the settings of the server that a judgehost uses.
 type Config struct {
 	DiskSpace       number `json:"diskspace_error"`       // kB
 	OutputStorage   number `json:"output_storage_limit"`  // bytes, -1 is unlimited
@@ -244,7 +244,7 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Config fetches the settings.
+// Config fetches the settings of the server.
 func (c *Client) Config(ctx context.Context) (Config, error) {
 	got, err := get[Config](ctx, c, request{path: "config", limit: smallAnswer})
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 type Engine interface {
 	// Judge judges a task on a leased slot, and calls decided after each test.
 	Judge(ctx context.Context, l *slots.Lease, t judge.Task, decided func(api.TestReport)) (api.Report, error)
-	// Jury returns the runner of the jury's programs for a slot.
+	// Jury returns a runner for the jury's programs on a slot.
 	Jury(s slots.Slot) (*jury.Runner, error)
 	// RunScript runs a compile script or a build script.
 	RunScript(ctx context.Context, s languages.Script, take func(*os.Root) error) (languages.Ended, error)
@@ -42,7 +42,7 @@ func (o OwnSlots) Judge(ctx context.Context, l *slots.Lease, t judge.Task, decid
 	return o.Engine.Judge(ctx, l.Slot(), t, decided)
 }
 
-// Work bounds what a program may have in its working directory.
+// Work limits the size of a working directory.
 type Work struct {
 	Bytes units.Bytes
 	Files int
@@ -54,7 +54,7 @@ func WorkOf(s config.Sandbox) Work {
 	return Work{Bytes: s.WorkSize, Files: s.WorkInodes - own}
 }
 
-// Options configure a Service. All are required.
+// Options configure a Service. All fields are required.
 type Options struct {
 	Client *Client
 	Config Config // from the server; see Await
@@ -85,7 +85,7 @@ type Service struct {
 // cacheBytes is how much is cached: the test data of a contest.
 const cacheBytes = 16 << 30
 
-// historyBytes is how much is kept for requests about what was judged.
+// historyBytes is the maximum size of the history.
 const historyBytes = 2 << 30
 
 // Await asks the server for its settings until it responds. It returns an error if the server refuses the credentials
