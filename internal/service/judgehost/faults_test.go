@@ -348,6 +348,7 @@ func TestUnknownSpace(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(folder, "scratch")); err != nil {
 		t.Fatal(err)
 	}
+	w.submit(w.problem("1"), "") // the space is read at the start, which may be over, and after work
 	testkit.WaitFor(t, 10*time.Second, "an internal error", func() bool { return len(w.Errors()) > 0 })
 	e := w.Errors()[0]
 	if e.Kind != "judgehost" || e.ID != "host-0" || !strings.Contains(e.Description, "read the free space") {
