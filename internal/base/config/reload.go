@@ -16,6 +16,8 @@ func (c Config) Reloaded(next Config) Config {
 	}
 	if c.Fleet.Role == RoleJudge {
 		c.Fleet.TokenFile, c.Fleet.CAFile = next.Fleet.TokenFile, next.Fleet.CAFile
+	}
+	if c.Judgehost.URL != "" && next.Judgehost.CredentialsFile != "" {
 		c.Judgehost.CredentialsFile = next.Judgehost.CredentialsFile
 	}
 	c.Limits.Default, c.Limits.Max, c.Repeats = next.Limits.Default, next.Limits.Max, next.Repeats

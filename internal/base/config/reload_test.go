@@ -60,6 +60,16 @@ func TestReloadedFiles(t *testing.T) {
 	if left := Differences(now.Reloaded(next), next); len(left) > 0 {
 		t.Errorf("%q take no effect", left)
 	}
+	front := next
+	next.Judgehost = Judgehost{URL: "https://domjudge.example", CredentialsFile: "j"}
+	if got := Differences(front.Reloaded(next), next); len(got) != 2 {
+		t.Errorf("%q take no effect, want all of judgehost", got)
+	}
+	moved := next
+	moved.Judgehost.CredentialsFile = "j2"
+	if left := Differences(next.Reloaded(moved), moved); len(left) > 0 || next.Reloaded(front).Judgehost != next.Judgehost {
+		t.Errorf("%q take no effect; or [judgehost] is removed without a restart", left)
+	}
 	without := next
 	without.HTTP.CertFile, without.HTTP.KeyFile = "", ""
 	if got := next.Reloaded(without).HTTP.CertFile; got != "c2" {
