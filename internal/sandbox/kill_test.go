@@ -226,7 +226,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	traces := testkit.Watch(t, victims())
-	points, last := map[string]int{}, 0
+	points, last, calls := map[string]int{}, 0, 0 // calls of a life that was not ended
 	try := func(of string, at int) (killed bool) {
 		t.Helper()
 		v := startVictim(t, "")
@@ -243,7 +243,8 @@ func TestKilledAtEveryCall(t *testing.T) {
 			t.Errorf("killed at call %d (%s), still alive: %q", at, tr.killed, left)
 		}
 		if tr.killed == "" {
-			t.Logf("%d system calls in the life of a sandbox; kills by who was about to make one: %v", tr.calls, points)
+			calls = tr.calls
+			t.Logf("%d system calls in the life of a sandbox; kills by who was about to make one: %v", calls, points)
 			return false
 		}
 		name, _, _ := strings.Cut(tr.killed, ",")
@@ -251,7 +252,13 @@ func TestKilledAtEveryCall(t *testing.T) {
 		last = v.pid
 		return true
 	}
+	// Most calls copy files of the host for a program that is linked dynamically. They are all alike.
+	const others = 2500 // at most, before them and after them
+	try("", 0)
 	for at := *killEvery; try("", at); at += *killEvery {
+		if *killEvery > 1 && at > others && at < calls-others {
+			at += 9 * *killEvery
+		}
 	}
 	// Some make so few calls that the steps may miss them, and their order varies.
 	for _, name := range []string{"judged", "judged-init", "process 1", "solution"} {
