@@ -166,6 +166,14 @@ func (b *Tab) Go(url string) {
 // Eval decodes the value of a JavaScript expression into result.
 func (b *Tab) Eval(expression string, result any) {
 	b.t.Helper()
+	if !b.evaluate(expression, result) {
+		b.t.Fatalf("evaluate %s: %s", expression, navigated)
+	}
+}
+
+// evaluate is like Eval, but returns false if another page replaces this one meanwhile.
+func (b *Tab) evaluate(expression string, result any) bool {
+	b.t.Helper()
 	var answer struct {
 		Result    struct{ Value json.RawMessage }
 		Exception *struct {
@@ -173,23 +181,29 @@ func (b *Tab) Eval(expression string, result any) {
 			Exception struct{ Description string }
 		} `json:"exceptionDetails"`
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true},
-		&answer)
+	failed := b.try("Runtime.evaluate",
+		map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &answer)
+	switch {
+	case failed == navigated:
+		return false
+	case failed != "":
+		b.t.Fatalf("evaluate %s: %s", expression, failed)
+	}
 	if answer.Exception != nil {
 		b.t.Fatalf("evaluate %s: %s %s", expression, answer.Exception.Text, answer.Exception.Exception.Description)
 	}
 	if err := json.Unmarshal(answer.Result.Value, result); err != nil {
 		b.t.Fatalf("evaluate %s: %v in %q", expression, err, answer.Result.Value)
 	}
+	return true
 }
 
-// Wait waits until a JavaScript expression is true.
+// Wait waits until the page is loaded, with its style sheets, and a JavaScript expression is true.
 func (b *Tab) Wait(expression string) {
 	b.t.Helper()
 	testkit.WaitFor(b.t, patience, expression, func() bool {
 		var ok bool
-		b.Eval("Boolean("+expression+")", &ok)
-		return ok
+		return b.evaluate(`document.readyState === "complete" && Boolean(`+expression+")", &ok) && ok
 	})
 }
 
@@ -206,8 +220,19 @@ func (b *Tab) Screenshot(path string) {
 	}
 }
 
+// navigated is Chromium's error for an expression whose page is replaced by another one while it is evaluated.
+const navigated = "Inspected target navigated or closed"
+
 // call sends a command and decodes its answer. It ignores events in between.
 func (b *Tab) call(method string, params, result any) {
+	b.t.Helper()
+	if failed := b.try(method, params, result); failed != "" {
+		b.t.Fatalf("%s: %s", method, failed)
+	}
+}
+
+// try is like call, but returns Chromium's error message, or "".
+func (b *Tab) try(method string, params, result any) (failed string) {
 	b.t.Helper()
 	b.send(method, params)
 	if err := b.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
@@ -235,14 +260,14 @@ func (b *Tab) call(method string, params, result any) {
 		case m.ID != b.last:
 			continue
 		case m.Error != nil:
-			b.t.Fatalf("%s: %s", method, m.Error.Message)
+			return m.Error.Message
 		case result != nil:
 			err = json.Unmarshal(m.Result, result)
 		}
 		if err != nil {
 			b.t.Fatalf("%s: %v in %q", method, err, m.Result)
 		}
-		return
+		return ""
 	}
 }
 
