@@ -1,6 +1,7 @@
 package web
 
 import (
+	"database/sql"
 	"net/http"
 	"net/url"
 	"strings"
@@ -136,9 +137,17 @@ func TestQueue(t *testing.T) {
 	if _, _, err := f.store.Put(t.Context(), submission); err != nil {
 		t.Fatal(err)
 	}
+	db, err := sql.Open("sqlite", f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `UPDATE jobs SET created = created - 600000000000 WHERE id = 'first'`); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"reader", "guest"} {
 		body := f.signIn(name).get("/").body
-		for _, want := range []string{`<p class="figure">3</p>`, "<li>contest 2, the oldest from 5 minutes ago</li>",
+		for _, want := range []string{`<p class="figure">3</p>`, "<li>contest 2, the oldest from 15 minutes ago</li>",
 			"<li>background 1, the oldest from 5 minutes ago</li>"} {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s does not see %q: %s", name, want, body)
