@@ -3,6 +3,7 @@ package linux
 import (
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,21 @@ func DetachedTmpfs(options ...[2]string) (*os.File, error) {
 // and always stays in memory.
 func DetachedRamfs() (*os.File, error) {
 	return detached("ramfs", unix.MOUNT_ATTR_NOATIME, [][2]string{{"mode", "0755"}})
+}
+
+// DetachedHuge creates a tmpfs of huge pages that is not mounted anywhere. It has no size limit, so statfs shows nothing
+// about its other files, and no access times. It fails if the kernel has no huge pages, or an operator denies them.
+func DetachedHuge() (*os.File, error) {
+	const setting = "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+	b, err := os.ReadFile(setting)
+	if err == nil && strings.Contains(string(b), "[deny]") {
+		err = &os.PathError{Op: "use huge pages", Path: setting, Err: unix.EPERM}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return detached("tmpfs", unix.MOUNT_ATTR_NOATIME, [][2]string{{"mode", "0755"}, {"huge", "always"}, {"size", "0"},
+		{"nr_inodes", "0"}})
 }
 
 // DetachedDevices returns the root of devtmpfs without mounting it. The kernel has a single devtmpfs for all

@@ -19,22 +19,3 @@ func LockFile(path string) (*os.File, error) {
 	}
 	return f, nil
 }
-
-// SyncDir makes changes to the entries of a folder durable: files created, renamed or removed in it stay so
-// after a power failure.
-func SyncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// SyncFileSystem makes all changes to the file system of f durable, in one step. Since Linux 5.8 it reports writes that
-// failed since f was opened.
-func SyncFileSystem(f *os.File) error {
-	if err := unix.Syncfs(int(f.Fd())); err != nil {
-		return &os.PathError{Op: "syncfs", Path: f.Name(), Err: err}
-	}
-	return nil
-}

@@ -1,8 +1,11 @@
 package linux
 
 import (
+	"errors"
+	"io"
 	"os"
 	"strconv"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,6 +68,45 @@ func CopyAll(dst, src int) error {
 			return nil
 		}
 	}
+}
+
+// CopyLocked copies the first size bytes of src to an empty file in memory, and keeps them mapped and locked until
+// Munmap. The kernel neither moves, splits nor swaps pages that are locked, and does not count their use.
+func CopyLocked(dst, src *os.File, size int64) ([]byte, error) {
+	if err := dst.Truncate(size); err != nil {
+		return nil, err
+	}
+	b, err := unix.Mmap(int(dst.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, &os.PathError{Op: "mmap", Path: dst.Name(), Err: err}
+	}
+	if _, err = io.ReadFull(src, b); err == nil {
+		err = os.NewSyscallError("mprotect", unix.Mprotect(b, unix.PROT_READ))
+	}
+	if err == nil {
+		err = os.NewSyscallError("mlock", unix.Mlock(b))
+	}
+	if err != nil {
+		return nil, errors.Join(err, Munmap(b))
+	}
+	return b, nil
+}
+
+// Munmap undoes the mapping of CopyLocked.
+func Munmap(b []byte) error { return os.NewSyscallError("munmap", unix.Munmap(b)) }
+
+// CanLock returns an error if this process may not lock size bytes of memory, as with a limit and without
+// CAP_IPC_LOCK.
+func CanLock(size int64) error {
+	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return os.NewSyscallError("mmap", err)
+	}
+	_, _, e := unix.Syscall(unix.SYS_MLOCK2, uintptr(unsafe.Pointer(&b[0])), uintptr(size), unix.MLOCK_ONFAULT)
+	if err = Munmap(b); e != 0 {
+		err = os.NewSyscallError("mlock2", e)
+	}
+	return err
 }
 
 func ignoringEINTR(call func() error) error {

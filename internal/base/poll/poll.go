@@ -1,5 +1,5 @@
 // Package poll caches values that are read again when they are older than a given age. Concurrent callers share
-// one read, and no lock is held while reading. It also provides a sleep that a context can interrupt.
+// one read, and no lock is held while reading. It also has a sleep and periodic loops that a context ends.
 package poll
 
 import (
@@ -72,5 +72,33 @@ func Sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-t.C:
 	case <-ctx.Done():
+	}
+}
+
+// Every is a loop that runs once in each period until ctx is done, the first time after a period. A period that passes
+// during a run starts the next one at once.
+func Every(ctx context.Context, period time.Duration) func(yield func() bool) {
+	return func(yield func() bool) {
+		tick := time.NewTicker(period)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if !yield() {
+				return
+			}
+		}
+	}
+}
+
+// NowAndEvery is Every with the first run at once, even if ctx is done.
+func NowAndEvery(ctx context.Context, period time.Duration) func(yield func() bool) {
+	return func(yield func() bool) {
+		if yield() {
+			Every(ctx, period)(yield)
+		}
 	}
 }

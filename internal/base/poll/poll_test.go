@@ -3,6 +3,7 @@ package poll
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -117,5 +118,38 @@ func TestErrorAsValue(t *testing.T) {
 		if got != nil || err != nil {
 			t.Errorf("got %v, %v", got, err)
 		}
+	}
+}
+
+// TestEvery counts the runs of both loops in the first three and a half periods.
+func TestEvery(t *testing.T) {
+	const period = time.Second
+	for name, tt := range map[string]struct {
+		loop func(context.Context, time.Duration) func(func() bool)
+		want []time.Duration // since the start
+		stop int             // ends the loop in this run; 0 for never
+	}{
+		"after a period":   {Every, []time.Duration{period, 2 * period, 3 * period}, 0},
+		"at once":          {NowAndEvery, []time.Duration{0, period, 2 * period, 3 * period}, 0},
+		"ended by a run":   {Every, []time.Duration{period, 2 * period}, 2},
+		"ended by a first": {NowAndEvery, []time.Duration{0}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 7*period/2)
+				defer cancel()
+				start := time.Now()
+				var got []time.Duration
+				for range tt.loop(ctx, period) {
+					got = append(got, time.Since(start))
+					if len(got) == tt.stop {
+						break
+					}
+				}
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("runs at %v, want %v", got, tt.want)
+				}
+			})
+		})
 	}
 }

@@ -1,2 +1,2 @@
-// Package text formats text for people: lines that fit a screen, tables, and names in natural order.
+// Package text formats text for people: lines that fit a screen, tables, numbers with nouns, and names in natural order.
 package text
