@@ -202,7 +202,7 @@ func (c *check) completes(r Report) {
 	}
 	c.that(len(r.Tests) == len(c.job.Tests), "tests", "%d of %d with verdict %s", len(r.Tests), len(c.job.Tests),
 		r.Verdict)
-	if c.err != nil || c.job.Scheme != nil { // package scoring decides when groups fail
+	if c.err != nil || c.job.Scheme != nil { // Progress decides when groups fail
 		return
 	}
 	first := slices.IndexFunc(r.Tests, func(t TestReport) bool { return t.Verdict.Failed() })

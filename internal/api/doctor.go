@@ -13,6 +13,24 @@ const (
 	SeverityInfo Severity = "info" // describes the host
 )
 
+// Severities returns all severities, the highest first.
+func Severities() []Severity { return []Severity{SeverityS1, SeverityS2, SeverityS3, SeverityInfo} }
+
+// Effect describes the severity: how much of a time a wrong setting costs.
+func (s Severity) Effect() string {
+	switch s {
+	case SeverityS1:
+		return "can move a verdict: more than 5 %"
+	case SeverityS2:
+		return "0.5 to 5 %"
+	case SeverityS3:
+		return "less than 0.5 %"
+	case SeverityInfo:
+		return "for information"
+	}
+	return string(s)
+}
+
 // DoctorStatus is the result of a check.
 type DoctorStatus string
 

@@ -61,6 +61,16 @@ func (j Job) MapFiles(each func(field string, f File) (File, error)) (Job, error
 		}
 		j.Interactor = &i
 	}
+	if j.Scheme != nil && j.Scheme.Grader != nil {
+		s, g := *j.Scheme, *j.Scheme.Grader
+		if g.Program, err = each("grader.program", g.Program); err != nil {
+			return Job{}, err
+		}
+		if g.Files, err = mapFiles("grader.files", g.Files, each); err != nil {
+			return Job{}, err
+		}
+		s.Grader, j.Scheme = &g, &s
+	}
 	j.Files, j.Tests = files, tests
 	return j, nil
 }
@@ -87,6 +97,9 @@ func (j Job) Languages() map[string]string {
 	}
 	if j.Interactor != nil {
 		found["interactor.language"] = j.Interactor.Language
+	}
+	if j.Scheme != nil && j.Scheme.Grader != nil {
+		found["grader.language"] = j.Scheme.Grader.Language
 	}
 	maps.DeleteFunc(found, func(_, id string) bool { return id == "" })
 	return found

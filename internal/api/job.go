@@ -8,6 +8,9 @@ import (
 	"judged/internal/base/units"
 )
 
+// ProgramName is the name of a job's program in its working directory.
+const ProgramName = "program"
+
 // Job is a submission as a platform sends it. Its JSON is the body of POST /v1/jobs.
 type Job struct {
 	Program File `json:"program"`

@@ -56,6 +56,8 @@ var (
 	ErrNotFound = errors.New("no such job")
 	// ErrUnknownPool means that a pool is not configured and has no registered node.
 	ErrUnknownPool = errors.New("no such pool")
+	// ErrUnknownNode means that no node of this name has registered.
+	ErrUnknownNode = errors.New("no such node")
 	// ErrFinal means that the job has ended and no longer changes.
 	ErrFinal = errors.New("the job has ended")
 	// ErrStale means that the lease was lost: another attempt has the job, or it is queued again.

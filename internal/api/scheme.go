@@ -9,34 +9,83 @@ const MaxPoints = 1e15
 // ValidPoints reports whether a number is valid as points.
 func ValidPoints(n float64) bool { return math.Abs(n) <= MaxPoints }
 
-// Scheme defines how a problem is scored. Package scoring computes the scores.
+// Scheme defines how a problem is scored. Result computes the scores.
 type Scheme struct {
 	Root *Group `json:"root"`
 	// Scoring means that submissions get points. Without it, only the verdicts count.
 	Scoring bool `json:"scoring,omitempty"`
+	// Grader computes the results of the groups with the aggregation Custom; it may be nil.
+	Grader *Grader `json:"grader,omitempty"`
+}
+
+// Grader is a program of the jury that computes the verdict and the score of a group from those of its members.
+type Grader struct {
+	Name     string          `json:"name,omitempty"` // as in Checker
+	Program  File            `json:"program"`
+	Language string          `json:"language,omitempty"` // as in Checker
+	Files    map[string]File `json:"files,omitempty"`    // as in Checker
 }
 
 // Tests returns the tests in the order in which they run.
 func (s Scheme) Tests() []string {
 	var names []string
-	visit(s.Root, func(*Group) {}, func(m Member) { names = append(names, m.Test) })
+	s.walk(func(_ []*Group, m Member) { names = append(names, m.Test) })
 	return names
 }
 
-func (s Scheme) walkGroups(f func(*Group)) { visit(s.Root, f, func(Member) {}) }
-
-// visit calls group for each group from g on, outer ones before their parts, and test for each test in between.
-func visit(g *Group, group func(*Group), test func(Member)) {
-	if g == nil {
-		return
-	}
-	group(g)
-	for _, m := range g.Members {
-		if m.Group != nil {
-			visit(m.Group, group, test)
-		} else {
-			test(m)
+// Groups returns the groups below the root, outer ones before their subgroups.
+func (s Scheme) Groups() []GroupTests {
+	groups, index := []GroupTests{}, map[*Group]int{}
+	s.walk(func(path []*Group, m Member) {
+		for _, g := range path[1:] {
+			i, known := index[g]
+			if !known {
+				i = len(groups)
+				index[g], groups = i, append(groups, GroupTests{Name: g.Name})
+			}
+			groups[i].Tests = append(groups[i].Tests, m.Test)
 		}
+	})
+	return groups
+}
+
+// IsCustom reports whether a grader computes the result of a group.
+func (s Scheme) IsCustom() bool {
+	custom := false
+	s.walkGroups(func(g *Group) { custom = custom || g.Aggregation == Custom })
+	return custom
+}
+
+// walk calls f for each test with the groups that contain it, from the root.
+func (s Scheme) walk(f func(path []*Group, m Member)) {
+	var visit func(path []*Group)
+	visit = func(path []*Group) {
+		for _, m := range path[len(path)-1].Members {
+			if m.Group != nil {
+				visit(append(path[:len(path):len(path)], m.Group))
+			} else {
+				f(path, m)
+			}
+		}
+	}
+	if s.Root != nil {
+		visit([]*Group{s.Root})
+	}
+}
+
+// walkGroups calls f for each group, outer ones before their subgroups.
+func (s Scheme) walkGroups(f func(*Group)) {
+	var visit func(*Group)
+	visit = func(g *Group) {
+		f(g)
+		for _, m := range g.Members {
+			if m.Group != nil {
+				visit(m.Group)
+			}
+		}
+	}
+	if s.Root != nil {
+		visit(s.Root)
 	}
 }
 
@@ -50,6 +99,7 @@ const (
 	Max      Aggregation = "max"
 	Average  Aggregation = "avg"
 	PassFail Aggregation = "pass-fail" // all of MaxScore or 0
+	Custom   Aggregation = "custom"    // by the grader, which also decides the verdict
 )
 
 // VerdictMode is how the verdict of a group is computed from those of its members.
@@ -71,6 +121,7 @@ type Group struct {
 	Aggregation Aggregation `json:"aggregation,omitempty"`
 	Verdict     VerdictMode `json:"verdict,omitempty"`
 	MaxScore    *float64    `json:"max_score,omitempty"` // nil means unlimited
+	GraderArgs  []string    `json:"grader_args,omitempty"`
 	// RequirePass lists groups whose tests must all be accepted before this group is run.
 	RequirePass []string `json:"require_pass,omitempty"`
 	// Continue runs the remaining members after one that is not accepted.

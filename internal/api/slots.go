@@ -12,6 +12,8 @@ type SlotStatus struct {
 	Since  time.Time `json:"since"`            // when it entered this state
 	// Judgehost is the name of the slot at the DOMjudge server that it judges for.
 	Judgehost string `json:"judgehost,omitempty"`
+	// JudgehostEnabled is whether that server has enabled it, nil while that is unknown.
+	JudgehostEnabled *bool `json:"judgehost_enabled,omitempty"`
 }
 
 // HoldCause is the kind of a hold: who took the slot out of use, and who can return it.

@@ -1,25 +1,23 @@
-package scoring
-
-import "judged/internal/api"
+package api
 
 // Progress decides which tests still count while a submission is judged. Its scheme must have passed Check.
 type Progress struct {
-	tests   map[string]place
+	tests   map[string]testPlace
 	scoring bool
-	stop    api.Stop
-	ended   map[*api.Group]bool // no more members run
-	left    map[string]int      // number of tests of a group, by its name, that are not accepted yet
-	done    map[string]bool     // recorded tests
+	stop    Stop
+	ended   map[*Group]bool // no more members run
+	left    map[string]int  // number of tests of a group, by its name, that are not accepted yet
+	done    map[string]bool // recorded tests
 }
 
-// place is the position of a test in a scheme.
-type place struct {
-	api.Member
-	path []*api.Group // from the root
+// testPlace is the position of a test in a scheme.
+type testPlace struct {
+	Member
+	path []*Group // from the root
 }
 
 // isIgnored reports whether the points of the test do not count.
-func (p place) isIgnored() bool {
+func (p testPlace) isIgnored() bool {
 	for i, g := range p.path {
 		first := g.Members[0]
 		if g.IgnoreFirst && (first.Group == nil && first.Test == p.Test ||
@@ -31,11 +29,11 @@ func (p place) isIgnored() bool {
 }
 
 // NewProgress starts a submission. With the stop rule never, only RequirePass excludes tests.
-func (s Scheme) NewProgress(stop api.Stop) *Progress {
-	p := &Progress{tests: map[string]place{}, scoring: s.Scoring, stop: stop, ended: map[*api.Group]bool{},
+func (s Scheme) NewProgress(stop Stop) *Progress {
+	p := &Progress{tests: map[string]testPlace{}, scoring: s.Scoring, stop: stop, ended: map[*Group]bool{},
 		left: map[string]int{}, done: map[string]bool{}}
-	s.walk(func(path []*api.Group, m api.Member) {
-		p.tests[m.Test] = place{m, path}
+	s.walk(func(path []*Group, m Member) {
+		p.tests[m.Test] = testPlace{m, path}
 		for _, g := range path {
 			p.left[g.Name]++
 		}
@@ -44,7 +42,7 @@ func (s Scheme) NewProgress(stop api.Stop) *Progress {
 }
 
 // Record records the report of a test that was run. Recording it twice changes nothing.
-func (p *Progress) Record(t api.TestReport) {
+func (p *Progress) Record(t TestReport) {
 	if p.done[t.Name] {
 		return
 	}
@@ -55,7 +53,7 @@ func (p *Progress) Record(t api.TestReport) {
 	if n, err := outcome(at, t, p.scoring); err == nil {
 		v = n.verdict
 	}
-	if v == api.Accepted {
+	if v == Accepted {
 		for _, g := range path {
 			p.left[g.Name]--
 		}
@@ -69,7 +67,7 @@ func (p *Progress) Record(t api.TestReport) {
 		if !g.Continue {
 			p.ended[g] = true
 		}
-		if g.AcceptIfAny || g.Verdict == api.AlwaysAccept {
+		if g.AcceptIfAny || g.Verdict == AlwaysAccept || g.Aggregation == Custom {
 			return // the group may still be accepted
 		}
 	}
@@ -78,7 +76,7 @@ func (p *Progress) Record(t api.TestReport) {
 // Needs reports whether a test must be run.
 func (p *Progress) Needs(test string) bool {
 	for _, g := range p.tests[test].path {
-		if p.stop != api.StopNever && p.ended[g] {
+		if p.stop != StopNever && p.ended[g] {
 			return false
 		}
 		for _, required := range g.RequirePass {

@@ -1,15 +1,13 @@
-package scoring
+package api
 
 import (
 	"math"
-
-	"judged/internal/api"
 )
 
 // Full returns the full score of the problem, and whether it is known. It is the maximum that the setters declare, or
 // what comes from the points of the tests. It is unknown where a checker gives points without a maximum.
 func (s Scheme) Full(checkerScores bool) (float64, bool) {
-	full := most(s.Root, func(g *api.Group, sum float64) float64 {
+	full := maxScore(s.Root, func(g *Group, sum float64) float64 {
 		if g.MaxScore != nil {
 			return *g.MaxScore
 		}
@@ -21,8 +19,8 @@ func (s Scheme) Full(checkerScores bool) (float64, bool) {
 // GivesPoints reports whether some submission can get points, or lose some.
 func (s Scheme) GivesPoints(checkerScores bool) bool {
 	loses := false
-	s.walk(func(_ []*api.Group, m api.Member) { loses = loses || m.Reject != 0 })
-	return loses || most(s.Root, func(g *api.Group, sum float64) float64 {
+	s.walk(func(_ []*Group, m Member) { loses = loses || m.Reject != 0 })
+	return loses || maxScore(s.Root, func(g *Group, sum float64) float64 {
 		if g.MaxScore != nil {
 			return min(sum, *g.MaxScore)
 		}
@@ -30,14 +28,14 @@ func (s Scheme) GivesPoints(checkerScores bool) bool {
 	}, checkerScores) != 0
 }
 
-// most returns the largest score of a group, +Inf where none is known. bound is called with what comes from the members.
-func most(g *api.Group, bound func(g *api.Group, sum float64) float64, checkerScores bool) float64 {
-	members := make([]node, len(g.Members))
+// maxScore returns the largest score of a group, +Inf where none is known. bound is called with what comes from the members.
+func maxScore(g *Group, bound func(g *Group, sum float64) float64, checkerScores bool) float64 {
+	members := make([]memberResult, len(g.Members))
 	for i, m := range g.Members {
 		n := &members[i]
 		switch {
 		case m.Group != nil:
-			n.score = most(m.Group, bound, checkerScores)
+			n.score = maxScore(m.Group, bound, checkerScores)
 		case m.MaxScore != nil:
 			n.score = *m.MaxScore
 		case checkerScores:
@@ -49,5 +47,8 @@ func most(g *api.Group, bound func(g *api.Group, sum float64) float64, checkerSc
 	if g.IgnoreFirst && len(members) == 2 {
 		members = members[1:]
 	}
-	return bound(g, score(g, members, true))
+	if g.Aggregation == Custom {
+		return bound(g, math.Inf(1))
+	}
+	return bound(g, groupScore(g, members, true))
 }

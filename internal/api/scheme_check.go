@@ -1,10 +1,9 @@
-package scoring
+package api
 
 import (
 	"errors"
 	"fmt"
-
-	"judged/internal/api"
+	"slices"
 )
 
 // Check returns the reason why the scheme cannot be used, or nil. tests are the names of the problem's tests: each
@@ -16,8 +15,8 @@ func (s Scheme) Check(tests []string) error {
 	case s.Root == nil:
 		return errors.New("the scheme has no root group")
 	}
-	c := check{ended: map[string]bool{}, seen: map[string]bool{}, known: map[string]bool{}}
-	s.eachGroup(func(g *api.Group) { c.known[g.Name] = true })
+	c := schemeCheck{scheme: s, ended: map[string]bool{}, seen: map[string]bool{}, known: map[string]bool{}}
+	s.walkGroups(func(g *Group) { c.known[g.Name] = true })
 	if err := c.group(s.Root); err != nil {
 		return err
 	}
@@ -35,14 +34,22 @@ func (s Scheme) Check(tests []string) error {
 	return nil
 }
 
-// check is the state of a walk over groups in the order in which they run.
-type check struct {
-	known map[string]bool // names of all groups
-	ended map[string]bool // groups whose tests are all before the current position
-	seen  map[string]bool // "test NAME" and "group NAME"
+// schemeCheck is the state of a walk over groups in the order in which they run.
+type schemeCheck struct {
+	scheme Scheme
+	known  map[string]bool // names of all groups
+	ended  map[string]bool // groups whose tests are all before the current position
+	seen   map[string]bool // "test NAME" and "group NAME"
 }
 
-func (c *check) group(g *api.Group) error {
+// What a group can have. Without an aggregation its score is the sum, without a verdict it is that of the first member
+// that failed.
+var (
+	aggregations = []Aggregation{"", Sum, Min, Max, Average, PassFail, Custom}
+	verdicts     = []VerdictMode{"", WorstError, FirstError, AlwaysAccept, ByScore}
+)
+
+func (c *schemeCheck) group(g *Group) error {
 	key := "group " + g.Name
 	if c.seen[key] {
 		return fmt.Errorf("two groups have the name %q", g.Name)
@@ -54,7 +61,14 @@ func (c *check) group(g *api.Group) error {
 	if g.IgnoreFirst && len(g.Members) != 2 {
 		return fmt.Errorf("group %q ignores the first of %d members; want 2", g.Name, len(g.Members))
 	}
-	if g.MaxScore != nil && !api.ValidPoints(*g.MaxScore) {
+	if !slices.Contains(aggregations, g.Aggregation) || !slices.Contains(verdicts, g.Verdict) {
+		return fmt.Errorf("group %q has the unknown aggregation %q or verdict %q; was it stored by a newer judged?", g.Name,
+			g.Aggregation, g.Verdict)
+	}
+	if g.Aggregation == Custom && (c.scheme.Grader == nil || !c.scheme.Scoring) {
+		return fmt.Errorf("group %q has no grader, or the problem has no scores", g.Name)
+	}
+	if g.MaxScore != nil && !ValidPoints(*g.MaxScore) {
 		return fmt.Errorf("the maximum %v of group %q is out of range", *g.MaxScore, g.Name)
 	}
 	for _, required := range g.RequirePass {
@@ -76,7 +90,7 @@ func (c *check) group(g *api.Group) error {
 	return nil
 }
 
-func (c *check) member(g *api.Group, m api.Member) error {
+func (c *schemeCheck) member(g *Group, m Member) error {
 	if m.Group != nil {
 		return c.group(m.Group)
 	}
@@ -89,7 +103,7 @@ func (c *check) member(g *api.Group, m api.Member) error {
 	}
 	c.seen[key] = true
 	for _, points := range []*float64{&m.Accept, &m.Reject, m.MaxScore} {
-		if points != nil && !api.ValidPoints(*points) {
+		if points != nil && !ValidPoints(*points) {
 			return fmt.Errorf("the points %v of test %q are out of range", *points, m.Test)
 		}
 	}
