@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
-	"judged/internal/host/proc"
 	"judged/internal/host/settings"
 )
 
@@ -58,7 +58,7 @@ const cpuDir = "/sys/devices/system/cpu"
 // feature.
 func Read(h settings.Host) Facts {
 	info, hypervisor := h.Optional("/proc/cpuinfo"), machine.Hypervisor(h.FS)
-	_, legacy := proc.FindMount(proc.Mounts(h.Optional("/proc/mounts")), "cgroup", "cpuset")
+	_, legacy := hostfs.FindMount(hostfs.Mounts(h.Optional("/proc/mounts")), "cgroup", "cpuset")
 	host := Facts{
 		Host: h, CommandLine: h.Optional("/proc/cmdline"),
 		Arch: architecture(info), Intel: strings.Contains(info, "GenuineIntel"),
@@ -68,7 +68,7 @@ func Read(h settings.Host) Facts {
 		Threads:   threads(h.Optional(cpuDir + "/smt/control")),
 		NohzFull:  h.FS.Exists(cpuDir + "/nohz_full"),
 		HugePages: h.FS.Exists("/sys/kernel/mm/transparent_hugepage/enabled"),
-		SteadyTSC: proc.HasFlag(info, "constant_tsc") && proc.HasFlag(info, "nonstop_tsc"),
+		SteadyTSC: hostfs.HasCPUFlag(info, "constant_tsc") && hostfs.HasCPUFlag(info, "nonstop_tsc"),
 		Governors: h.FS.Exists(cpuDir + "/cpu0/cpufreq/scaling_governor"),
 	}
 	host.readValues()

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
+
+	"judged/internal/base/text"
 )
 
 // WriteText writes the plan as text: the command line, the reason for each word, the removed words, omitted
@@ -21,7 +22,7 @@ func (p Plan) WriteText(w io.Writer) error {
 		fmt.Fprintf(b, "missing from the kernel command line: %s\n", orNone(missing))
 	}
 	fmt.Fprintf(b, "\nkernel command line for CPUs %s in slots of %d\n\n    %s\n\n", p.CPUs, p.Width,
-		printable(p.CommandLine))
+		text.Printable(p.CommandLine))
 	p.writeWords(b)
 	for _, f := range p.Files {
 		fmt.Fprintf(b, "\n%s\n%s\nthen: %s\n\n", f.Path, f.Why, f.Then)
@@ -41,7 +42,7 @@ func (p Plan) writeWords(b *bufio.Writer) {
 		fmt.Fprintf(b, "  %s  %s\n        %s\n", state, q, q.Why)
 	}
 	for _, r := range p.Replaced {
-		fmt.Fprintf(b, "  gone  %s\n", printable(r.Was))
+		fmt.Fprintf(b, "  gone  %s\n", text.Printable(r.Was))
 		if r.By != "" {
 			fmt.Fprintf(b, "        replaced by %s\n", r.By)
 		}
@@ -56,14 +57,4 @@ func orNone(words []string) string {
 		return "nothing"
 	}
 	return strings.Join(words, " ")
-}
-
-// printable replaces characters that could control a terminal, because a captured command line is untrusted.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) {
-			return unicode.ReplacementChar
-		}
-		return c
-	}, text)
 }

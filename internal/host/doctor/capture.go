@@ -10,7 +10,6 @@ import (
 	"testing/fstest"
 
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 // Capture writes the files that the checks read as a gzipped tar, for a bug report. hostfs opens it, and the
@@ -50,7 +49,7 @@ func withoutSecrets(name, text string) string {
 		return filterWords(text, func(name string) bool { return slices.Contains(bootNames(), name) })
 	case name == "proc/mounts":
 		return filterLines(text, func(line string) bool {
-			m := proc.Mounts(line)
+			m := hostfs.Mounts(line)
 			return len(m) == 1 && slices.Contains([]string{"cgroup", "cgroup2", "tracefs"}, m[0].FSType)
 		})
 	case name == "proc/version":
@@ -66,7 +65,7 @@ func withoutSecrets(name, text string) string {
 			return strings.HasPrefix(line, "Cpus_allowed_list:") || strings.HasPrefix(line, "Speculation_")
 		})
 	case process && base == "stat" && name != "proc/stat":
-		return proc.RedactStat(text)
+		return hostfs.RedactStat(text)
 	default:
 		return text
 	}
@@ -100,7 +99,7 @@ func filterWords(text string, wanted func(name string) bool) string {
 func filterVariables(environ string) string {
 	var kept []string
 	for _, name := range []string{"container", "IRQBALANCE_BANNED_CPULIST"} {
-		if value := proc.Variable(environ, name); value != "" {
+		if value := hostfs.ProcessVariable(environ, name); value != "" {
 			kept = append(kept, name+"="+value)
 		}
 	}

@@ -88,17 +88,6 @@ func fail(found, reason string) Outcome    { return Outcome{api.DoctorFail, foun
 func skip(reason string) Outcome           { return Outcome{api.DoctorSkip, "", reason} }
 func unknown(found, reason string) Outcome { return Outcome{api.DoctorUnknown, found, reason} }
 
-// counted formats a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e") {
-		return strconv.Itoa(n) + " " + stem + "ies"
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
 // listed joins at most a dozen items, so that the report stays short on a host with a thousand of them.
 func listed(items []string) string {
 	const most = 12

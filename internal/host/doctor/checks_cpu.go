@@ -9,8 +9,9 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/text"
+	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
-	"judged/internal/host/proc"
 	"judged/internal/host/slots"
 )
 
@@ -72,7 +73,7 @@ func (f facts) busySiblings() cpuset.Set {
 func lookSiblings(v *view) Outcome {
 	v.mustPerCPU("topology/thread_siblings_list")
 	cpus := v.Reserved.Intersect(v.Topology.Online)
-	found := fmt.Sprintf("%s on %s", counted(len(cpus), "CPU"), counted(v.cores(v.Topology.Online), "core"))
+	found := fmt.Sprintf("%s on %s", text.Count(len(cpus), "CPU"), text.Count(v.cores(v.Topology.Online), "core"))
 	switch busy := v.busySiblings(); {
 	case len(busy) > 0:
 		return fail("siblings in use: "+busy.String(),
@@ -146,7 +147,7 @@ func lookNode(v *view) Outcome {
 		if cores == 0 {
 			continue
 		}
-		where = append(where, fmt.Sprintf("node %d: %s", n.ID, counted(cores, "core")))
+		where = append(where, fmt.Sprintf("node %d: %s", n.ID, text.Count(cores, "core")))
 		if n.MemTotal == 0 {
 			return fail(strings.Join(where, ", "), fmt.Sprintf("node %d has no memory", n.ID))
 		}
@@ -160,7 +161,7 @@ func lookNode(v *view) Outcome {
 	case slots == 0:
 		return fail(found, fmt.Sprintf("no node has the %d reserved cores of one slot", v.Width))
 	case left > 0:
-		return warn(found, fmt.Sprintf("%s left over from slots of %d, idle", counted(left, "core"), v.Width))
+		return warn(found, fmt.Sprintf("%s left over from slots of %d, idle", text.Count(left, "core"), v.Width))
 	default:
 		return pass(found)
 	}
@@ -183,11 +184,11 @@ func lookCache(v *view) Outcome {
 			crowded = append(crowded, name)
 		}
 	}
-	found := fmt.Sprintf("%s in the L3 of CPU %s", counted(len(v.Reserved), "reserved CPU"),
+	found := fmt.Sprintf("%s in the L3 of CPU %s", text.Count(len(v.Reserved), "reserved CPU"),
 		strings.Join(domains, " and "))
 	v.saw("/proc/cpuinfo")
 	switch {
-	case len(shared) > 0 && v.class.String() == "bare" && !proc.HasFlag(v.Optional("/proc/cpuinfo"), "cat_l3"):
+	case len(shared) > 0 && v.class.String() == "bare" && !hostfs.HasCPUFlag(v.Optional("/proc/cpuinfo"), "cat_l3"):
 		return fail(found, "other CPUs use the same L3, and the processor cannot partition it")
 	case len(shared) > 0:
 		return warn(found, "other CPUs use the same L3")
@@ -250,7 +251,7 @@ func lookPState(v *view) Outcome {
 		return skip(tickRuns)
 	case !strings.Contains(found, "intel_pstate"):
 		return pass(found)
-	case proc.HasFlag(v.Optional("/proc/cpuinfo"), "hwp"):
+	case hostfs.HasCPUFlag(v.Optional("/proc/cpuinfo"), "hwp"):
 		return pass(found + " with HWP")
 	case (&view{facts: v.facts}).outcome(lookPinned).Status == api.DoctorPass:
 		return pass(found + ", frequency fixed")

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 func lookClass(v *view) Outcome {
@@ -40,8 +40,8 @@ func lookCgroups(v *view) Outcome {
 }
 
 // hierarchies returns the mount of each v1 controller and the mount of v2.
-func (f facts) hierarchies() (v1 map[string]proc.Mount, v2 *proc.Mount) {
-	v1 = map[string]proc.Mount{}
+func (f facts) hierarchies() (v1 map[string]hostfs.Mount, v2 *hostfs.Mount) {
+	v1 = map[string]hostfs.Mount{}
 	for _, m := range f.mounts {
 		switch m.FSType {
 		case "cgroup2":
@@ -59,7 +59,7 @@ func (f facts) hierarchies() (v1 map[string]proc.Mount, v2 *proc.Mount) {
 
 // lookUnified decides for hosts whose v2 hierarchy has the controllers. On a hybrid host v2 has only the
 // controllers that v1 does not use.
-func (v *view) lookUnified(m proc.Mount, v1 map[string]proc.Mount) (Outcome, bool) {
+func (v *view) lookUnified(m hostfs.Mount, v1 map[string]hostfs.Mount) (Outcome, bool) {
 	all, ok := v.try(m.Point + "/cgroup.controllers")
 	if !ok {
 		return Outcome{}, false
@@ -87,7 +87,7 @@ func (v *view) lookUnified(m proc.Mount, v1 map[string]proc.Mount) (Outcome, boo
 	return pass("v2 with " + strings.Join(needed(), ", ")), true
 }
 
-func lookLegacy(v1 map[string]proc.Mount, v2 *proc.Mount) Outcome {
+func lookLegacy(v1 map[string]hostfs.Mount, v2 *hostfs.Mount) Outcome {
 	kind := "v1"
 	if v2 != nil {
 		kind = "hybrid"

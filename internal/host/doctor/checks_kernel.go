@@ -10,7 +10,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/text"
 	"judged/internal/host/boot"
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 	"judged/internal/host/settings"
 )
 
@@ -74,7 +74,7 @@ func lookMitigations(v *view) Outcome {
 		}
 	}
 	v.read = slices.DeleteFunc(v.read, func(p string) bool { return path.Dir(p) == dir && path.Base(p) != "[name]" })
-	found := counted(len(names), "known vulnerability") + ", mitigations=" +
+	found := text.Count(len(names), "known vulnerability") + ", mitigations=" +
 		orNone(boot.Option(v.Optional("/proc/cmdline"), "mitigations"))
 	switch {
 	case len(names) == 0:
@@ -94,7 +94,7 @@ func lookMitigations(v *view) Outcome {
 func lookStoreBypass(v *view) Outcome {
 	kernel := v.must(cpuDir + "/vulnerabilities/spec_store_bypass")
 	v.saw("/proc/self/status")
-	own := proc.StatusField(v.Optional("/proc/self/status"), "Speculation_Store_Bypass")
+	own := hostfs.StatusField(v.Optional("/proc/self/status"), "Speculation_Store_Bypass")
 	found := kernel + "; judged: " + orNone(own)
 	switch {
 	case kernel == "Not affected":
@@ -117,7 +117,7 @@ func lookTracing(v *view) Outcome {
 	// automount is the tracing directory below debugfs. Reading it would mount it.
 	const automount = "/sys/kernel/debug/tracing"
 	dir := "/sys/kernel/tracing"
-	if slices.ContainsFunc(v.mounts, func(m proc.Mount) bool { return m.Point == automount }) {
+	if slices.ContainsFunc(v.mounts, func(m hostfs.Mount) bool { return m.Point == automount }) {
 		dir = automount
 	}
 	tracer := v.must(dir + "/current_tracer")
@@ -260,9 +260,9 @@ func lookInterrupts(v *view) Outcome {
 	future, err := settings.Mask.Set(v.Optional("/proc/irq/default_smp_affinity"))
 	switch {
 	case len(hit) > 0:
-		return fail(listed(hit), counted(len(hit), "interrupt")+" aimed at reserved CPUs and raised there "+v.since())
+		return fail(listed(hit), text.Count(len(hit), "interrupt")+" aimed at reserved CPUs and raised there "+v.since())
 	case len(aimed) > 0:
-		return warn(listed(aimed), counted(len(aimed),
+		return warn(listed(aimed), text.Count(len(aimed),
 			"interrupt")+" aimed at reserved CPUs, none raised there "+v.since())
 	case len(unread) > 0:
 		return warn("unreadable", "cannot read the affinity of interrupt "+listed(unread))
@@ -272,7 +272,7 @@ func lookInterrupts(v *view) Outcome {
 		return warn("none on CPU "+v.Reserved.String()+", default "+future.String(),
 			"a device that is added later may interrupt reserved CPUs")
 	default:
-		return pass(fmt.Sprintf("%s, none on CPU %s", counted(len(dirs), "interrupt"), v.Reserved))
+		return pass(fmt.Sprintf("%s, none on CPU %s", text.Count(len(dirs), "interrupt"), v.Reserved))
 	}
 }
 

@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/host/fingerprint"
+	"judged/internal/base/text"
 	"judged/internal/host/machine"
 	"judged/internal/host/settings"
 	"judged/internal/host/slots"
@@ -48,14 +49,14 @@ func lookHeld(v *view) Outcome {
 	if !v.daemon {
 		return skip(notDaemon)
 	}
-	text := v.mustAsk(perfAnswer, "/proc/self/fd/[fd]", countPerf)
-	switch held, err := strconv.Atoi(text); {
+	answer := v.mustAsk(perfAnswer, "/proc/self/fd/[fd]", countPerf)
+	switch held, err := strconv.Atoi(answer); {
 	case err != nil:
-		return unknown(text, "not a number of counters")
+		return unknown(answer, "not a number of counters")
 	case held == 0:
 		return warn("none", "the next program to open a counter interrupts the runs of this host")
 	default:
-		return pass(counted(held, "counter"))
+		return pass(text.Count(held, "counter"))
 	}
 }
 
@@ -149,7 +150,7 @@ func lookBalloon(v *view) Outcome {
 	case len(devices) == 0 && !v.FS.Exists("/sys/bus/vmbus"):
 		return unknown("", "neither /sys/bus/virtio/devices nor /sys/bus/vmbus shows a device")
 	default:
-		return pass("no balloon among " + counted(len(devices), "device"))
+		return pass("no balloon among " + text.Count(len(devices), "device"))
 	}
 }
 
@@ -186,24 +187,24 @@ func lookLanguages(v *view) Outcome {
 
 // Fingerprint returns the properties that the times of this host depend on, for comparison with other hosts of
 // its pool. Errors are those of slots.Plan.
-func Fingerprint(o Options) (fingerprint.Fingerprint, error) {
+func Fingerprint(o Options) (api.Fingerprint, error) {
 	h, err := settings.Examine(o.FS, o.CPUs, o.Width)
 	if err != nil {
-		return fingerprint.Fingerprint{}, err
+		return api.Fingerprint{}, err
 	}
 	return facts{Host: h}.fingerprint(o)
 }
 
-func (f facts) fingerprint(o Options) (fingerprint.Fingerprint, error) {
+func (f facts) fingerprint(o Options) (api.Fingerprint, error) {
 	planned, err := slots.Plan(f.Topology, o.CPUs, f.Width)
 	if err != nil {
-		return fingerprint.Fingerprint{}, &UsageError{Reason: err.Error()}
+		return api.Fingerprint{}, &UsageError{Reason: err.Error()}
 	}
 	var cpus cpuset.Set
 	for _, slot := range planned {
 		cpus = cpus.Union(slot.CPUs)
 	}
-	return fingerprint.Read(fingerprint.Subject{FS: f.FS, Topology: f.Topology, Slots: planned,
+	return ReadFingerprint(Subject{FS: f.FS, Topology: f.Topology, Slots: planned,
 		Turbo: machine.ReadTurbo(f.FS, cpus).Value, Class: o.Class, Program: o.Program}), nil
 }
 
@@ -224,11 +225,11 @@ func lookPool(v *view) Outcome {
 	var cut []string
 	note := ""
 	if !v.FS.Live() {
-		cut = fingerprint.Cut()
+		cut = api.CutMembers()
 		note = "; a captured host holds only part of its command line"
 	}
-	hard := fingerprint.Differences(here.Hard, v.options.Member.Hard, cut)
-	soft := fingerprint.Differences(here.Soft, v.options.Member.Soft, cut)
+	hard := api.Differences(here.Hard, v.options.Member.Hard, cut)
+	soft := api.Differences(here.Soft, v.options.Member.Soft, cut)
 	switch {
 	case len(hard) > 0:
 		return fail(here.Sum+", the pool has "+v.options.Member.Sum, describeDifferences(hard)+note)
@@ -240,14 +241,14 @@ func lookPool(v *view) Outcome {
 }
 
 // describeDifferences names only a few differences, because different kinds of hosts have dozens.
-func describeDifferences(differences []fingerprint.Difference) string {
+func describeDifferences(differences []api.NodeDifference) string {
 	const most = 5
 	var lines []string
 	for _, d := range differences[:min(most, len(differences))] {
-		lines = append(lines, fmt.Sprintf("%s is %q, in the pool %q", d.Name, shortened(d.Here), shortened(d.Pool)))
+		lines = append(lines, fmt.Sprintf("%s is %q, in the pool %q", d.Member, shortened(d.Node), shortened(d.Pool)))
 	}
 	if rest := len(differences) - most; rest > 0 {
-		lines = append(lines, counted(rest, "more difference"))
+		lines = append(lines, text.Count(rest, "more difference"))
 	}
 	return strings.Join(lines, "; ")
 }

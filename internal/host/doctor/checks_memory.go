@@ -10,8 +10,9 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 func lookReservedPages(v *view) Outcome {
@@ -72,7 +73,7 @@ func lookCompaction(v *view) Outcome {
 }
 
 func lookSwap(v *view) Outcome {
-	areas, err := proc.Swaps(v.must("/proc/swaps"))
+	areas, err := hostfs.Swaps(v.must("/proc/swaps"))
 	var names []string
 	for _, a := range areas {
 		names = append(names, a.Path)
@@ -123,7 +124,7 @@ func lookBalancing(v *view) Outcome {
 // run.
 func lookStack(v *view) Outcome {
 	text := v.must("/proc/self/limits")
-	_, hard, ok := proc.Limit(text, "Max stack size")
+	_, hard, ok := hostfs.ProcessLimit(text, "Max stack size")
 	if !ok {
 		return unknown("", `/proc/self/limits has no line "Max stack size"`)
 	}
@@ -147,22 +148,22 @@ func lookMems(v *view) Outcome {
 	if file == "" {
 		return skip("/proc/mounts has no cgroup with cpuset, so no file cpuset.mems exists")
 	}
-	text := v.must(file)
-	open, err := cpuset.Parse(text)
+	allowed := v.must(file)
+	open, err := cpuset.Parse(allowed)
 	if err != nil {
-		return unknown(text, "parse "+file+": "+err.Error())
+		return unknown(allowed, "parse "+file+": "+err.Error())
 	}
 	found := "nodes " + orNone(open.String())
 	for _, id := range v.Topology.NodesOf(v.Reserved) {
 		n, _ := v.Topology.Node(id)
-		free := proc.Meminfo(v.Optional(fmt.Sprintf("%s/node%d/meminfo", nodeDir, id)), "MemFree")
+		free := hostfs.Meminfo(v.Optional(fmt.Sprintf("%s/node%d/meminfo", nodeDir, id)), "MemFree")
 		slots := max(v.cores(n.CPUs)/v.Width, 1)
 		switch {
 		case !open.Contains(id) && len(open) > 0:
 			return fail(found, fmt.Sprintf("judged may not use the memory of node %d, which has reserved CPUs", id))
 		case free > 0 && free < units.Bytes(slots)*perSlot:
 			return warn(fmt.Sprintf("%s; node %d has %d MiB free", found, id, free>>20),
-				fmt.Sprintf("less than 256 MiB for each of %s", counted(slots, "slot")))
+				fmt.Sprintf("less than 256 MiB for each of %s", text.Count(slots, "slot")))
 		}
 	}
 	if len(open) == 0 {
@@ -203,8 +204,8 @@ func lookSymmetry(v *view) Outcome {
 		}
 		most = max(most, n.MemTotal)
 	}
-	found := fmt.Sprintf("%s of %d to %d MiB, %s", counted(len(nodes), "node"), least>>20, most>>20,
-		counted(len(controllers), "memory controller"))
+	found := fmt.Sprintf("%s of %d to %d MiB, %s", text.Count(len(nodes), "node"), least>>20, most>>20,
+		text.Count(len(controllers), "memory controller"))
 	switch kinds := slices.Compact(slices.Sorted(maps.Values(controllers))); {
 	case len(nodes) < 2 && len(files) == 0:
 		return skip("one node only, and /sys/devices/system/edac/mc does not show its modules")
@@ -227,7 +228,7 @@ func lookDivision(v *view) Outcome {
 		}
 	}
 	switch {
-	case !v.FS.Exists("/proc/cpuinfo") || !proc.HasFlag(v.Optional("/proc/cpuinfo"), "cat_l3"):
+	case !v.FS.Exists("/proc/cpuinfo") || !hostfs.HasCPUFlag(v.Optional("/proc/cpuinfo"), "cat_l3"):
 		return skip("/proc/cpuinfo has no flag cat_l3: the processor cannot partition its cache")
 	case len(shared) == 0:
 		return pass("no L3 is shared with other CPUs")

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/base/text"
 	"judged/internal/host/machine"
 )
 
@@ -120,7 +121,7 @@ func (v *view) cooling() Outcome {
 	case len(active) > 0:
 		return fail(listed(active), "the kernel throttles processors at this moment")
 	default:
-		return pass(counted(len(seen), "cooling device") + ", none active")
+		return pass(text.Count(len(seen), "cooling device") + ", none active")
 	}
 }
 

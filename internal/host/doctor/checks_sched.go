@@ -9,8 +9,9 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/text"
 	"judged/internal/host/boot"
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 func lookPartitions(v *view) Outcome {
@@ -27,7 +28,7 @@ func lookPartitions(v *view) Outcome {
 	}
 	switch {
 	case len(broken) > 0:
-		return fail(listed(broken), counted(len(broken), "partition")+" invalid: they isolate nothing")
+		return fail(listed(broken), text.Count(len(broken), "partition")+" invalid: they isolate nothing")
 	case len(held) > 0:
 		return pass(listed(held))
 	default:
@@ -99,10 +100,10 @@ func lookRealTime(v *view) Outcome {
 
 func lookUserTasks(v *view) Outcome {
 	blind := v.blind()
-	allowed, ran := v.intruders(func(t proc.Thread) bool { return !t.Kernel() && !t.Ours })
+	allowed, ran := v.intruders(func(t hostfs.Thread) bool { return !t.Kernel() && !t.Ours })
 	switch {
 	case len(ran) > 0:
-		return fail(listed(ran), fmt.Sprintf("%s may run on CPU %s, %d ran there last", counted(len(allowed), "kind"),
+		return fail(listed(ran), fmt.Sprintf("%s may run on CPU %s, %d ran there last", text.Count(len(allowed), "kind"),
 			v.Reserved, len(ran)))
 	case len(allowed) > 0:
 		return warn(listed(allowed), "may run on CPU "+v.Reserved.String()+", though none ran there last")
@@ -131,12 +132,12 @@ func lookKernelThreads(v *view) Outcome {
 			bound++
 		}
 	}
-	allowed, ran := v.intruders(func(t proc.Thread) bool { return t.Kernel() && !ownedByCPU(t) })
+	allowed, ran := v.intruders(func(t hostfs.Thread) bool { return t.Kernel() && !ownedByCPU(t) })
 	own := fmt.Sprintf("%d that belong to the CPUs", bound)
 	switch {
 	case len(ran) > 0:
 		return fail(listed(ran)+"; "+own, fmt.Sprintf("%s may run on CPU %s, %d ran there %s",
-			counted(len(allowed), "kind"), v.Reserved, len(ran), v.lately()))
+			text.Count(len(allowed), "kind"), v.Reserved, len(ran), v.lately()))
 	case len(allowed) > 0:
 		return warn(listed(allowed)+"; "+own,
 			"may run on CPU "+v.Reserved.String()+", though none ran there "+v.lately())
@@ -158,7 +159,7 @@ func lookDaemon(v *view) Outcome {
 	astray := 0
 	var where cpuset.Set
 	for _, f := range files {
-		set, err := cpuset.Parse(proc.StatusField(v.Optional(f), "Cpus_allowed_list"))
+		set, err := cpuset.Parse(hostfs.StatusField(v.Optional(f), "Cpus_allowed_list"))
 		if err != nil {
 			return unknown("", "parse "+f+": "+err.Error())
 		}
@@ -167,7 +168,7 @@ func lookDaemon(v *view) Outcome {
 			astray++
 		}
 	}
-	found := fmt.Sprintf("%s on CPU %s", counted(len(files), "thread"), where)
+	found := fmt.Sprintf("%s on CPU %s", text.Count(len(files), "thread"), where)
 	if astray > 0 {
 		return fail(found, fmt.Sprintf("%d of them may run on CPU %s", astray, v.Reserved))
 	}
@@ -178,12 +179,12 @@ func lookDaemon(v *view) Outcome {
 const notDaemon = "this process is not the daemon; see GET /v1/doctor"
 
 // ownedByCPU reports whether t is a kernel thread of one CPU, such as ksoftirqd/2.
-func ownedByCPU(t proc.Thread) bool { return t.Kernel() && len(t.Allowed) == 1 }
+func ownedByCPU(t hostfs.Thread) bool { return t.Kernel() && len(t.Allowed) == 1 }
 
 // intruders returns the threads that may run on the reserved CPUs, with their CPUs, and those that last ran
 // there. Kernel threads may be idle there for years, so they count only if they ran in the window. A name is
 // listed once for each set of CPUs.
-func (v *view) intruders(of func(proc.Thread) bool) (allowed, ran []string) {
+func (v *view) intruders(of func(hostfs.Thread) bool) (allowed, ran []string) {
 	count, seen := map[string]int{}, map[string]bool{}
 	for _, t := range v.tasks {
 		if t.State == "Z" || t.State == "X" || !of(t) || !t.Allowed.Overlaps(v.Reserved) {
@@ -215,7 +216,7 @@ func (v *view) intruders(of func(proc.Thread) bool) (allowed, ran []string) {
 // blind returns why the list of tasks may be incomplete; "" if it is complete.
 func (v *view) blind() string {
 	v.saw("/proc/[pid]/stat", "/proc/[pid]/status")
-	if slices.ContainsFunc(v.tasks, func(t proc.Thread) bool { return t.Kernel() }) {
+	if slices.ContainsFunc(v.tasks, func(t hostfs.Thread) bool { return t.Kernel() }) {
 		return ""
 	}
 	return "no kernel thread is visible: a PID namespace or hidepid hides the host's tasks; run doctor as root on the " +
@@ -270,7 +271,7 @@ func lookBalancer(v *view) Outcome {
 		if err != nil {
 			return warn("running", "cannot read its environment: "+err.Error())
 		}
-		banned, err := cpuset.Parse(proc.Variable(environ, "IRQBALANCE_BANNED_CPULIST"))
+		banned, err := cpuset.Parse(hostfs.ProcessVariable(environ, "IRQBALANCE_BANNED_CPULIST"))
 		if err == nil && v.Reserved.IsSubsetOf(banned) {
 			return pass("running, CPU " + banned.String() + " banned")
 		}
@@ -317,7 +318,7 @@ func lookCallbacks(v *view) Outcome {
 
 func lookLimitCPU(v *view) Outcome {
 	text := v.must("/proc/self/limits")
-	soft, _, ok := proc.Limit(text, "Max cpu time")
+	soft, _, ok := hostfs.ProcessLimit(text, "Max cpu time")
 	switch {
 	case !ok:
 		return unknown("", `/proc/self/limits has no line "Max cpu time"`)

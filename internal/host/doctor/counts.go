@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"judged/internal/base/cpuset"
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 // Counts holds kernel counters since boot, read at one time. The difference of two is what happened in between.
@@ -85,7 +85,7 @@ func uptime(text string) time.Duration {
 }
 
 // ran reports whether a thread has run since the window began.
-func (w *window) ran(t proc.Thread) bool {
+func (w *window) ran(t hostfs.Thread) bool {
 	before, known := w.before.switches[t.TID]
 	return !known || t.Switches != before
 }

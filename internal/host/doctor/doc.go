@@ -5,8 +5,9 @@
 // Kernel counters are read twice, a window apart, if there is time: only their growth is evaluated.
 //
 // Belongs here: static checks, the report, its table for people, the manual deploy/HOST.md, the fixes that
-// depend on the host, and the capture of the files that the checks read.
+// depend on the host, the properties that run times depend on (the fingerprint), and the capture of the files that
+// all of these read.
 //
 // Does not belong here: the texts and wanted values (settings), changing anything (tune), running anything
-// (lab/probe), sampling over time (canary, evidence). Package doctor only opens files for reading.
+// (lab/probe), sampling over time (measure, evidence). Package doctor only opens files for reading.
 package doctor

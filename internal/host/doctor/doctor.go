@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -13,22 +14,21 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/host/fingerprint"
+	"judged/internal/base/text"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
-	"judged/internal/host/proc"
 	"judged/internal/host/settings"
 )
 
 // Options says what to examine.
 type Options struct {
 	FS      hostfs.FS
-	CPUs    cpuset.Set               // the CPUs reserved for runs; if empty, the isolated CPUs or else the last one
-	Width   int                      // number of CPUs per slot; 0 means 1
-	Strict  bool                     // failures of severity S2 also make the host not ready
-	Class   string                   // the operator's name for this kind of host
-	Member  *fingerprint.Fingerprint // fingerprint of a host of the pool; nil means no comparison
-	Program []byte                   // judged-init, part of the fingerprint
+	CPUs    cpuset.Set       // the CPUs reserved for runs; if empty, the isolated CPUs or else the last one
+	Width   int              // number of CPUs per slot; 0 means 1
+	Strict  bool             // failures of severity S2 also make the host not ready
+	Class   string           // the operator's name for this kind of host
+	Member  *api.Fingerprint // fingerprint of a host of the pool; nil means no comparison
+	Program []byte           // judged-init, part of the fingerprint
 	// Window is the time between two readings of kernel counters. If it is 0, or the host is captured, counters
 	// are known only since boot. Before is an earlier reading, used in place of the first one.
 	Window time.Duration
@@ -81,12 +81,12 @@ func look(ctx context.Context, o Options) (facts, error) {
 	}
 	f := facts{Host: h, daemon: o.Daemon, options: o, class: classify(o.FS),
 		turbo: machine.ReadTurbo(o.FS, h.Reserved.Intersect(h.Topology.Online))}
-	if config := proc.KernelConfig(o.FS, h.Topology.Kernel); config != "" {
+	if config := hostfs.KernelConfig(o.FS, h.Topology.Kernel); config != "" {
 		f.config = "\n" + config
 	}
-	f.mounts = proc.Mounts(f.Optional("/proc/mounts"))
-	f.own = proc.Cgroups(f.Optional("/proc/self/cgroup"))
-	if f.tasks, err = proc.Threads(ctx, o.FS); err != nil {
+	f.mounts = hostfs.Mounts(f.Optional("/proc/mounts"))
+	f.own = hostfs.Cgroups(f.Optional("/proc/self/cgroup"))
+	if f.tasks, err = hostfs.Threads(ctx, o.FS); err != nil {
 		return facts{}, fmt.Errorf("examine host: %w", err)
 	}
 	f.groups = f.examineGroups()
@@ -138,14 +138,41 @@ func AddProbe(r *api.DoctorReport, id string, o Outcome, read []string) bool {
 	if !ok || !slices.Contains(ProbeIDs(), id) {
 		return false
 	}
+	add(r, s, o, read)
+	return true
+}
+
+func add(r *api.DoctorReport, s settings.Setting, o Outcome, read []string) {
 	reserved, _ := cpuset.Parse(r.CPUs)
 	names := (&settings.Host{Reserved: reserved}).Names()
-	r.Checks = append(r.Checks, api.DoctorCheck{ID: id, Title: s.Title, Severity: s.Severity, Status: o.Status,
+	r.Checks = append(r.Checks, api.DoctorCheck{ID: s.ID, Title: s.Title, Severity: s.Severity, Status: o.Status,
 		Found:  o.Found,
 		Wanted: s.Wanted,
 		Reason: o.Reason, Read: append([]string{}, read...), Effect: s.Effect, Fix: renderFix(explainFix(s), s, names)})
 	r.Ready = blocking(*r) == 0
-	return true
+}
+
+// Front describes the host of a front. The checks of Run do not apply to it, because nothing runs there.
+func Front(ctx context.Context, fs hostfs.FS) (api.DoctorReport, error) {
+	f, err := look(ctx, Options{FS: fs})
+	if err != nil {
+		return api.DoctorReport{}, err
+	}
+	return api.DoctorReport{Schema: schema, Ready: true, Host: f.describe(), Checks: []api.DoctorCheck{}}, nil
+}
+
+// AddFronts adds the check that the fronts of a database have the same settings. differ has the keys that differ, by
+// the other front.
+func AddFronts(r *api.DoctorReport, differ map[string][]string) {
+	o := pass("no other front with other settings")
+	if len(differ) > 0 {
+		var all []string
+		for _, name := range slices.Sorted(maps.Keys(differ)) {
+			all = append(all, name+": "+strings.Join(differ[name], " "))
+		}
+		o = fail(text.Count(len(all), "front")+" with other settings", strings.Join(all, "; "))
+	}
+	add(r, settings.FrontSettings(), o, nil)
 }
 
 // schema is the version of a report's JSON.

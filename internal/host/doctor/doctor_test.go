@@ -19,8 +19,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"judged/internal/host/fingerprint"
-
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
@@ -73,7 +71,7 @@ func recorded(t testing.TB) map[string]Options {
 }
 
 // member returns the fingerprint of intel-bare-tuned, as its operator would copy it to other hosts.
-func member(t testing.TB) *fingerprint.Fingerprint {
+func member(t testing.TB) *api.Fingerprint {
 	t.Helper()
 	golden := filepath.Join(goldenDir, "fingerprint-intel-bare-tuned.json")
 	if *update {
@@ -93,7 +91,7 @@ func member(t testing.TB) *fingerprint.Fingerprint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := fingerprint.Parse(text)
+	f, err := api.ParseFingerprint(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,13 +252,13 @@ var sourced = regexp.MustCompile(
 // TestCatalogue: each row has texts and either values to compare or a function.
 func TestCatalogue(t *testing.T) {
 	seen, looks := map[string]bool{}, looks()
-	for _, c := range slices.Concat(settings.All(), settings.Probes()) {
+	for _, c := range slices.Concat(settings.All(), settings.Probes(), []settings.Setting{settings.FrontSettings()}) {
 		if seen[c.ID] {
 			t.Errorf("duplicate %s", c.ID)
 		}
 		seen[c.ID] = true
 		compared := slices.ContainsFunc(c.Values, func(v settings.Value) bool { return v.Wrong != settings.Ignored })
-		probe := slices.Contains(ProbeIDs(), c.ID)
+		probe := slices.Contains(ProbeIDs(), c.ID) || c.ID == settings.FrontSettings().ID
 		if c.Title == "" || c.Wanted == "" || !probe && !compared && looks[c.ID] == nil || probe && looks[c.ID] != nil {
 			t.Errorf("%s is incomplete", c.ID)
 		}
@@ -285,7 +283,7 @@ func TestCatalogue(t *testing.T) {
 		rt-throttle turbo-off governor freq-pinned pref-hints pstate-nohz cstates uncore-freq thermal-throttle power-limit effective-freq
 		clocksource timesync thp numa-balancing ksm swap compaction tmpfs-node aslr env-fixed time-accounting kernel-version mitigations
 		ssbd-seccomp tracing-off debug-kernel perf-keys pmu ecc-mce smi steal vm-noise hugetlb-reserved pool-fingerprint languages
-		probe-gap probe-osnoise probe-canary probe-neighbour probe-limits`) {
+		probe-gap probe-osnoise probe-canary probe-neighbour probe-limits front-settings`) {
 		if !seen[id] {
 			t.Errorf("%s is missing", id)
 		}
@@ -318,17 +316,6 @@ func TestNoAdviceThatTheKernelIgnores(t *testing.T) {
 	write(t, root, "sys/devices/system/cpu/nohz_full", "(null)\n")
 	if got := advised(); len(got) < 5 {
 		t.Errorf("with the file it advises %q only", got)
-	}
-}
-
-func TestCounted(t *testing.T) {
-	for want, n := range map[string]int{"1 vulnerability": 1, "3 vulnerabilities": 3, "2 days": 2, "0 tasks": 0} {
-		noun := map[string]string{"1 vulnerability": "vulnerability", "3 vulnerabilities": "vulnerability",
-			"2 days":  "day",
-			"0 tasks": "task"}[want]
-		if got := counted(n, noun); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }
 

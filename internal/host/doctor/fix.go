@@ -9,7 +9,7 @@ import (
 	"judged/internal/api"
 
 	"judged/internal/base/cpuset"
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 	"judged/internal/host/settings"
 )
 
@@ -46,7 +46,7 @@ func (f facts) examineGroups() groups {
 	case v1Has:
 		g.mode = legacy
 	}
-	g.systemd = slices.ContainsFunc(f.tasks, func(t proc.Thread) bool { return t.PID == 1 && t.Name == "systemd" })
+	g.systemd = slices.ContainsFunc(f.tasks, func(t hostfs.Thread) bool { return t.PID == 1 && t.Name == "systemd" })
 	return g
 }
 

@@ -30,7 +30,7 @@ func TestManual(t *testing.T) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s is not what the table says; run with -update (-file +table):\n%s", manualFile, diff)
 	}
-	for _, id := range slices.Concat(checkIDs(), ProbeIDs()) {
+	for _, id := range slices.Concat(checkIDs(), ProbeIDs(), []string{settings.FrontSettings().ID}) {
 		if !strings.Contains(got, "### "+id+":") {
 			t.Errorf("%s is not in the manual", id)
 		}
@@ -61,14 +61,15 @@ func TestRemediesNameChecks(t *testing.T) {
 func manual() string {
 	var b strings.Builder
 	b.WriteString(manualHead)
-	for _, s := range severities() {
-		fmt.Fprintf(&b, "\n## %s\n", s.meaning)
+	for _, s := range api.Severities() {
+		fmt.Fprintf(&b, "\n## %s\n", heading(s))
 		for _, c := range settings.All() {
-			if c.Severity == s.severity {
+			if c.Severity == s {
 				b.WriteString(chapter(c))
 			}
 		}
 	}
+	b.WriteString("\n## of a front, in judged doctor --url\n" + chapter(settings.FrontSettings()))
 	b.WriteString("\n## " + probeHeading + "\n")
 	for _, c := range settings.Probes() {
 		b.WriteString(chapter(c))

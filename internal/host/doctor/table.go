@@ -32,16 +32,16 @@ func format(s text.Screen, r api.DoctorReport) string {
 	var b strings.Builder
 	for _, line := range []string{verdict(r),
 		fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel),
-		fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation, r.Host.Turbo),
-		counts} {
+		fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", orNone(r.CPUs), r.Host.CPUs, r.Host.Isolation,
+			r.Host.Turbo), counts} {
 		for _, part := range s.Wrap(line, 0, 0) {
 			fmt.Fprintln(&b, part)
 		}
 	}
 	t := text.Table{Columns: []text.Column{{}, {}, {Prose: true}}, Hang: 8}
-	for _, s := range severities() {
-		t.Rows = append(t.Rows, rows(s.meaning, checksOf(r, func(c api.DoctorCheck) bool {
-			return c.Severity == s.severity && !isProbe(c)
+	for _, s := range api.Severities() {
+		t.Rows = append(t.Rows, rows(heading(s), checksOf(r, func(c api.DoctorCheck) bool {
+			return c.Severity == s && !isProbe(c)
 		}))...)
 	}
 	t.Rows = append(t.Rows, rows(probeHeading, checksOf(r, isProbe))...)
@@ -92,15 +92,12 @@ func WriteChanges(w io.Writer, before, after api.DoctorReport, at time.Time) err
 	return nil
 }
 
-type meaning struct {
-	severity api.Severity
-	meaning  string
-}
-
-func severities() []meaning {
-	return []meaning{{api.SeverityS1, "S1  can move a verdict: more than 5 %"}, {api.SeverityS2, "S2  0.5 to 5 %"},
-		{api.SeverityS3, "S3  less than 0.5 %"},
-		{api.SeverityInfo, "for information"}}
+// heading is the heading of the checks of a severity.
+func heading(s api.Severity) string {
+	if s == api.SeverityInfo {
+		return s.Effect()
+	}
+	return fmt.Sprintf("%s  %s", s, s.Effect())
 }
 
 func verdict(r api.DoctorReport) string {

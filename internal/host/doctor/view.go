@@ -13,7 +13,6 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
-	"judged/internal/host/proc"
 	"judged/internal/host/settings"
 )
 
@@ -30,10 +29,10 @@ type facts struct {
 	daemon  bool
 	options Options
 	config  string // the kernel's build configuration, after a newline; "" if unavailable
-	mounts  []proc.Mount
+	mounts  []hostfs.Mount
 	own     map[string]string // controller -> path of this process; the key of v2 is ""
 	groups  groups
-	tasks   []proc.Thread
+	tasks   []hostfs.Thread
 	counts  Counts  // the current reading
 	window  *window // since an earlier reading; nil if there was none
 }
@@ -191,7 +190,7 @@ func classify(h hostfs.FS) class {
 	case h.Exists("/.dockerenv"):
 		c.container = "docker"
 	default:
-		c.container = proc.Variable(environ, "container")
+		c.container = hostfs.ProcessVariable(environ, "container")
 	}
 	return c
 }

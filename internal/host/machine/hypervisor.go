@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 // The files that are read. All are optional.
@@ -43,7 +42,7 @@ func Hypervisor(h hostfs.FS) string {
 	}
 	info, vendor, product := read(cpuinfo), read(dmiVendor), read(dmiProduct)
 	// Bit 31 of ECX in CPUID leaf 1, which only x86 has.
-	flags, x86 := proc.Flags(info)
+	flags, x86 := hostfs.CPUFlags(info)
 	flagged := slices.Contains(flags, "hypervisor")
 	switch tree := read(treeVirt); {
 	case strings.Contains(strings.ToLower(read(version)), "microsoft"):

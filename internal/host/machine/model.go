@@ -1,19 +1,19 @@
 package machine
 
 import (
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 // model returns the name of the processor in /proc/cpuinfo: "model name" on x86, "cpu" on POWER, "Model" or
 // "cpu model" on others. ARM has only numbers.
 func model(cpuinfo string) string {
 	for _, key := range []string{"model name", "cpu", "Model", "cpu model"} {
-		if name := proc.CPUInfo(cpuinfo, key); name != "" {
+		if name := hostfs.CPUInfo(cpuinfo, key); name != "" {
 			return name
 		}
 	}
-	if part := proc.CPUInfo(cpuinfo, "CPU part"); part != "" {
-		return "implementer " + proc.CPUInfo(cpuinfo, "CPU implementer") + " part " + part
+	if part := hostfs.CPUInfo(cpuinfo, "CPU part"); part != "" {
+		return "implementer " + hostfs.CPUInfo(cpuinfo, "CPU implementer") + " part " + part
 	}
 	return ""
 }

@@ -12,7 +12,6 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 const (
@@ -147,12 +146,12 @@ func (r *reader) nodes(online cpuset.Set) []Node {
 		nodes = append(nodes, Node{
 			ID:        id,
 			CPUs:      r.cpus(dir + "/cpulist").Intersect(online),
-			MemTotal:  proc.Meminfo(r.word(dir+"/meminfo"), "MemTotal"),
+			MemTotal:  hostfs.Meminfo(r.word(dir+"/meminfo"), "MemTotal"),
 			Distances: r.distances(dir + "/distance"),
 		})
 	}
 	if len(nodes) == 0 {
-		return []Node{{CPUs: online, MemTotal: proc.Meminfo(r.word("/proc/meminfo"), "MemTotal"), Distances: []int{10}}}
+		return []Node{{CPUs: online, MemTotal: hostfs.Meminfo(r.word("/proc/meminfo"), "MemTotal"), Distances: []int{10}}}
 	}
 	return nodes
 }
@@ -175,7 +174,7 @@ func (r *reader) distances(p string) []int {
 // of a partition are partitions, so a deeper one has a parent that is found here, with the CPUs of both.
 func (r *reader) partitions() ([]Partition, cpuset.Set) {
 	// Use the first mount. A later one at another path is a bind mount of a part of it.
-	mount, _ := proc.FindMount(proc.Mounts(r.word("/proc/mounts")), "cgroup2", "")
+	mount, _ := hostfs.FindMount(hostfs.Mounts(r.word("/proc/mounts")), "cgroup2", "")
 	if mount == "" {
 		return nil, nil
 	}

@@ -115,6 +115,19 @@ func sourceSettings() []Setting {
 	}}
 }
 
+// FrontSettings is the row of fronts that share a database. Only a daemon knows the others, see GET /v1/doctor.
+func FrontSettings() Setting {
+	return Setting{
+		ID: "front-settings", Title: "equality with the other fronts of the database", Severity: api.SeverityS1,
+		Wanted: "the same limits, repeats, queue, retention, blobs, pools and tenants on all fronts of a database",
+		Effect: "which limits a job gets, and whether it is refused, depends on the front that it is submitted to (by " +
+			"definition)",
+		See: "judged doctor --url URL   # of each front",
+		Run: []string{"systemctl restart judged   # on the front whose settings are wrong, after correcting " +
+			"/etc/judged/judged.toml"},
+	}
+}
+
 // Probes returns the rows of judged doctor --probe (package lab/probe), which uses the slots exclusively for
 // seconds.
 func Probes() []Setting {

@@ -39,9 +39,9 @@ func All() []Setting {
 		poolSettings(), sourceSettings())
 }
 
-// Get returns a row of All or Probes by ID.
+// Get returns a row of All or Probes, or FrontSettings, by ID.
 func Get(id string) (Setting, bool) {
-	all := slices.Concat(All(), Probes())
+	all := append(slices.Concat(All(), Probes()), FrontSettings())
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.ID == id })
 	if i < 0 {
 		return Setting{}, false

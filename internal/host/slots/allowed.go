@@ -7,7 +7,6 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
-	"judged/internal/host/proc"
 )
 
 // Allowed returns an error if control groups of this process cannot use cpus, or can use no other CPU. In a
@@ -46,8 +45,8 @@ func cpusetOf(h hostfs.FS) (file, text string) {
 		text, _ := h.Read(path) // a missing file means no limit
 		return text
 	}
-	own := proc.Cgroups(read("/proc/self/cgroup"))["cpuset"]
-	for _, m := range proc.Mounts(read("/proc/mounts")) {
+	own := hostfs.Cgroups(read("/proc/self/cgroup"))["cpuset"]
+	for _, m := range hostfs.Mounts(read("/proc/mounts")) {
 		var files []string
 		switch {
 		case m.FSType == "cgroup" && m.Has("cpuset"):

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 // A thread that starts while tune is applied inherits the CPUs of its parent, for example of a shell or systemd
@@ -26,7 +26,7 @@ func (e entry) movesThreads() bool { return e.Kind == affinity && !e.witness() }
 
 // recordInherited adds to the journal the threads that already have the CPUs that changes would set. Threads with
 // CPUs of an earlier apply may have inherited them.
-func (j *journal) recordInherited(all []proc.Thread, changes []change) {
+func (j *journal) recordInherited(all []hostfs.Thread, changes []change) {
 	given, changed := map[string]bool{}, map[place]bool{}
 	for _, c := range changes {
 		given[c.wanted()] = true
@@ -66,7 +66,7 @@ func (j *journal) inheritors(only []string) *inheritors {
 
 // trace sets the old values of inheritors in changes to those that they would have without tune, if known. It
 // is needed when tune is applied again for other CPUs.
-func (n *inheritors) trace(all []proc.Thread, changes []change) {
+func (n *inheritors) trace(all []hostfs.Thread, changes []change) {
 	olds := map[place]string{}
 	for _, c := range n.find(all) {
 		olds[c.place()] = c.Old
@@ -84,7 +84,7 @@ func (t *tuner) listInheritors(ctx context.Context, n *inheritors, byKnob map[st
 	if len(n.moved) == 0 {
 		return nil
 	}
-	threads, err := proc.Threads(ctx, t.o.FS)
+	threads, err := hostfs.Threads(ctx, t.o.FS)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (t *tuner) listInheritors(ctx context.Context, n *inheritors, byKnob map[st
 
 // find finds threads with the same CPUs as tune set for one of their ancestors, and returns the ancestor's
 // previous CPUs.
-func (n *inheritors) find(all []proc.Thread) []change {
-	processes := map[int]proc.Thread{}
+func (n *inheritors) find(all []hostfs.Thread) []change {
+	processes := map[int]hostfs.Thread{}
 	for _, t := range all {
 		if !strings.Contains(t.Dir, "/task/") {
 			processes[t.PID] = t
@@ -130,7 +130,7 @@ func (n *inheritors) gave(mask string) bool {
 
 // origin returns the nearest ancestor for which tune set the same CPUs, starting with the thread's own process.
 // It returns nil without such an ancestor, or if a nearer one had these CPUs before tune.
-func (n *inheritors) origin(t proc.Thread, processes map[int]proc.Thread) *entry {
+func (n *inheritors) origin(t hostfs.Thread, processes map[int]hostfs.Thread) *entry {
 	mask, pid := t.Allowed.String(), t.PID
 	// The loop is bounded, because a pid reused during the scan could create a cycle.
 	for range processes {

@@ -129,7 +129,7 @@ func TestFileOfTheJournal(t *testing.T) {
 		t.Errorf("load of none: %v", err)
 	}
 	// A partial temporary file of a killed process is ignored.
-	if err := os.WriteFile(f.path+".new", []byte("{"), 0o644); err != nil {
+	if err := os.WriteFile(f.path+".new123", []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"one", "two"} {

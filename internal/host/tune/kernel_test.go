@@ -14,7 +14,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 	"judged/internal/testkit"
 )
 
@@ -86,8 +85,8 @@ func unified(t *testing.T, name string) *kernel {
 }
 
 // threads panics on errors, which do not occur in these tests.
-func (k *kernel) threads() []proc.Thread {
-	all, err := proc.Threads(context.Background(), k.fs())
+func (k *kernel) threads() []hostfs.Thread {
+	all, err := hostfs.Threads(context.Background(), k.fs())
 	if err != nil {
 		panic(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 // groupName is the name of the group that tune creates below the root of cgroup v2: a partition of the reserved
@@ -30,7 +29,7 @@ func cpusetMount(h hostfs.FS) string {
 	if err != nil {
 		return ""
 	}
-	for _, m := range proc.Mounts(mounts) {
+	for _, m := range hostfs.Mounts(mounts) {
 		if have, err := h.Read(m.Point + "/cgroup.controllers"); m.FSType == "cgroup2" && err == nil &&
 			slices.Contains(strings.Fields(have), "cpuset") {
 			return m.Point
@@ -96,7 +95,7 @@ func (v *view) witnesses(reserved cpuset.Set) ([]change, error) {
 	ours := []string{possible.String(), possible.Minus(reserved).String(), v.Topology.Online.String(),
 		v.Topology.Online.Minus(reserved).String()}
 	var all []change
-	threads, err := proc.Threads(context.Background(), v.FS)
+	threads, err := hostfs.Threads(context.Background(), v.FS)
 	for _, t := range threads {
 		if !t.Fixed() {
 			e := entry{Setting: "sched-isolated", Kind: affinity, Path: t.Dir, Start: t.Start, Old: t.Allowed.String(),

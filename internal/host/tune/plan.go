@@ -8,7 +8,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 	"judged/internal/host/settings"
 )
 
@@ -58,10 +57,10 @@ type change struct {
 // proposal lists the changes that a knob needs on a host.
 type proposal struct {
 	changes []change
-	stays   []Value       // values that cannot be changed, with reasons
-	right   int           // number of values that need no change
-	threads []proc.Thread // all threads of the host, if threads are moved
-	skip    string        // why the whole setting does not apply
+	stays   []Value         // values that cannot be changed, with reasons
+	right   int             // number of values that need no change
+	threads []hostfs.Thread // all threads of the host, if threads are moved
+	skip    string          // why the whole setting does not apply
 }
 
 // propose returns the changes that the knob needs.

@@ -63,24 +63,11 @@ func (f file) Load() ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, maxJournalBytes))
 }
 
-// Save writes and syncs a temporary file, renames it, and syncs the folder.
 func (f file) Save(text []byte) error {
-	temporary := f.path + ".new"
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	return linux.ReplaceFile(f.path, filepath.Base(f.path)+".new", func(out *os.File) error {
+		_, err := out.Write(text)
 		return err
-	}
-	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(text)
-	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, f.path); err != nil {
-		return err
-	}
-	return linux.SyncDir(filepath.Dir(f.path))
+	})
 }
 
 func (f file) Delete() error {

@@ -12,7 +12,6 @@ import (
 
 	"judged/internal/base/units"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 // swapsFile lists the active swap areas (mm/swapfile.c).
@@ -31,7 +30,7 @@ const (
 	areaPriority = "on, priority "
 )
 
-func areaValue(a proc.Swap) string {
+func areaValue(a hostfs.Swap) string {
 	if a.Priority < 0 {
 		return areaOn
 	}
@@ -70,12 +69,12 @@ func readArea(h hostfs.FS, file string) (string, error) {
 	return areaOff, nil
 }
 
-func readAreas(h hostfs.FS) ([]proc.Swap, error) {
+func readAreas(h hostfs.FS) ([]hostfs.Swap, error) {
 	text, err := h.Read(swapsFile)
 	if err != nil {
 		return nil, err
 	}
-	return proc.Swaps(text)
+	return hostfs.Swaps(text)
 }
 
 // disableSwap disables all swap areas, or none if memory would not suffice.
@@ -110,14 +109,14 @@ func (v *view) disableSwap() proposal {
 // ranked returns the areas in an order in which enabling them restores their ranks. Areas with kernel-assigned
 // priorities are sorted by priority, because the kernel assigns a lower priority to each further area. The
 // others stay in the order listed.
-func ranked(areas []proc.Swap) []proc.Swap {
-	var chosen []proc.Swap
+func ranked(areas []hostfs.Swap) []hostfs.Swap {
+	var chosen []hostfs.Swap
 	for _, a := range areas {
 		if a.Priority < 0 {
 			chosen = append(chosen, a)
 		}
 	}
-	slices.SortStableFunc(chosen, func(a, b proc.Swap) int { return b.Priority - a.Priority })
+	slices.SortStableFunc(chosen, func(a, b hostfs.Swap) int { return b.Priority - a.Priority })
 	all := slices.Clone(areas)
 	for i, a := range all {
 		if a.Priority < 0 {
@@ -132,7 +131,7 @@ func ranked(areas []proc.Swap) []proc.Swap {
 const spareShare = 10
 
 // shortOfMemory returns why the swapped-out data does not fit in memory; "" if it does.
-func (v *view) shortOfMemory(areas []proc.Swap) string {
+func (v *view) shortOfMemory(areas []hostfs.Swap) string {
 	var used units.Bytes
 	for _, a := range areas {
 		used += a.Used
@@ -145,7 +144,7 @@ func (v *view) shortOfMemory(areas []proc.Swap) string {
 		return fmt.Sprintf("%s are swapped out, and judged cannot read /proc/meminfo: %s", units.Round(used),
 			cause(err))
 	}
-	available, total := proc.Meminfo(text, "MemAvailable"), proc.Meminfo(text, "MemTotal")
+	available, total := hostfs.Meminfo(text, "MemAvailable"), hostfs.Meminfo(text, "MemTotal")
 	if spare := total / spareShare; total == 0 || used > available-spare {
 		return fmt.Sprintf("%s are swapped out, more than the available memory of %s (MemAvailable) less a reserve of "+
 			"%s (a tenth of MemTotal); "+

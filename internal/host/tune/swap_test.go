@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 	"judged/internal/host/settings"
 )
 
@@ -50,7 +49,7 @@ func (k *kernel) ranks(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortStableFunc(areas, func(a, b proc.Swap) int { return b.Priority - a.Priority })
+	slices.SortStableFunc(areas, func(a, b hostfs.Swap) int { return b.Priority - a.Priority })
 	var all []string
 	for _, a := range areas {
 		all = append(all, fmt.Sprintf("%s %d", a.Path, a.Priority))
@@ -106,8 +105,8 @@ func TestAreaValues(t *testing.T) {
 		if on != want.on || priority != want.priority || err != nil {
 			t.Errorf("%q: %t, %d, %v", value, on, priority, err)
 		}
-		if on && areaValue(proc.Swap{Priority: priority}) != value {
-			t.Errorf("priority %d: %q, want %q", priority, areaValue(proc.Swap{Priority: priority}), value)
+		if on && areaValue(hostfs.Swap{Priority: priority}) != value {
+			t.Errorf("priority %d: %q, want %q", priority, areaValue(hostfs.Swap{Priority: priority}), value)
 		}
 	}
 	for _, value := range []string{"", "on, priority -1", "on, priority 32768", "on, priority", "on, priority 1 "} {
@@ -116,8 +115,8 @@ func TestAreaValues(t *testing.T) {
 		}
 	}
 	// Areas with kernel-assigned priorities are sorted by rank, the others keep their positions.
-	got := ranked([]proc.Swap{{Path: "c", Priority: -4}, {Path: "zero", Priority: 0}, {Path: "a", Priority: -2}})
-	want := []proc.Swap{{Path: "a", Priority: -2}, {Path: "zero", Priority: 0}, {Path: "c", Priority: -4}}
+	got := ranked([]hostfs.Swap{{Path: "c", Priority: -4}, {Path: "zero", Priority: 0}, {Path: "a", Priority: -2}})
+	want := []hostfs.Swap{{Path: "a", Priority: -2}, {Path: "zero", Priority: 0}, {Path: "c", Priority: -4}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ranked (-want +got):\n%s", diff)
 	}

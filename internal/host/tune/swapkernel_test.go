@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"judged/internal/base/units"
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 // swapSpace is state of mm/swapfile.c that /proc/swaps does not show.
@@ -23,13 +23,13 @@ type swapSpace struct {
 var swapLine = regexp.MustCompile(`^((\S+)\s+\S+\s+\d+\s+)(\d+)\s+(-?\d+)$`)
 
 // areas returns the areas in the file tree, which a test may have written.
-func (k *kernel) areas() map[string]proc.Swap {
-	on := map[string]proc.Swap{}
+func (k *kernel) areas() map[string]hostfs.Swap {
+	on := map[string]hostfs.Swap{}
 	for line := range strings.Lines(k.get(swapsFile)) {
 		if f := swapLine.FindStringSubmatch(strings.TrimSpace(line)); f != nil {
 			used, _ := strconv.Atoi(f[3])
 			priority, _ := strconv.Atoi(f[4])
-			on[f[2]] = proc.Swap{Path: unescapes.Replace(f[2]), Used: units.Bytes(used) << 10, Priority: priority}
+			on[f[2]] = hostfs.Swap{Path: unescapes.Replace(f[2]), Used: units.Bytes(used) << 10, Priority: priority}
 			k.swaps.before[f[2]] = f[1]
 			if !slices.Contains(k.swaps.numbers, f[2]) {
 				k.swaps.assign(f[2])
@@ -53,7 +53,7 @@ func (s *swapSpace) assign(name string) {
 	s.numbers = append(s.numbers, name)
 }
 
-func (k *kernel) show(on map[string]proc.Swap) {
+func (k *kernel) show(on map[string]hostfs.Swap) {
 	text, _, _ := strings.Cut(k.get(swapsFile), "\n")
 	for _, name := range k.swaps.numbers {
 		if a, ok := on[name]; ok {
@@ -109,7 +109,7 @@ func (k *kernel) SwapOn(file string, priority int) error {
 		priority--
 	}
 	k.swaps.assign(name)
-	on[name] = proc.Swap{Path: file, Priority: priority}
+	on[name] = hostfs.Swap{Path: file, Priority: priority}
 	k.show(on)
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"judged/internal/base/text"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 var (
@@ -25,7 +24,7 @@ func validThread(_ *view, e entry) bool {
 func (v *view) moveThreads(setting string, kernel bool) proposal {
 	var p proposal
 	var err error
-	if p.threads, err = proc.Threads(context.Background(), v.FS); err != nil {
+	if p.threads, err = hostfs.Threads(context.Background(), v.FS); err != nil {
 		return proposal{stays: []Value{{Path: "/proc", State: Stays, Reason: err.Error()}}}
 	}
 	reserved, seen := v.Reserved.Intersect(v.Topology.Online), false
@@ -51,7 +50,7 @@ func (v *view) moveThreads(setting string, kernel bool) proposal {
 }
 
 // whyFixed returns why a thread cannot be moved; "" if it can.
-func whyFixed(t proc.Thread) string {
+func whyFixed(t hostfs.Thread) string {
 	base, number, slash := strings.Cut(t.Name, "/")
 	switch {
 	case !t.Kernel():
@@ -70,7 +69,7 @@ func whyFixed(t proc.Thread) string {
 
 // readAffinity reports a thread as missing if another thread reuses its ID.
 func readAffinity(h hostfs.FS, e entry) (string, error) {
-	t, err := proc.ReadThread(h, e.Path)
+	t, err := hostfs.ReadThread(h, e.Path)
 	switch {
 	case errors.Is(err, syscall.ESRCH), err == nil && t.Start != e.Start:
 		return "", &fs.PathError{Op: "read", Path: e.Path, Err: fs.ErrNotExist}

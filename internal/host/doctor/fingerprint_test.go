@@ -1,4 +1,4 @@
-package fingerprint
+package doctor
 
 import (
 	"bytes"
@@ -10,10 +10,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"judged/internal/api"
-
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
@@ -21,8 +20,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// recorded is a captured host and the values that the engine adds.
-type recorded struct {
+// subject is a recorded host and the values that the engine adds.
+type subject struct {
 	t      *testing.T
 	tree   fstest.MapFS
 	slots  []slots.Slot
@@ -30,16 +29,14 @@ type recorded struct {
 	canary string
 }
 
-const hostsDir = "../../../testdata/hosts"
-
-// copied returns a copy of a recorded host that may be changed.
-func copied(t *testing.T, name string) *recorded {
+// newSubject returns a copy of a recorded host that may be changed.
+func newSubject(t *testing.T, name string) *subject {
 	t.Helper()
 	tree, _, err := testkit.Host(filepath.Join(hostsDir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &recorded{t: t, tree: tree, slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: machine.TurboOff, canary: "canary"}
+	m := &subject{t: t, tree: tree, slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: machine.TurboOff, canary: "canary"}
 	// Not all recordings have these files.
 	m.write("/proc/cmdline", "BOOT_IMAGE=/vmlinuz-1 root=/dev/sda1 ro isolcpus=2-7 nohz_full=2-7 quiet")
 	m.write("/boot/config-"+m.topology().Kernel, "CONFIG_HZ=250\nCONFIG_SATA=y\n# CONFIG_PSI is not set\n")
@@ -49,11 +46,11 @@ func copied(t *testing.T, name string) *recorded {
 	return m
 }
 
-func (m *recorded) write(path, text string) {
+func (m *subject) write(path, text string) {
 	m.tree[strings.TrimPrefix(path, "/")] = &fstest.MapFile{Data: []byte(text), Mode: 0o444}
 }
 
-func (m *recorded) replace(path, old, text string) {
+func (m *subject) replace(path, old, text string) {
 	m.t.Helper()
 	was, err := m.host().Read(path)
 	if err != nil {
@@ -65,9 +62,9 @@ func (m *recorded) replace(path, old, text string) {
 	m.write(path, strings.ReplaceAll(was, old, text))
 }
 
-func (m *recorded) host() hostfs.FS { return hostfs.Of(m.tree) }
+func (m *subject) host() hostfs.FS { return hostfs.Of(m.tree) }
 
-func (m *recorded) topology() machine.Topology {
+func (m *subject) topology() machine.Topology {
 	m.t.Helper()
 	t, err := machine.ReadTopology(m.host())
 	if err != nil {
@@ -76,12 +73,12 @@ func (m *recorded) topology() machine.Topology {
 	return t
 }
 
-func (m *recorded) read() Fingerprint {
-	return Read(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost,
+func (m *subject) read() api.Fingerprint {
+	return ReadFingerprint(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost,
 		Program: []byte(m.canary)})
 }
 
-func (m *recorded) fingerprint() string {
+func (m *subject) fingerprint() string {
 	return m.read().Sum
 }
 
@@ -89,73 +86,73 @@ func (m *recorded) fingerprint() string {
 func TestFingerprint(t *testing.T) {
 	const host = "intel-bare-tuned"
 	const model = "Xeon(R) Gold 6234 CPU @ 3.30GHz\n"
-	want := copied(t, host).fingerprint()
+	want := newSubject(t, host).fingerprint()
 	if len(want) != 16 {
 		t.Errorf("fingerprint %q, want 16 digits", want)
 	}
 	for name, tt := range map[string]struct {
 		same   bool
-		change func(m *recorded)
+		change func(m *subject)
 	}{
-		"nothing": {true, func(*recorded) {}},
-		"microcode": {true, func(m *recorded) {
+		"nothing": {true, func(*subject) {}},
+		"microcode": {true, func(m *subject) {
 			m.replace("/proc/cpuinfo", model, model+"microcode\t: 0x5003604\ncpu MHz\t: 3299.9\n")
 		}},
-		"BIOS":      {true, func(m *recorded) { m.write("/sys/class/dmi/id/bios_version", "2.1") }},
-		"host name": {true, func(m *recorded) { m.write("/proc/sys/kernel/hostname", "other") }},
-		"disk, word order": {true, func(m *recorded) {
+		"BIOS":      {true, func(m *subject) { m.write("/sys/class/dmi/id/bios_version", "2.1") }},
+		"host name": {true, func(m *subject) { m.write("/proc/sys/kernel/hostname", "other") }},
+		"disk, word order": {true, func(m *subject) {
 			m.write("/proc/cmdline",
 				"root=UUID=7 nohz_full=2-7 isolcpus=2-7")
 		}},
-		"kernel's drivers": {true, func(m *recorded) {
+		"kernel's drivers": {true, func(m *subject) {
 			m.replace("/boot/config-"+m.topology().Kernel, "SATA=y",
 				"SATA=m")
 		}},
-		"model":         {false, func(m *recorded) { m.replace("/proc/cpuinfo", "Gold 6234", "Gold 6244") }},
-		"stepping":      {false, func(m *recorded) { m.replace("/proc/cpuinfo", model, model+"stepping\t: 7\n") }},
-		"hypervisor":    {false, func(m *recorded) { m.replace("/proc/cpuinfo", "fpu vme", "fpu hypervisor vme") }},
-		"instance type": {false, func(m *recorded) { m.write("/sys/class/dmi/id/product_name", "m5.metal") }},
-		"caches": {false, func(m *recorded) {
+		"model":         {false, func(m *subject) { m.replace("/proc/cpuinfo", "Gold 6234", "Gold 6244") }},
+		"stepping":      {false, func(m *subject) { m.replace("/proc/cpuinfo", model, model+"stepping\t: 7\n") }},
+		"hypervisor":    {false, func(m *subject) { m.replace("/proc/cpuinfo", "fpu vme", "fpu hypervisor vme") }},
+		"instance type": {false, func(m *subject) { m.write("/sys/class/dmi/id/product_name", "m5.metal") }},
+		"caches": {false, func(m *subject) {
 			m.write("/sys/devices/system/cpu/cpu1/cache/index3/size",
 				"1024K")
 		}},
-		"first level": {false, func(m *recorded) {
+		"first level": {false, func(m *subject) {
 			m.write("/sys/devices/system/cpu/cpu0/cache/index0/size",
 				"48K")
 		}},
-		"memory modules": {false, func(m *recorded) {
+		"memory modules": {false, func(m *subject) {
 			m.write("/sys/devices/system/edac/mc/mc1/dimm0/dimm_mem_type",
 				"Registered-DDR4")
 		}},
-		"kernel": {false, func(m *recorded) { m.write("/proc/sys/kernel/osrelease", "6.99") }},
-		"kernel's tick": {false, func(m *recorded) {
+		"kernel": {false, func(m *subject) { m.write("/proc/sys/kernel/osrelease", "6.99") }},
+		"kernel's tick": {false, func(m *subject) {
 			m.replace("/boot/config-"+m.topology().Kernel, "HZ=250",
 				"HZ=1000")
 		}},
-		"command line": {false, func(m *recorded) { m.replace("/proc/cmdline", "quiet", "mitigations=off") }},
-		"mitigations": {false, func(m *recorded) {
+		"command line": {false, func(m *subject) { m.replace("/proc/cmdline", "quiet", "mitigations=off") }},
+		"mitigations": {false, func(m *subject) {
 			m.write("/sys/devices/system/cpu/vulnerabilities/meltdown",
 				"Vulnerable")
 		}},
-		"huge pages": {false, func(m *recorded) {
+		"huge pages": {false, func(m *subject) {
 			m.write("/sys/kernel/mm/transparent_hugepage/enabled",
 				"[always] madvise never")
 		}},
-		"clock": {false, func(m *recorded) {
+		"clock": {false, func(m *subject) {
 			m.write(
 				"/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet")
 		}},
-		"threads": {false, func(m *recorded) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
-		"planned speed": {false, func(m *recorded) {
+		"threads": {false, func(m *subject) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
+		"planned speed": {false, func(m *subject) {
 			m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq",
 				"1200000")
 		}},
-		"turbo":  {false, func(m *recorded) { m.boost = machine.TurboOn }},
-		"slots":  {false, func(m *recorded) { m.slots = append(m.slots, slots.Slot{CPUs: cpuset.New(2)}) }},
-		"canary": {false, func(m *recorded) { m.canary = "another" }},
+		"turbo":  {false, func(m *subject) { m.boost = machine.TurboOn }},
+		"slots":  {false, func(m *subject) { m.slots = append(m.slots, slots.Slot{CPUs: cpuset.New(2)}) }},
+		"canary": {false, func(m *subject) { m.canary = "another" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := copied(t, host)
+			m := newSubject(t, host)
 			tt.change(m)
 			if got := m.fingerprint(); (got == want) != tt.same {
 				t.Errorf("fingerprint %s of the host, %s of the changed one; same should be %v", want, got, tt.same)
@@ -173,7 +170,7 @@ func TestFingerprintsOfHosts(t *testing.T) {
 	seen := map[string]string{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
-		f := copied(t, name).fingerprint()
+		f := newSubject(t, name).fingerprint()
 		if other, ok := seen[f]; ok {
 			t.Errorf("%s and %s have the same fingerprint", name, other)
 		}
@@ -186,7 +183,7 @@ func TestFingerprintsOfHosts(t *testing.T) {
 
 // TestPackedConfig: without a file in /boot, the kernel's own copy of its configuration is used.
 func TestPackedConfig(t *testing.T) {
-	m := &recorded{t: t, tree: fstest.MapFS{}}
+	m := &subject{t: t, tree: fstest.MapFS{}}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write([]byte("CONFIG_HZ=100\nCONFIG_IRQ_TIME_ACCOUNTING=y\nCONFIG_NET=y\n")); err != nil {
@@ -210,13 +207,13 @@ func TestPackedConfig(t *testing.T) {
 
 // TestParse: printed fingerprints can be parsed, other text cannot.
 func TestParse(t *testing.T) {
-	want := copied(t, "intel-bare-tuned").read()
+	want := newSubject(t, "intel-bare-tuned").read()
 	want.Kernels = &api.KernelTimes{Program: "ab12", CPUTime: map[string]time.Duration{"alu": 98 * time.Millisecond}}
 	text, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Parse(text)
+	got, err := api.ParseFingerprint(text)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -224,28 +221,28 @@ func TestParse(t *testing.T) {
 		strings.Replace(string(text), "Gold 6234", "Gold 6244", 1),
 		strings.Replace(string(text), `"soft"`, `"other"`, 1),
 		strings.Replace(string(text), `"alu":98000000`, `"alu":0`, 1)} {
-		if _, err := Parse([]byte(broken)); err == nil {
+		if _, err := api.ParseFingerprint([]byte(broken)); err == nil {
 			t.Errorf("parsed %.40q", broken)
 		}
 	}
 }
 
 func TestDifferences(t *testing.T) {
-	m := copied(t, "intel-bare-tuned")
+	m := newSubject(t, "intel-bare-tuned")
 	pool := m.read()
 	m.write("/proc/sys/kernel/osrelease", "6.99")
 	m.write("/proc/cmdline", "quiet mitigations=off")
 	m.write("/sys/class/dmi/id/bios_version", "2.1")
 	here := m.read()
-	got := [][]Difference{Differences(here.Hard, pool.Hard, Cut()), Differences(here.Soft,
-		pool.Soft, Cut())}
-	want := [][]Difference{{{Name: "config", Here: "[]", Pool: "[CONFIG_HZ=250]"}, {Name: "kernel", Here: "6.99",
-		Pool: "6.12.38+deb13-amd64"}},
-		{{Name: "/sys/class/dmi/id/bios_version", Here: "2.1", Pool: ""}}}
+	got := [][]api.NodeDifference{api.Differences(here.Hard, pool.Hard, api.CutMembers()),
+		api.Differences(here.Soft, pool.Soft, api.CutMembers())}
+	want := [][]api.NodeDifference{{{Member: "config", Node: "[]", Pool: "[CONFIG_HZ=250]"},
+		{Member: "kernel", Node: "6.99", Pool: "6.12.38+deb13-amd64"}},
+		{{Member: "/sys/class/dmi/id/bios_version", Node: "2.1", Pool: ""}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("differences (-want +got):\n%s", diff)
 	}
-	if d := Differences(here.Hard, pool.Hard, nil); len(d) != 3 {
+	if d := api.Differences(here.Hard, pool.Hard, nil); len(d) != 3 {
 		t.Errorf("with the command line %v, want 3", d)
 	}
 }

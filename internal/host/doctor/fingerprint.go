@@ -1,15 +1,16 @@
-package fingerprint
+package doctor
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"judged/internal/host/hostfs"
-	"judged/internal/host/machine"
-	"judged/internal/host/proc"
-	"judged/internal/host/slots"
 	"slices"
 	"strings"
+
+	"judged/internal/api"
+	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
+	"judged/internal/host/slots"
 )
 
 // Subject is the input of a fingerprint.
@@ -22,9 +23,10 @@ type Subject struct {
 	Program  []byte // judged-init, which also contains the reference kernels
 }
 
-// Read returns the fingerprint of a host. Values that the host does not provide are empty.
-func Read(s Subject) Fingerprint {
-	k := &key{fs: s.FS, f: Fingerprint{Schema: Schema, Hard: map[string]string{}, Soft: map[string]string{}}}
+// ReadFingerprint returns the fingerprint of a host. Values that the host does not provide are empty.
+func ReadFingerprint(s Subject) api.Fingerprint {
+	k := &key{fs: s.FS, f: api.Fingerprint{Schema: api.FingerprintSchema, Hard: map[string]string{},
+		Soft: map[string]string{}}}
 	k.processor(s.Topology)
 	k.memory(s.Topology)
 	k.frequency(s.Slots, s.Turbo)
@@ -45,7 +47,7 @@ func digest(program []byte) []byte {
 // key collects the members of a fingerprint.
 type key struct {
 	fs hostfs.FS
-	f  Fingerprint
+	f  api.Fingerprint
 }
 
 func (k *key) add(name string, value any) {
@@ -87,9 +89,9 @@ func (k *key) processor(t machine.Topology) {
 	info := k.read("/proc/cpuinfo")
 	for _, field := range []string{"vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer",
 		"CPU part", "CPU variant"} {
-		k.add(field, proc.CPUInfo(info, field))
+		k.add(field, hostfs.CPUInfo(info, field))
 	}
-	k.add(Hypervisor, machine.Hypervisor(k.fs) != "")
+	k.add(api.HypervisorMember, machine.Hypervisor(k.fs) != "")
 	k.file("/sys/hypervisor/type")
 	k.file("/sys/class/dmi/id/sys_vendor")
 	k.file("/sys/class/dmi/id/product_name") // the instance type of a rented machine
@@ -129,7 +131,7 @@ func (k *key) frequency(planned []slots.Slot, boost machine.TurboState) {
 func (k *key) kernel(t machine.Topology) {
 	k.add("kernel", t.Kernel)
 	k.add("config", k.config(t.Kernel))
-	k.add(CommandLine, normalized(k.read("/proc/cmdline")))
+	k.add(api.CommandLineMember, normalized(k.read("/proc/cmdline")))
 	k.add("isolated", t.Isolated)
 	k.add("nohz_full", t.NohzFull)
 	k.file("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -138,8 +140,8 @@ func (k *key) kernel(t machine.Topology) {
 
 // soft adds properties that may differ within a pool but can explain different times.
 func (k *key) soft() {
-	k.f.Soft["microcode"] = proc.CPUInfo(k.read("/proc/cpuinfo"), "microcode")
-	k.f.Soft[KernelBuild] = k.read("/proc/version")
+	k.f.Soft["microcode"] = hostfs.CPUInfo(k.read("/proc/cpuinfo"), "microcode")
+	k.f.Soft[api.KernelBuildMember] = k.read("/proc/version")
 	for _, path := range []string{"/sys/class/dmi/id/bios_version", "/sys/class/dmi/id/bios_date",
 		"/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"} {
 		k.f.Soft[path] = k.read(path)
@@ -150,7 +152,7 @@ func (k *key) soft() {
 // in them.
 func (k *key) config(release string) []string {
 	var options []string
-	for line := range strings.Lines(proc.KernelConfig(k.fs, release)) {
+	for line := range strings.Lines(hostfs.KernelConfig(k.fs, release)) {
 		name, _, _ := strings.Cut(line, "=")
 		timing := strings.HasPrefix(name, "CONFIG_HZ") || strings.HasPrefix(name, "CONFIG_PREEMPT") ||
 			strings.HasSuffix(name, "_ACCOUNTING") ||

@@ -1,4 +1,4 @@
-package proc
+package hostfs
 
 import (
 	"errors"
@@ -108,8 +108,8 @@ func StatusField(status, key string) string {
 	return strings.TrimSpace(value)
 }
 
-// Limit returns the values of a line in /proc/PID/limits, where names are padded with blanks.
-func Limit(limits, name string) (soft, hard string, ok bool) {
+// ProcessLimit returns the values of a line in /proc/PID/limits, where names are padded with blanks.
+func ProcessLimit(limits, name string) (soft, hard string, ok bool) {
 	for line := range strings.Lines(limits) {
 		if rest, found := strings.CutPrefix(line, name+" "); found {
 			if f := strings.Fields(rest); len(f) >= 2 {
@@ -120,8 +120,8 @@ func Limit(limits, name string) (soft, hard string, ok bool) {
 	return "", "", false
 }
 
-// Variable returns one variable of /proc/PID/environ. The others may be secrets.
-func Variable(environ, name string) string {
+// ProcessVariable returns one variable of /proc/PID/environ. The others may be secrets.
+func ProcessVariable(environ, name string) string {
 	for e := range strings.SplitSeq(environ, "\x00") {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(e), name+"="); ok {
 			return value

@@ -1,4 +1,4 @@
-package proc
+package hostfs
 
 import (
 	"bytes"
@@ -6,8 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"judged/internal/host/hostfs"
 )
 
 // CPUInfo returns the value of key for the first processor or the machine in /proc/cpuinfo, or "".
@@ -20,22 +18,22 @@ func CPUInfo(cpuinfo, key string) string {
 	return ""
 }
 
-// Flags returns the features of the first processor in /proc/cpuinfo, and whether it is an x86 processor.
-func Flags(cpuinfo string) (flags []string, x86 bool) {
+// CPUFlags returns the features of the first processor in /proc/cpuinfo, and whether it is an x86 processor.
+func CPUFlags(cpuinfo string) (flags []string, x86 bool) {
 	if flags = strings.Fields(CPUInfo(cpuinfo, "flags")); len(flags) > 0 {
 		return flags, true
 	}
 	return strings.Fields(CPUInfo(cpuinfo, "Features")), false // ARM
 }
 
-// HasFlag reports whether the first processor in /proc/cpuinfo has a feature.
-func HasFlag(cpuinfo, flag string) bool {
-	flags, _ := Flags(cpuinfo)
+// HasCPUFlag reports whether the first processor in /proc/cpuinfo has a feature.
+func HasCPUFlag(cpuinfo, flag string) bool {
+	flags, _ := CPUFlags(cpuinfo)
 	return slices.Contains(flags, flag)
 }
 
 // KernelConfig returns the configuration that the running kernel was built with; "" if the host does not show it.
-func KernelConfig(h hostfs.FS, release string) string {
+func KernelConfig(h FS, release string) string {
 	if b, err := h.ReadFile("/proc/config.gz"); err == nil {
 		if text, err := gunzip(b); err == nil {
 			return text

@@ -1,4 +1,4 @@
-package proc
+package hostfs
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
-	"judged/internal/host/hostfs"
 )
 
 const statRest = " S 1 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 4 0 24 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 17 3 1 0"
@@ -104,10 +103,10 @@ func TestFindMount(t *testing.T) {
 func TestFields(t *testing.T) {
 	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax cpu time              60  " +
 		"unlimited  seconds\n"
-	if soft, hard, ok := Limit(limits, "Max cpu time"); soft != "60" || hard != "unlimited" || !ok {
+	if soft, hard, ok := ProcessLimit(limits, "Max cpu time"); soft != "60" || hard != "unlimited" || !ok {
 		t.Errorf("Limit = %s, %s, %t", soft, hard, ok)
 	}
-	if _, _, ok := Limit(limits, "Max stack size"); ok {
+	if _, _, ok := ProcessLimit(limits, "Max stack size"); ok {
 		t.Error("found a limit that is not there")
 	}
 	for text, want := range map[string]units.Bytes{"Node 0 MemTotal: 9 kB\nNode 0 MemFree:  1234 kB\n": 1234 << 10,
@@ -117,7 +116,7 @@ func TestFields(t *testing.T) {
 			t.Errorf("Meminfo(%q) = %d, want %d", text, n, want)
 		}
 	}
-	if v := Variable("PATH=/bin\x00container=lxc\x00", "container"); v != "lxc" {
+	if v := ProcessVariable("PATH=/bin\x00container=lxc\x00", "container"); v != "lxc" {
 		t.Errorf("Variable = %q", v)
 	}
 	status := "Name:\tx\nNotCpus_allowed_list:\t7\nCpus_allowed_list:\t0-3\n"
@@ -125,10 +124,10 @@ func TestFields(t *testing.T) {
 		t.Errorf("StatusField = %q", got)
 	}
 	const x86 = "processor\t: 0\nflags\t\t: fpu hwp\n\nprocessor\t: 1\nflags\t\t: fpu hwp late\n"
-	if _, is := Flags(x86); !is || !HasFlag(x86, "hwp") || HasFlag(x86, "late") || HasFlag(x86, "hw") {
+	if _, is := CPUFlags(x86); !is || !HasCPUFlag(x86, "hwp") || HasCPUFlag(x86, "late") || HasCPUFlag(x86, "hw") {
 		t.Error("flags of x86")
 	}
-	if _, is := Flags("Features\t: fp asimd\n"); is || !HasFlag("Features\t: fp asimd\n", "asimd") {
+	if _, is := CPUFlags("Features\t: fp asimd\n"); is || !HasCPUFlag("Features\t: fp asimd\n", "asimd") {
 		t.Error("features of ARM")
 	}
 }
@@ -162,7 +161,7 @@ func TestThreads(t *testing.T) {
 	add("7", line(7, "checker", 5, 1), allowed)
 	add("8", line(8, "vanished", 1, 1), "")
 	add("9", line(9, "bash", 1, 1), allowed)
-	got, err := Threads(t.Context(), hostfs.Of(tree))
+	got, err := Threads(t.Context(), Of(tree))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +177,7 @@ func TestThreads(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	add("9", "nonsense", allowed)
-	if all, err := Threads(t.Context(), hostfs.Of(tree)); err == nil {
+	if all, err := Threads(t.Context(), Of(tree)); err == nil {
 		t.Errorf("an unreadable stat gives %d threads and no error", len(all))
 	}
 }
@@ -222,7 +221,7 @@ func FuzzTables(f *testing.F) {
 				t.Errorf("cgroup %q", path)
 			}
 		}
-		if soft, hard, ok := Limit(s, "Max cpu time"); ok && (soft == "" || hard == "") {
+		if soft, hard, ok := ProcessLimit(s, "Max cpu time"); ok && (soft == "" || hard == "") {
 			t.Errorf("limit %q %q", soft, hard)
 		}
 		if n := Meminfo(s, "MemFree"); n < 0 {
@@ -238,6 +237,6 @@ func FuzzTables(f *testing.F) {
 		}
 		_, _ = MountInfo(s)
 		_, _ = Swaps(s)
-		_, _ = Flags(s)
+		_, _ = CPUFlags(s)
 	})
 }

@@ -1,4 +1,4 @@
-package proc
+package hostfs
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"judged/internal/base/cpuset"
-	"judged/internal/host/hostfs"
 )
 
 // Thread is a thread of the host. PID and PPID are those of its process.
@@ -24,7 +23,7 @@ type Thread struct {
 }
 
 // Threads returns all visible threads. Threads that exit during the scan or are hidden by hidepid are skipped.
-func Threads(ctx context.Context, h hostfs.FS) ([]Thread, error) {
+func Threads(ctx context.Context, h FS) ([]Thread, error) {
 	names, err := h.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -52,7 +51,7 @@ func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission)
 }
 
-func readProcess(h hostfs.FS, dir string) ([]Thread, error) {
+func readProcess(h FS, dir string) ([]Thread, error) {
 	first, err := ReadThread(h, dir)
 	if err != nil {
 		return nil, err
@@ -81,7 +80,7 @@ func readProcess(h hostfs.FS, dir string) ([]Thread, error) {
 
 // ReadThread reads a thread from a folder /proc/PID or /proc/PID/task/TID. For the second form, PID in the
 // result is the TID.
-func ReadThread(h hostfs.FS, dir string) (Thread, error) {
+func ReadThread(h FS, dir string) (Thread, error) {
 	stat, err := h.Read(dir + "/stat")
 	if err != nil {
 		return Thread{}, err
@@ -108,7 +107,7 @@ func ReadThread(h hostfs.FS, dir string) (Thread, error) {
 
 // markOurs marks this process, other judged processes, and their descendants. They run on the reserved CPUs on
 // purpose, or avoid them by themselves.
-func markOurs(h hostfs.FS, all []Thread) {
+func markOurs(h FS, all []Thread) {
 	parent, roots := map[int]int{}, map[int]bool{}
 	if self, err := h.Readlink("/proc/self"); err == nil {
 		if pid, err := strconv.Atoi(path.Base(self)); err == nil {
