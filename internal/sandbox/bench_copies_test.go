@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -74,6 +75,48 @@ func BenchmarkSameAgain(b *testing.B) {
 			b.ReportMetric(quantile(whole, .5), "whole-p50-us")
 		})
 	}
+}
+
+// BenchmarkRead measures a program that reads an input of 100 MiB, in turns bare from the page cache and in a sandbox.
+func BenchmarkRead(b *testing.B) {
+	testkit.Need(b, testkit.Python)
+	l := newLab(b, nil)
+	path := filepath.Join(b.TempDir(), "input")
+	if err := os.WriteFile(path, []byte(strings.Repeat("1234567\n", 100<<20/8)), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	args := []string{"python3", "-c", "import os, time\nb = bytearray(1 << 16)\nbegin = time.process_time_ns()\n" +
+		"while os.readv(0, [b]): pass\nprint(time.process_time_ns() - begin)"}
+	var bare, billed, acquire []time.Duration
+	for b.Loop() {
+		f, err := os.Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Stdin = f
+		out, err := cmd.Output()
+		f.Close()
+		if err != nil {
+			b.Fatal(err)
+		}
+		bare = append(bare, time.Duration(parseCount(strings.TrimSpace(string(out)))))
+		begin := time.Now()
+		in, err := NewInput(path, l.slot)
+		if err != nil {
+			b.Fatal(err)
+		}
+		acquire = append(acquire, time.Since(begin))
+		_, text := l.run(b, Spec{Args: args, Input: in, Limits: limits()})
+		billed = append(billed, time.Duration(parseCount(strings.TrimSpace(text))))
+		if err := in.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(acquire[0])/1e3, "copy-us")
+	b.ReportMetric(quantile(bare, .5), "bare-p50-us")
+	b.ReportMetric(quantile(billed, .5), "billed-p50-us")
+	b.ReportMetric(quantile(billed, .5)/quantile(bare, .5), "billed/bare")
 }
 
 // cpuTime returns the CPU time used so far by this process, judged-init and all runs.

@@ -66,7 +66,8 @@ func TestChannels(t *testing.T) {
 		program = testkit.CompileC(t, "testdata/channel.c", false)
 	}
 	copied, named := someInputs(t, l.slot)
-	for name, input := range map[string]*Input{"input": copied, "large input": named, "no input": nil} {
+	for name, input := range map[string]*Input{"input": copied, "large input": hugeInput(t, l.slot),
+		"very large input": named, "no input": nil} {
 		t.Run(name, func(t *testing.T) {
 			p := worker{l: l, program: program, input: input}
 			p.next = p.prepare(t)
@@ -263,6 +264,24 @@ func someInputs(t *testing.T, slot Resources) (copied, named *Input) {
 	}
 	t.Cleanup(func() { named.Close() })
 	return copied, named
+}
+
+// hugeInput returns an input in huge pages.
+func hugeInput(t *testing.T, slot Resources) *Input {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(path, []byte(strings.Repeat("1 2 3 4\n", largeInput/8)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in, err := NewInput(path, slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
+	if !in.copied.huge {
+		t.Log("the input is not in huge pages, as in a small guest")
+	}
+	return in
 }
 
 func network(t *testing.T) *os.File {

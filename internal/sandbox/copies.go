@@ -25,9 +25,9 @@ import (
 // run before it learns that the first copy is in use. A second concurrent run on a slot therefore gets its own
 // copy.
 //
-// All copies are in a ramfs, belong to root, and are charged to judged. A run sees a read-only mount of the
-// folder with its files, and its input as an unnamed descriptor. Reading leaves no trace in a ramfs
-// (DetachedRamfs); the times of a copy are reset before each run.
+// Copies are in a ramfs, large inputs in huge pages (openHuge). They belong to root, and are charged to judged. A run
+// sees a read-only mount of the folder with its files, and its input as an unnamed descriptor. Reading leaves no trace
+// in a ramfs (DetachedRamfs); the times of a copy are reset before each run.
 //
 // Unused copies are kept up to a limit; the least recently used is evicted first.
 type Copies struct {
@@ -36,8 +36,10 @@ type Copies struct {
 	inputs  *os.File // a ramfs that is not mounted: /proc/self/fd/0 shows only a number
 	mounts  *mountStore
 	limit   units.Bytes // for all copies; those in use may exceed it
+	small   error       // reason why large inputs are not in huge pages, or nil
 
 	mu    sync.Mutex // guards the fields below
+	huge  []*os.File // empty files for large inputs, see openHuge
 	idle  *list.List // of *copied, the least recently used first
 	byKey map[string][]*list.Element
 	bytes units.Bytes // total size of all copies
@@ -48,6 +50,8 @@ type copied struct {
 	key    string // equal for equal content; a copy with the key "" is not reused
 	bytes  units.Bytes
 	input  *os.File // unnamed file
+	huge   bool     // input is one of Copies.huge
+	locked []byte   // the content of such a file
 	folder string   // folder of the files
 	// programs describes how the files are executed, in the order of the files.
 	programs []runtimes.Program
@@ -78,7 +82,67 @@ func openCopies(d *mountStore) (*Copies, error) {
 	if err := d.putCopies(c.folders); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
+	c.small = c.openHuge()
 	return c, nil
+}
+
+// SmallPages returns the reason why this process copies large inputs as it copies small ones, or nil. Programs then read
+// them in more CPU time than without judged.
+func (c *Copies) SmallPages() error { return c.small }
+
+// largeInput is the size from which an input gets huge pages. Reading those takes less CPU time than reading the page
+// cache; reading other copies takes more.
+const largeInput = 32 << 20
+
+// openHuge creates the files that hold large inputs, unless the kernel or a limit of judged prevents it. Huge pages are
+// those of a tmpfs, which lacks three properties of a ramfs. Its files have creation times: all files are made here, and
+// used again after they were emptied, so the time is not that of an input. Its pages are on lists of those used lately,
+// and advice may split huge ones: neither holds for locked pages that judged maps, too. statfs shows the free space: see
+// DetachedHuge.
+func (c *Copies) openHuge() error {
+	dir, err := linux.DetachedHuge()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := linux.CanLock(int64(c.limit)); err != nil {
+		return err
+	}
+	for range c.limit / largeInput {
+		f, err := linux.MakeUnnamed(dir)
+		if err != nil {
+			return err // those that were made are used
+		}
+		c.huge = append(c.huge, f)
+	}
+	return nil
+}
+
+// takeHuge returns a file for an input, or nil if it is not large or all are in use.
+func (c *Copies) takeHuge(size int64) *os.File {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := len(c.huge) - 1
+	if size < largeInput || last < 0 {
+		return nil
+	}
+	f := c.huge[last]
+	c.huge = c.huge[:last]
+	return f
+}
+
+// returnHuge frees the memory of an input and makes its file available again.
+func (c *Copies) returnHuge(k *copied) (err error) {
+	if k.locked != nil {
+		err = linux.Munmap(k.locked)
+	}
+	if err = errors.Join(err, k.input.Truncate(0)); err != nil {
+		return errors.Join(err, k.input.Close())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.huge = append(c.huge, k.input)
+	return nil
 }
 
 func (c *Copies) close() error {
@@ -86,7 +150,11 @@ func (c *Copies) close() error {
 	c.limit = 0
 	gone := c.evict()
 	c.mu.Unlock()
-	return errors.Join(c.remove(gone...), c.root.Close(), c.folders.Close(), c.inputs.Close())
+	err := errors.Join(c.remove(gone...), c.root.Close(), c.folders.Close(), c.inputs.Close())
+	for _, f := range c.huge {
+		err = errors.Join(err, f.Close())
+	}
+	return err
 }
 
 // acquire returns a copy for one run: an idle one with that key, or a new one filled by fill.
@@ -163,7 +231,9 @@ func (c *Copies) pick(e *list.Element) *copied {
 func (c *Copies) remove(gone ...*copied) error {
 	var errs []error
 	for _, k := range gone {
-		if k.input != nil {
+		if k.huge {
+			errs = append(errs, c.returnHuge(k))
+		} else if k.input != nil {
 			errs = append(errs, k.input.Close())
 		}
 		if k.folder != "" {
@@ -287,6 +357,15 @@ func (c *Copies) acquireInput(f *os.File, info fs.FileInfo, key string, slot Res
 		key = fmt.Sprintf("input on %s %s", slot.CPUs, key)
 	}
 	return c.acquire(key, runtimes.Footprint(info.Size()), func(k *copied) (err error) {
+		size := info.Size()
+		if k.input = c.takeHuge(size); k.input != nil {
+			k.huge = true
+			err = onNode(slot, func() (err error) {
+				k.locked, err = linux.CopyLocked(k.input, f, size)
+				return err
+			})
+			return errors.Join(err, unchanged(f, info))
+		}
 		if k.input, err = linux.MakeUnnamed(c.inputs); err != nil {
 			return err
 		}

@@ -1,15 +1,19 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"judged/internal/base/units"
 	"judged/internal/sandbox/runtimes"
+	"judged/internal/testkit"
 )
 
 // TestCopiesAreBounded sets a limit of two and a half copies.
@@ -57,6 +61,104 @@ func TestCopiesAreBounded(t *testing.T) {
 		}
 		if err := in.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestSmallPages checks that copies say why large inputs have no huge pages.
+func TestSmallPages(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	open := func() error {
+		d, err := openMountStore()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := openCopies(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+		return c.SmallPages()
+	}
+	if err := open(); err != nil {
+		t.Errorf("on this machine: %v", err)
+	}
+	var limit unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit)
+	if err = errors.Join(err, unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Max: limit.Max})); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // it ends without the capability
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var data [2]unix.CapUserData
+		err := unix.Capget(&header, &data[0])
+		data[0].Effective &^= 1 << unix.CAP_IPC_LOCK
+		if err = errors.Join(err, unix.Capset(&header, &data[0])); err != nil {
+			done <- err
+			return
+		}
+		done <- open()
+	}()
+	err = <-done
+	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), "mlock2: ") {
+		t.Errorf("without locked memory: %v", err)
+	}
+}
+
+// TestLargeInputsTakeTurns: an input in huge pages uses the file of one that was evicted. While it is in use, another
+// one is copied as a small input is.
+func TestLargeInputsTakeTurns(t *testing.T) {
+	l := newLab(t, nil)
+	c := l.copies
+	c.limit = runtimes.Footprint(largeInput)
+	if len(c.huge) == 0 {
+		t.Fatal("no huge pages on this machine")
+	}
+	for _, f := range c.huge[1:] {
+		f.Close()
+	}
+	c.huge = c.huge[:1]
+	file := c.huge[0]
+	dir := t.TempDir()
+	take := func(name string) *Input {
+		t.Helper()
+		put(t, filepath.Join(dir, name), strings.Repeat(name, largeInput))
+		in, err := NewInput(filepath.Join(dir, name), l.slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, out := l.run(t, Spec{Args: []string{"sh", "-c", "tr -d " + name + " | wc -c; stat -f -c %b/%f/%d /dev/stdin"},
+			Input: in, Limits: limits()})
+		if want := "0\n0/0/0\n"; out != want {
+			t.Errorf("a run with input %s sees %q, want only that and no space of the file system: %q", name, out, want)
+		}
+		return in
+	}
+	for _, steps := range []struct {
+		inputs string
+		huge   []bool
+	}{{"a", []bool{true}}, {"b", []bool{true}}, {"ab", []bool{true, false}}} {
+		var inputs []*Input
+		var huge []bool
+		for _, name := range strings.Split(steps.inputs, "") {
+			in := take(name)
+			inputs, huge = append(inputs, in), append(huge, in.copied.input == file)
+		}
+		if diff := cmp.Diff(steps.huge, huge); diff != "" {
+			t.Errorf("inputs %q: in huge pages (-want +got):\n%s", steps.inputs, diff)
+		}
+		for _, in := range inputs {
+			if err := in.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -201,7 +201,15 @@ func NewOrder(programs []*Sandbox, pipes ...*os.File) (*linux.Order, error) {
 // WaitsForOthers reports whether the run waits for other programs to write or read: none of its threads is
 // runnable, and one sleeps in the kernel's code for pipes or polling. A run that sleeps for another reason or
 // computes makes the others wait. It may be called while Run is in progress.
-func (s *Sandbox) WaitsForOthers() bool {
+func (s *Sandbox) WaitsForOthers() bool { return s.waitsIn(isPipeWait) }
+
+// WaitsForReader reports whether the run waits for other programs to read what it has written to a full pipe.
+func (s *Sandbox) WaitsForReader() bool {
+	return s.waitsIn(func(wchan string) bool { return strings.Contains(wchan, "pipe_write") })
+}
+
+// waitsIn reports whether no thread of the run is runnable, and one sleeps in a kernel function.
+func (s *Sandbox) waitsIn(function func(wchan string) bool) bool {
 	threads, err := s.group.Threads()
 	if err != nil {
 		return false
@@ -212,9 +220,36 @@ func (s *Sandbox) WaitsForOthers() bool {
 		case 'R', 'D':
 			return false
 		}
-		waits = waits || isPipeWait(read("/proc/"+strconv.Itoa(tid)+"/wchan"))
+		waits = waits || function(read("/proc/"+strconv.Itoa(tid)+"/wchan"))
 	}
 	return waits
+}
+
+// Reads reports whether the run reads anything from files or pipes within the given time; false if that is unknown (a
+// kernel without CONFIG_TASK_IO_ACCOUNTING). It may be called while Run is in progress.
+func (s *Sandbox) Reads(within time.Duration) bool {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	begin, before := time.Now(), s.bytesRead()
+	for time.Since(begin) < within {
+		<-tick.C
+		if s.bytesRead() > before {
+			return true
+		}
+	}
+	return false
+}
+
+// bytesRead returns how much the live processes of the run have read, counted once for each of their threads.
+func (s *Sandbox) bytesRead() (sum int64) {
+	threads, err := s.group.Threads()
+	if err != nil {
+		return 0
+	}
+	for _, tid := range threads {
+		sum += max(0, keyed(read("/proc/"+strconv.Itoa(tid)+"/io"), "rchar"))
+	}
+	return sum
 }
 
 // written returns the number of bytes that the first process and the children it waited for have written

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"context"
+	"debug/elf"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,7 +26,7 @@ import (
 )
 
 // killEvery is 1 in make soak.
-var killEvery = flag.Int("kill-every", 37, "TestKilledAtEveryCall kills at every n-th system call")
+var killEvery = flag.Int("kill-every", 37, "TestKilledAtEveryCall kills at every n-th system call, or more often")
 
 // victimEnv makes this binary a judged that waits for a command byte, judges one or more runs of the program at
 // that path, and exits. The argument is the control group in which it starts, below the root.
@@ -68,7 +69,13 @@ func victim(program, parent string) error {
 		return err
 	}
 	slot := Resources{CPUs: cpus, Group: group}
-	slot.Trees = l.NewTrees(slot)
+	if file, err := elf.Open(program); err != nil {
+		return err
+	} else if libraries, err := file.ImportedLibraries(); err != nil {
+		return err
+	} else if len(libraries) > 0 {
+		slot.Trees = l.NewTrees(slot)
+	}
 	err = judge(l, slot, program)
 	if left := children(l); len(left) > 0 {
 		return errors.Join(err, fmt.Errorf("processes left after a run: %q", left))
@@ -82,7 +89,9 @@ func victim(program, parent string) error {
 	if err != nil {
 		return err
 	}
-	err = slot.Trees.Close()
+	if slot.Trees != nil {
+		err = slot.Trees.Close()
+	}
 	l.Close()
 	return errors.Join(err, tree.Remove())
 }
@@ -170,7 +179,7 @@ type started struct {
 	command   *os.File
 }
 
-func startVictim(t *testing.T, parent string) started {
+func startVictim(t *testing.T, parent, program string) started {
 	t.Helper()
 	stdin, command, err := os.Pipe()
 	if err != nil {
@@ -183,7 +192,7 @@ func startVictim(t *testing.T, parent string) started {
 	}
 	defer out.Close()
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"victim", parent}, &syscall.ProcAttr{
-		Env:   append(os.Environ(), victimEnv+"="+linkedAct(t)),
+		Env:   append(os.Environ(), victimEnv+"="+program),
 		Files: []uintptr{stdin.Fd(), stdout.Fd(), 2},
 		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
@@ -210,7 +219,8 @@ func startVictim(t *testing.T, parent string) started {
 
 // TestKilledAtEveryCall kills judged while it, judged-init, process 1 or the program is about to make its n-th system
 // call, for every n in the life of a sandbox (with -kill-every=1). After each kill all of their processes end, and
-// the next judged that starts removes the control groups.
+// the next judged that starts removes the control groups. Nearly all calls for a program that is linked dynamically find
+// and copy files of the host. They are alike, so the steps are larger.
 func TestKilledAtEveryCall(t *testing.T) {
 	l := newLab(t, nil) // another judged, whose program waits
 	bystander, err := l.Prepare(l.slot)
@@ -226,10 +236,11 @@ func TestKilledAtEveryCall(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	traces := testkit.Watch(t, victims())
-	points, last, calls := map[string]int{}, 0, 0 // calls of a life that was not ended
-	try := func(of string, at int) (killed bool) {
+	last := 0
+	// try returns who was about to make the call, or "" and the number of calls in a life that was not ended.
+	try := func(program, of string, at int) (string, int) {
 		t.Helper()
-		v := startVictim(t, "")
+		v := startVictim(t, "", program)
 		if left := groupsOf(last); len(left) > 0 {
 			t.Fatalf("a new judged leaves groups of a dead one: %q", left)
 		}
@@ -242,29 +253,36 @@ func TestKilledAtEveryCall(t *testing.T) {
 		if len(left) > 0 {
 			t.Errorf("killed at call %d (%s), still alive: %q", at, tr.killed, left)
 		}
-		if tr.killed == "" {
-			calls = tr.calls
-			t.Logf("%d system calls in the life of a sandbox; kills by who was about to make one: %v", calls, points)
-			return false
+		if tr.killed != "" {
+			last = v.pid
 		}
-		name, _, _ := strings.Cut(tr.killed, ",")
-		points[name]++
-		last = v.pid
-		return true
+		who, _, _ := strings.Cut(tr.killed, ",")
+		return who, tr.calls
 	}
-	// Most calls copy files of the host for a program that is linked dynamically. They are all alike.
-	const others = 2500 // at most, before them and after them
-	try("", 0)
-	for at := *killEvery; try("", at); at += *killEvery {
-		if *killEvery > 1 && at > others && at < calls-others {
-			at += 9 * *killEvery
+	for program, step := range map[string]int{act(t): (*killEvery + 1) / 2, linkedAct(t): 40 * *killEvery} {
+		points := map[string]int{}
+		_, whole := try(program, "", 0)
+		for at := step; ; at += step {
+			who, calls := try(program, "", at)
+			if who == "" {
+				if calls < whole*9/10 {
+					t.Errorf("%d system calls in the life of a sandbox, %d in another one: some were not traced", calls,
+						whole)
+				}
+				break
+			}
+			points[who]++
 		}
-	}
-	// Some make so few calls that the steps may miss them, and their order varies.
-	for _, name := range []string{"judged", "judged-init", "process 1", "solution"} {
-		if points[name] == 0 && !try(name, 1) {
-			t.Errorf("no kill at a call of %s", name)
+		// Some make so few calls that the steps may miss them, and their order varies.
+		for _, name := range []string{"judged", "judged-init", "process 1", "solution"} {
+			if points[name] > 0 {
+				continue
+			}
+			if who, _ := try(program, name, 1); who != name {
+				t.Errorf("no kill at a call of %s", name)
+			}
 		}
+		t.Logf("%d system calls in the life of a sandbox; kills by who was about to make one: %v", whole, points)
 	}
 	traces.None(t)
 	r, err := bystander.Run(context.Background())
@@ -282,7 +300,7 @@ func TestInitKilledAtEveryCall(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	traces := testkit.Watch(t, victims())
 	for at := 1; ; at += (*killEvery + 11) / 12 {
-		v := startVictim(t, "")
+		v := startVictim(t, "", act(t))
 		tr := &tracer{t: t, judged: v.pid, victim: v.init, killAt: at, tasks: map[int]bool{}}
 		tr.seize(v.pid)
 		tr.seize(v.init)
@@ -308,7 +326,7 @@ func TestCallsOfARun(t *testing.T) {
 	runtime.LockOSThread() // a tracer is a thread
 	defer runtime.UnlockOSThread()
 	count := func(command byte) *tracer {
-		v := startVictim(t, "")
+		v := startVictim(t, "", linkedAct(t))
 		tr := &tracer{t: t, judged: v.pid, victim: v.pid, tasks: map[int]bool{}, made: map[uint64]int{}}
 		tr.seize(v.pid)
 		tr.seize(v.init)
@@ -362,7 +380,7 @@ func TestParents(t *testing.T) {
 			}
 		}
 	})
-	dead, living := startVictim(t, names[0]), startVictim(t, names[1])
+	dead, living := startVictim(t, names[0], linkedAct(t)), startVictim(t, names[1], linkedAct(t))
 	if len(groupsOf(dead.pid)) == 0 {
 		t.Fatal("judged has no groups")
 	}
@@ -373,7 +391,7 @@ func TestParents(t *testing.T) {
 		}
 	}
 	kill(t, dead)
-	last := startVictim(t, names[2])
+	last := startVictim(t, names[2], linkedAct(t))
 	if left := groupsOf(dead.pid); len(left) > 0 {
 		t.Errorf("groups of the dead are left: %q", left)
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	CPUs               cpuset.Set     // of judged-init and of process 1 of each sandbox; empty: those of judged
 	// Prepared is a folder of this host that programs see, read-only, as PreparedPath; "" means none. It needs RootHost.
 	Prepared string
+	// Cold programs load their files from the disk: those of a compiler, whose times decide nothing.
+	Cold bool
 	// Without lists layers that the attack suite removes, one at a time, to test which of the others stop an
 	// attack. It cannot be configured.
 	Without initproc.Layers
@@ -318,16 +320,25 @@ func refused(program *runtimes.Program) (r Result, ok bool) {
 
 // lacks returns the missing file if a program cannot be executed because of the operator or the platform; ""
 // means that the program itself is at fault. If the command is not a file of the run, the platform is
-// responsible. If the program names an interpreter or loader that hosts usually have, the host should have it;
-// a program can name any other file.
+// responsible. If the program names an interpreter or loader that hosts usually have, the host should have it
+// where programs see it; a program can name any other file.
 func lacks(errno syscall.Errno, args []string, program *runtimes.Program) string {
 	if program == nil {
 		return args[0]
 	}
-	if errno == syscall.ENOENT && program.Wanted != "" && !hostHas(program.Wanted) {
+	if errno == syscall.ENOENT {
 		return program.Wanted
 	}
 	return ""
+}
+
+// WhyLacks returns for operators what to do about Lacks.
+func (r Result) WhyLacks() string {
+	if hostHas(r.Lacks) {
+		return fmt.Sprintf("this host has %q, but it leads to a file that programs do not see; install it below /usr",
+			r.Lacks)
+	}
+	return fmt.Sprintf("this host has no %q; install it", r.Lacks)
 }
 
 // notFound is the exit status of a shell that does not find a program.

@@ -146,8 +146,8 @@ func inBox(program string) string {
 
 // mountRuntime prepares the host files that the program of a run loads, so that the run does not wait for the
 // disk and is not charged for the files. It returns a mount of them, or nil if the program needs none, and the
-// path of a program of the host. With RootHost it reads the files into the page cache, which on a host with
-// several NUMA nodes stays on the node that read them first, and returns no mount.
+// path of a program of the host. With RootHost it returns no mount, and reads the files into the page cache
+// unless programs are Cold. On a host with several NUMA nodes they stay on the node that read them first.
 func (s *Sandbox) mountRuntime(spec Spec) (mount *os.File, program string, err error) {
 	l, name := s.launcher, spec.Args[0]
 	var files []runtimes.Program
@@ -160,7 +160,7 @@ func (s *Sandbox) mountRuntime(spec Spec) (mount *os.File, program string, err e
 	switch {
 	case l.hasTrees():
 		return s.seeTree(name, files)
-	case l.options.Root == RootHost:
+	case l.options.Root == RootHost && !l.options.Cold:
 		c, _, err := l.finder.Find(name, files)
 		if err != nil {
 			return nil, "", err
@@ -174,13 +174,13 @@ func (s *Sandbox) mountRuntime(spec Spec) (mount *os.File, program string, err e
 
 // seeTree returns a mount of the slot's tree for a program.
 func (s *Sandbox) seeTree(name string, files []runtimes.Program) (*os.File, string, error) {
+	if s.slot.Trees == nil && name == "" && !slices.ContainsFunc(files, runtimes.Program.Loads) {
+		return nil, "", nil // a static program, which works without the files that it may open later
+	}
 	for again := true; ; again = false {
 		c, program, err := s.launcher.finder.Find(name, files)
 		if c == nil {
 			return nil, "", err
-		}
-		if s.slot.Trees == nil && name == "" && !slices.ContainsFunc(files, runtimes.Program.Loads) {
-			return nil, "", nil // a static program, which works without the files that it may open later
 		}
 		if s.slot.Trees == nil {
 			return nil, "", errors.New("find files of the host for the program: the slot has no trees; use a static program")

@@ -38,6 +38,16 @@ func TestPreread(t *testing.T) {
 	}
 }
 
+// TestCold checks that a cold program starts without a search for its files, with a finder that cannot be used.
+func TestCold(t *testing.T) {
+	testkit.Need(t, testkit.Python)
+	l := newLab(t, func(o *Options) { o.Root, o.Cold = RootHost, true })
+	l.finder = nil
+	if r, _ := l.run(t, Spec{Args: []string{"python3", "-c", "0"}, Limits: limits()}); r.Code != 0 {
+		t.Errorf("exit %d", r.Code)
+	}
+}
+
 // checkPreread compares first runs with warm ones. Other activity on the machine may evict pages, which can
 // only add faults. It is therefore enough if one first run has no more faults than a warm one, which never
 // happens if Load misses a file.

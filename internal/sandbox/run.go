@@ -42,6 +42,7 @@ type Result struct {
 	OOMKills             int64
 	Refused              *int64      // processes and threads refused by their limit; only if the program failed
 	OutputBytes          units.Bytes // stdout and stderr
+	FileBytes            units.Bytes // the part of that which is in files, not in pipes
 
 	// Waited is how long the run was runnable while others had its CPUs; nil if unknown.
 	Waited    *time.Duration
@@ -154,9 +155,9 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 		if err != nil {
 			return Result{}, err
 		}
-		r.OutputBytes += size
+		r.FileBytes += size
 	}
-	r.OutputBytes = max(r.OutputBytes, piped)
+	r.OutputBytes = max(r.FileBytes, piped)
 	return r, nil
 }
 

@@ -52,27 +52,39 @@ var idle = []uint64{syscall.SYS_FUTEX, syscall.SYS_EPOLL_PWAIT, syscall.SYS_EPOL
 	syscall.SYS_FSTAT, syscall.SYS_FCNTL,
 	syscall.SYS_LSEEK}
 
-// seize attaches to all threads of a process, which must not be creating new ones.
+// seize attaches to all threads of a process, also to those that start meanwhile: it lists them until it finds no new one.
 func (tr *tracer) seize(pid int) {
 	tr.t.Helper()
 	const options = syscall.PTRACE_O_TRACESYSGOOD | syscall.PTRACE_O_TRACECLONE |
 		syscall.PTRACE_O_TRACEFORK | syscall.PTRACE_O_TRACEVFORK
-	threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
-	if err != nil {
-		tr.t.Fatal(err)
-	}
-	for _, e := range threads {
-		tid, err := strconv.Atoi(e.Name())
+	for found := true; found; {
+		found = false
+		threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
 		if err != nil {
 			tr.t.Fatal(err)
 		}
-		if _, err := ptrace(ptraceSeize, tid, 0, options); err != nil {
-			tr.t.Fatalf("seize thread %d of %d: %v", tid, pid, err)
+		for _, e := range threads {
+			tid, err := strconv.Atoi(e.Name())
+			if err != nil {
+				tr.t.Fatal(err)
+			}
+			if tr.tasks[tid] {
+				continue
+			}
+			found, tr.tasks[tid] = true, true
+			// The kernel attaches to what a seized thread starts.
+			if statusOf("/proc/"+e.Name()+"/status")("TracerPid") == strconv.Itoa(syscall.Gettid()) {
+				continue
+			}
+			if _, err := ptrace(ptraceSeize, tid, 0, options); errors.Is(err, syscall.ESRCH) {
+				continue // it has exited
+			} else if err != nil {
+				tr.t.Fatalf("seize thread %d of %d: %v", tid, pid, err)
+			}
+			if _, err := ptrace(ptraceInterrupt, tid, 0, 0); err != nil && !errors.Is(err, syscall.ESRCH) {
+				tr.t.Fatalf("stop thread %d of %d: %v", tid, pid, err)
+			}
 		}
-		if _, err := ptrace(ptraceInterrupt, tid, 0, 0); err != nil {
-			tr.t.Fatalf("stop thread %d of %d: %v", tid, pid, err)
-		}
-		tr.tasks[tid] = true
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"judged/internal/base/linux"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 // watch supervises one run.
@@ -278,7 +277,7 @@ func threadState(tid int) byte {
 	if err != nil {
 		return 0
 	}
-	s, err := proc.ParseStat(string(b))
+	s, err := hostfs.ParseStat(string(b))
 	if err != nil {
 		return 0
 	}

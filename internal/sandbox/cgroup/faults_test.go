@@ -14,7 +14,6 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
-	"judged/internal/host/proc"
 	"judged/internal/testkit"
 )
 
@@ -73,7 +72,7 @@ func useLegacy(t *testing.T, tree *Tree) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.detectV1(proc.Cgroups(own)); err != nil {
+	if err := h.detectV1(hostfs.Cgroups(own)); err != nil {
 		t.Fatal(err)
 	}
 	tree.host = h

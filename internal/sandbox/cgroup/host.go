@@ -14,7 +14,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 // Mode is how a host's hierarchies are mounted.
@@ -77,9 +76,9 @@ func Detect(fs hostfs.FS) (*Hierarchies, error) {
 		return nil, fmt.Errorf("read own control groups: %w", err)
 	}
 	if h.Mode == Unified {
-		return h, h.detectV2(proc.Cgroups(own)[""])
+		return h, h.detectV2(hostfs.Cgroups(own)[""])
 	}
-	return h, h.detectV1(proc.Cgroups(own))
+	return h, h.detectV1(hostfs.Cgroups(own))
 }
 
 func (h *Hierarchies) detectV2(own string) error {

@@ -18,7 +18,7 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 // prefix starts the name of every tree. The rest is the pid and the start time of its judged, which together identify
@@ -68,7 +68,7 @@ func (h *Hierarchies) startTime(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := proc.ParseStat(stat)
+	s, err := hostfs.ParseStat(stat)
 	return s.Start, err
 }
 

@@ -23,15 +23,16 @@ type walk struct {
 	cache    map[string][]string // libraries in the loader's cache
 	defaults []string            // folders that loaders search last
 	entries  map[string]Entry
-	folders  map[string]bool // already visited
-	left     units.Bytes     // remaining size
-	failure                  // if set, the result must not be used
+	folders  map[string]bool        // already visited
+	real     map[string]fs.FileInfo // folders, by a path without links
+	left     units.Bytes            // remaining size
+	failure                         // if set, the result must not be used
 }
 
 func newWalk(p Places) *walk {
 	text, err := os.ReadFile(p.Cache) // without a cache only the default folders are searched
 	w := &walk{places: p, cache: readCache(text), entries: map[string]Entry{}, folders: map[string]bool{},
-		left: maxBytes}
+		real: map[string]fs.FileInfo{}, left: maxBytes}
 	w.note(err)
 	return w
 }
@@ -256,6 +257,10 @@ func (w *walk) resolve(path string) (string, fs.FileInfo, bool) {
 			continue
 		}
 		next := filepath.Join(at, name) // also correct for "..", because at contains no link
+		if known := w.real[next]; known != nil {
+			at, info = next, known
+			continue
+		}
 		shown := w.places.shown(next)
 		if !shown && !w.places.leadsTo(next) && next != "/" {
 			return "", nil, false
@@ -264,6 +269,9 @@ func (w *walk) resolve(path string) (string, fs.FileInfo, bool) {
 		if info, err = os.Lstat(next); err != nil {
 			w.note(err)
 			return "", nil, false
+		}
+		if info.IsDir() {
+			w.real[next] = info
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			at = next
