@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/jobs/blobs"
 	"judged/internal/testkit/external"
 )
 
@@ -135,6 +136,47 @@ func BenchmarkLarge(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkBackup reports the times of a backup and its restore, and the size of the file. Its time per operation is that of
+// both.
+func BenchmarkBackup(b *testing.B) {
+	for _, backend := range benchBackends(b) {
+		for _, finished := range []int{manyFinished / 10, manyFinished} {
+			b.Run(fmt.Sprintf("%s/%d", backend.name, finished), func(b *testing.B) {
+				benchBackup(b, backend, finished)
+			})
+		}
+	}
+}
+
+func benchBackup(b *testing.B, of backend, finished int) {
+	s := seeded(b, of, fewWaiting, finished)
+	var saved, restored time.Duration
+	for b.Loop() {
+		file, folder, o := filepath.Join(b.TempDir(), "backup"), b.TempDir(), of.fresh(b)
+		start := time.Now()
+		if _, err := Backup(b.Context(), s.opts, blobs.Attach(folder), file); err != nil {
+			b.Fatal(err)
+		}
+		saved += time.Since(start)
+		start = time.Now()
+		a, err := Restore(b.Context(), o, within(folder), file, unlocked)
+		if err != nil || a.Jobs != finished+fewWaiting {
+			b.Fatalf("restored %d jobs, %v", a.Jobs, err)
+		}
+		restored += time.Since(start)
+		info, err := os.Stat(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(info.Size())/(1<<20), "MiB")
+		if err := os.Remove(file); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(saved.Seconds()/float64(b.N), "backup-s")
+	b.ReportMetric(restored.Seconds()/float64(b.N), "restore-s")
 }
 
 func benchOpen(b *testing.B, o Options) {

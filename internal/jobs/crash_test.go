@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 	"judged/internal/testkit"
 	"judged/internal/testkit/external"
 )
@@ -36,10 +37,10 @@ func childOptions(database string) Options {
 }
 
 // phases are the operations on a job. The test kills a process in the middle of each.
-var phases = []string{"put", "put_all", "take", "extend", "emit", "return", "recheck", "finish", "cancel"}
+var phases = []string{"put", "put_all", "take", "extend", "emit", "return", "recheck", "finish", "cancel", "delete"}
 
-// child puts jobs, takes, extends, returns, finishes and cancels them. It prints each change before it makes it, and
-// after it what the store has acknowledged.
+// child puts jobs, takes, extends, returns, finishes, cancels and deletes them. It prints each change before it makes it,
+// and after it what the store has acknowledged.
 func child(value string) int {
 	number, database, _ := strings.Cut(value, " ")
 	ctx := context.Background()
@@ -79,7 +80,7 @@ func child(value string) int {
 		switch _, err := s.Cancel(ctx, id); {
 		case err == nil:
 			fmt.Println("cancelled", id)
-		case !errors.Is(err, api.ErrFinal):
+		case !lost(err):
 			fmt.Println("error", err)
 		}
 	}
@@ -133,17 +134,34 @@ func judgeAtRandom(ctx context.Context, s *Store, w api.Work, who string) {
 		switch err := s.Finish(ctx, w.Lease, rep); {
 		case err == nil:
 			fmt.Println("finished", w.ID, rep.Message)
+			deleteSome(ctx, s, w.ID)
 		case !lost(err):
 			fmt.Println("error", err)
 		}
 	}
 }
 
+// deleteSome deletes one of four jobs that have ended, but not those of putSome.
+func deleteSome(ctx context.Context, s *Store, id string) {
+	if rand.IntN(4) > 0 || strings.Contains(id, ".") {
+		return
+	}
+	fmt.Println("deleting", id)
+	fmt.Println("begin delete")
+	if err := s.Delete(ctx, id); err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	fmt.Println("deleted", id)
+}
+
 // recheck passes a job to another host, and adds the report to the list of its cross-check.
 func recheck(ctx context.Context, s *Store, w api.Work, rep api.Report) {
 	rec, err := s.Get(ctx, w.ID)
 	if err != nil {
-		fmt.Println("error", err)
+		if !lost(err) {
+			fmt.Println("error", err)
+		}
 		return
 	}
 	rec.Lease = w.Lease
@@ -157,8 +175,11 @@ func recheck(ctx context.Context, s *Store, w api.Work, rep api.Report) {
 	}
 }
 
-// lost reports whether the job was cancelled, or the lease expired on a busy machine.
-func lost(err error) bool { return errors.Is(err, api.ErrStale) || errors.Is(err, api.ErrFinal) }
+// lost reports whether the job was cancelled, or the lease expired on a busy machine: the job may have ended since, and
+// may have been deleted.
+func lost(err error) bool {
+	return errors.Is(err, api.ErrStale) || errors.Is(err, api.ErrFinal) || errors.Is(err, api.ErrNotFound)
+}
 
 // testKill kills processes that work on a database, at least twice in the middle of each phase, until they have stored
 // 500 jobs. It checks that the database has everything that was acknowledged.
@@ -175,7 +196,7 @@ func testKill(t *testing.T, b backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	promised := &promises{message: map[string]string{}}
+	promised := &promises{message: map[string]string{}, deleted: map[string]bool{}}
 	kills := 0
 	for ; promised.stored() < 500 || kills < 2*len(phases); kills += 2 {
 		// Two processes run at the same time, like two fronts; one of them outlives the other.
@@ -194,7 +215,8 @@ func testKill(t *testing.T, b backend) {
 type promises struct {
 	mu       sync.Mutex // guards the fields below
 	message  map[string]string
-	together []string // IDs of calls of putSome
+	together []string        // IDs of calls of putSome
+	deleted  map[string]bool // jobs that were to be deleted, and whether that was acknowledged
 }
 
 const wasCancelled = "cancelled"
@@ -212,6 +234,8 @@ func (p *promises) note(t *testing.T, line string) bool {
 	case "open", "begin":
 	case "together":
 		p.together = append(p.together, f[1])
+	case "deleting", "deleted":
+		p.deleted[f[1]] = f[0] == "deleted"
 	case "stored":
 		if _, finished := p.message[f[1]]; !finished { // another process may have been faster
 			p.message[f[1]] = ""
@@ -272,9 +296,16 @@ func (p *promises) check(t *testing.T, o Options) {
 			left++
 		}
 	}
-	rechecked := 0
+	rechecked, deleted := 0, 0
 	for id, message := range p.message {
 		rec, err := s.Get(ctx, id)
+		acknowledged, asked := p.deleted[id]
+		if gone := errors.Is(err, api.ErrNotFound); asked && gone || acknowledged {
+			if deleted++; !gone {
+				t.Errorf("job %s was deleted, and is %s, %v", id, rec.Report.State, err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Errorf("job %s was promised: %v", id, err)
 			continue
@@ -289,7 +320,15 @@ func (p *promises) check(t *testing.T, o Options) {
 		}
 	}
 	p.checkTogether(t, s)
-	t.Logf("%d jobs, %d of them judged after the last kill, %d reports of other hosts", len(p.message), left, rechecked)
+	for _, of := range []string{"labels", "events", "feed"} {
+		rows := 0
+		err := s.read.QueryRow(`SELECT COUNT(*) FROM ` + of + ` WHERE job > 0 AND job NOT IN (SELECT seq FROM jobs)`).Scan(&rows)
+		if rows > 0 || err != nil {
+			t.Errorf("%d rows of %s belong to no job, %v", rows, of, err)
+		}
+	}
+	t.Logf("%d jobs, %d of them judged after the last kill, %d deleted, %d reports of other hosts", len(p.message), left,
+		deleted, rechecked)
 }
 
 // checkTogether checks that the jobs of one transaction are all stored, or none of them.
@@ -365,13 +404,13 @@ func testServerKilled(t *testing.T, server *external.Postgres) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	promised := &promises{message: map[string]string{}}
+	promised := &promises{message: map[string]string{}, deleted: map[string]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	temporary := func(err error) {
 		if !errors.Is(err, api.ErrUnavailable) && ctx.Err() == nil {
 			t.Errorf("not marked as unavailable: %v", err)
 		}
-		sleep(ctx, 20*time.Millisecond)
+		poll.Sleep(ctx, 20*time.Millisecond)
 	}
 	var work sync.WaitGroup
 	work.Go(func() { putUntil(ctx, s, promised, temporary) })

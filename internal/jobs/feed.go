@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 )
 
 // feed holds the newest events of all jobs in memory. While there are followers, one goroutine reads new events from
@@ -151,7 +152,7 @@ func (f *feed) announce(ctx context.Context) {
 	followers := f.followers
 	f.mu.Unlock()
 	if followers == 0 {
-		sleep(ctx, feedEvery)
+		poll.Sleep(ctx, feedEvery)
 		return
 	}
 	pause := (feedEvery + time.Duration(followers)*perFollower) / followerGroups
@@ -160,7 +161,7 @@ func (f *feed) announce(ctx context.Context) {
 		close(f.changed[group])
 		f.changed[group] = make(chan struct{})
 		f.mu.Unlock()
-		sleep(ctx, pause)
+		poll.Sleep(ctx, pause)
 	}
 }
 

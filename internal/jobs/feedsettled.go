@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"judged/internal/base/poll"
 )
 
 // settled reads the last assigned position and waits until all transactions that are changing the feed have ended. A
@@ -19,7 +21,7 @@ func (p *peers) settled(ctx context.Context) (int64, error) {
 	}
 	open, err := p.writers(ctx)
 	for pause := time.Millisecond; len(open) > 0 && err == nil; pause = min(2*pause, feedEvery) {
-		sleep(ctx, pause)
+		poll.Sleep(ctx, pause)
 		var now map[string]bool
 		if now, err = p.writers(ctx); err == nil {
 			for id := range open {

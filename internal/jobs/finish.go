@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 )
 
 // "+state" keeps a statement about one job from using the index of states. With outdated statistics, the planner
@@ -232,7 +233,7 @@ const lostAfter = 50 * time.Millisecond
 // Lost waits until an attempt no longer holds its job and returns the same error as Extend. If ctx is done first, it
 // returns the error of ctx. It also detects a Cancel by another process.
 func (s *Store) Lost(ctx context.Context, l api.Lease) error {
-	sleep(ctx, lostAfter)
+	poll.Sleep(ctx, lostAfter)
 	return s.follow(ctx, l.ID, func(r row) (bool, error) {
 		if r.state == running && r.attempt == l.Attempt {
 			return false, nil

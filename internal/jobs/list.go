@@ -55,7 +55,8 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next str
 	}
 	var last row
 	more := false
-	err = s.adhoc(ctx, s.opts.Timeout, query{"list jobs", text, args}, func(rows *sql.Rows) error {
+	q := query{"list jobs", text, args}
+	scan := func(rows *sql.Rows) error {
 		if more = len(page) == limit; more {
 			return nil
 		}
@@ -66,7 +67,12 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next str
 		rep, err := last.report()
 		page = append(page, rep)
 		return err
-	})
+	}
+	if len(labels) > 1 || !f.From.IsZero() || !f.To.IsZero() {
+		err = s.adhoc(ctx, s.opts.Timeout, q, scan)
+	} else { // few texts
+		err = s.rows(ctx, s.read, q, scan)
+	}
 	if err != nil {
 		return nil, "", err
 	}

@@ -154,3 +154,22 @@ func testCopies(t *testing.T, b backend) {
 		t.Errorf("copies of no jobs: %v, %v", none, err)
 	}
 }
+
+// testListStatements: only texts of which there are few are kept as prepared statements.
+func testListStatements(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	two := map[string]string{"a": "1", "b": "2"}
+	_, _, err := s.List(s.ctx(), Filter{Label: two}) // prepares the count of a label's jobs
+	s.must(err)
+	var got []int
+	for _, f := range []Filter{{State: api.Done}, {State: api.Queued}, {Label: map[string]string{"a": "1"}}, {Label: two},
+		{From: time.Unix(1, 0)}, {To: time.Unix(1, 0)}} {
+		before := len(s.prepared.statements)
+		_, _, err := s.List(s.ctx(), f)
+		s.must(err)
+		got = append(got, len(s.prepared.statements)-before)
+	}
+	if diff := cmp.Diff([]int{1, 0, 1, 0, 0, 0}, got); diff != "" {
+		t.Errorf("new prepared statements (-want +got):\n%s", diff)
+	}
+}

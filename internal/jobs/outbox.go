@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 )
 
 // outbox buffers test events that are not stored yet, and jobs whose stored test events are obsolete. One transaction
@@ -75,7 +76,7 @@ func (s *Store) deliver(life context.Context) {
 		for _, t := range tests {
 			s.notifyJob(t.lease.ID)
 		}
-		sleep(life, deliverEvery)
+		poll.Sleep(life, deliverEvery)
 	}
 }
 

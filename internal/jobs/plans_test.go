@@ -216,8 +216,9 @@ pg_stat_get_tuples_hot_updated(oid) FROM pg_class WHERE relname = 'jobs'`).Scan(
 	}
 	b.awaitFlush()
 	allThen, heapOnlyThen := updates()
-	// The first new versions may need another page.
-	if n := heapOnlyThen - heapOnly; allThen-all < extends || n < extends*9/10 {
+	// A new version needs another page while the snapshot of another session keeps the server from removing old ones. If
+	// the statement changed an indexed column, none would be heap-only.
+	if n := heapOnlyThen - heapOnly; allThen-all < extends || n < extends/2 {
 		t.Errorf("%d of %d extensions of a lease changed no index", n, allThen-all)
 	}
 }

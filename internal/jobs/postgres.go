@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"judged/internal/base/poll"
 )
 
 const (
@@ -64,7 +66,7 @@ CREATE VIEW memory AS SELECT name, value, stored FROM key_value;`,
 	p := &peers{store: s, config: config, wake: make(chan struct{}, 1), pending: map[string]bool{}}
 	s.driver = driver{
 		name: fmt.Sprintf("PostgreSQL at %s", net.JoinHostPort(config.Host, fmt.Sprint(config.Port))),
-		sql:  tokens.Replace,
+		sql:  tokens.Replace, numbered: true,
 		// An arbitrary number that identifies the lock.
 		lockSchema:  `SELECT pg_advisory_xact_lock(7355608214)`,
 		lockName:    `SELECT pg_advisory_xact_lock(hashtextextended($1, 7355608214))`,
@@ -156,7 +158,7 @@ func (p *peers) run(life context.Context) {
 			return
 		}
 		p.store.opts.Log.Warn("lost the notifications of other processes; polling until they resume", "error", err)
-		sleep(life, reconnectAfter)
+		poll.Sleep(life, reconnectAfter)
 	}
 }
 
@@ -205,16 +207,6 @@ func (p *peers) send(life context.Context) {
 		if err != nil && life.Err() == nil {
 			p.store.opts.Log.Debug("cannot notify other processes; they find the changes by polling", "error", err)
 		}
-		sleep(life, notifyEvery)
-	}
-}
-
-// sleep waits for d, or until ctx is done.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		poll.Sleep(life, notifyEvery)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/poll"
 	"judged/internal/base/units"
 )
 
@@ -103,7 +104,7 @@ func (s *Store) ChargeBlobs(ctx context.Context, n units.Bytes) {
 // cpuOf returns the CPU time of all runs of a job.
 func cpuOf(tests []api.TestReport) (u used) {
 	for _, t := range tests {
-		for _, r := range t.Runs {
+		for _, r := range t.AllRuns() {
 			u.cpu += r.CPUTime
 		}
 	}
@@ -136,13 +137,8 @@ func (s *Store) storeUsage(ctx context.Context) error {
 
 // storeUsages stores usage periodically until life is done, and then once more.
 func (s *Store) storeUsages(life context.Context) {
-	tick := time.NewTicker(storeUsageEvery)
-	defer tick.Stop()
 	for life.Err() == nil {
-		select {
-		case <-life.Done():
-		case <-tick.C:
-		}
+		poll.Sleep(life, storeUsageEvery)
 		if err := s.storeUsage(context.WithoutCancel(life)); err != nil {
 			s.opts.Log.Debug("cannot store the usage of tenants; retrying", "error", err)
 		}

@@ -118,4 +118,8 @@ func testDailyQuotas(t *testing.T, be backend) {
 	if u := cpuOf(sampleReport(api.Accepted).Tests); u != (used{cpu: 6 * time.Millisecond}) {
 		t.Errorf("a report has %+v", u)
 	}
+	passes := []api.PassReport{{Runs: []api.Run{{CPUTime: 1}, {CPUTime: 2}}}, {Runs: []api.Run{{CPUTime: 4}}}}
+	if u := cpuOf([]api.TestReport{{Runs: passes[1].Runs, Pass: 2, Passes: passes}}); u != (used{cpu: 7}) {
+		t.Errorf("a report with passes has %+v", u)
+	}
 }

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"judged/internal/base/poll"
 )
 
 // restoreTimeout limits a restore, which is one transaction.
@@ -63,7 +64,7 @@ func restore(ctx context.Context, o Options, verified Archive, open func() (File
 		// The next Open migrates a backup with an older schema.
 		_, err = readArchive(ctx, file, archiveVisitor{
 			rows: func(table string, b batch) error {
-				_, err := tx.ExecContext(ctx, s.driver.sql(insertRows(table, b.Columns, len(b.Rows))),
+				_, err := tx.ExecContext(ctx, s.driver.insertRows(table, b.Columns, len(b.Rows)),
 					slices.Concat(b.Rows...)...)
 				return err
 			},
@@ -96,8 +97,6 @@ func (s *Store) awaitAlone(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sessionEnd)
 	defer cancel()
-	tick := time.NewTicker(sessionEnd / 20)
-	defer tick.Stop()
 	for {
 		var users int
 		err := s.write.QueryRowContext(ctx, s.driver.users).Scan(&users)
@@ -107,10 +106,7 @@ func (s *Store) awaitAlone(ctx context.Context) error {
 		case err != nil:
 			return s.explain(ctx, "read sessions", err)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
+		poll.Sleep(ctx, sessionEnd/20)
 	}
 }
 
@@ -145,8 +141,9 @@ func (s *Store) emptySchema(ctx context.Context, tx *sql.Tx, schema int) error {
 	return err
 }
 
-// insertRows returns an INSERT statement for n rows.
-func insertRows(table string, columns []string, n int) string {
+// insertRows returns an INSERT statement for n rows. SQLite searches the names of all arguments for each one, and "?1" is
+// a name, "?" is not.
+func (d driver) insertRows(table string, columns []string, n int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "INSERT INTO %s (%s) VALUES ", table, strings.Join(columns, ", "))
 	argument := 0
@@ -154,7 +151,12 @@ func insertRows(table string, columns []string, n int) string {
 		text.WriteString([]string{"(", ", ("}[min(row, 1)])
 		for column := range columns {
 			argument++
-			text.WriteString([]string{"?", ", ?"}[min(column, 1)] + strconv.Itoa(argument))
+			text.WriteString([]string{"", ", "}[min(column, 1)])
+			if d.numbered {
+				fmt.Fprintf(&text, "$%d", argument)
+			} else {
+				text.WriteString("?")
+			}
 		}
 		text.WriteString(")")
 	}

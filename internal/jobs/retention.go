@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 )
 
 const (
@@ -20,14 +21,7 @@ const (
 
 // maintain periodically deletes old jobs and reads the database's clock, until life is done.
 func (s *Store) maintain(life context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-life.Done():
-			return
-		case <-tick.C:
-		}
+	for range poll.Every(life, sweepEvery) {
 		s.unparked.Store(0) // examine all
 		if _, err := s.Sweep(life); err != nil && life.Err() == nil {
 			s.opts.Log.Warn("cannot delete old jobs; retrying in a minute", "error", err)

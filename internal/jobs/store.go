@@ -170,6 +170,7 @@ func (s *Store) Close() error {
 type driver struct {
 	name       string                   // for error messages
 	sql        func(text string) string // replaces the tokens of a query
+	numbered   bool                     // "?" without a number is no argument
 	lockSchema string                   // statement that locks the schema in a transaction; "" if BEGIN locks it
 	lockName   string                   // statement that locks the name in its argument; "" if BEGIN locks the database
 	// query for the database's clock in nanoseconds; "" means the clock of this process, the only user of the database

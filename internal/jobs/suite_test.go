@@ -228,6 +228,7 @@ var suite = map[string]func(*testing.T, backend){
 	"events":            testEvents,
 	"stale events":      testStaleEvents,
 	"list":              testList,
+	"list statements":   testListStatements,
 	"copies":            testCopies,
 	"delete":            testDelete,
 	"feed":              testFeed,

@@ -17,14 +17,13 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/jobspec"
 )
 
 // check returns every error of a submission, so that the caller can correct all of
 // them at once.
 func (in *Intake) check(ctx context.Context, r Request) error {
 	found := r.Findings
-	err := jobspec.Check(in.Config, r.Job)
+	err := Check(in.Config, r.Job)
 	found = found.With(findings(err))
 	pool := cmp.Or(r.Job.Pool, in.Config.Slots.Pool)
 	unknown, err := in.CheckPool(ctx, pool)
@@ -50,7 +49,7 @@ func (in *Intake) check(ctx context.Context, r Request) error {
 		return &MissingBlobsError{Findings: missing}
 	}
 	found = found.With(missing).With(unusedParts(r))
-	err = jobspec.CheckRoom(r.Job, in.Config.Sandbox.WorkSize, func(f api.File) (units.Bytes, error) {
+	err = CheckRoom(r.Job, in.Config.Sandbox.WorkSize, func(f api.File) (units.Bytes, error) {
 		return in.size(f, r.Parts), ctx.Err()
 	})
 	if found = found.With(findings(err)); len(found) > 0 {
@@ -76,7 +75,7 @@ func (in *Intake) checkCallback(ctx context.Context, r Request) error {
 }
 
 // checkOptions reports options that the language of a job does not allow.
-func (in *Intake) checkOptions(ctx context.Context, pool string, j api.Job) (list jobspec.Errors, err error) {
+func (in *Intake) checkOptions(ctx context.Context, pool string, j api.Job) (list Errors, err error) {
 	if len(j.CompileOptions) == 0 || j.Language == "" {
 		return nil, nil
 	}
@@ -99,19 +98,19 @@ func (in *Intake) checkOptions(ctx context.Context, pool string, j api.Job) (lis
 }
 
 // CheckPool reports a pool that has no node and is not configured.
-func (in *Intake) CheckPool(ctx context.Context, pool string) (jobspec.Errors, error) {
+func (in *Intake) CheckPool(ctx context.Context, pool string) (Errors, error) {
 	if pool == in.Config.Slots.Pool || !config.ValidPool(pool) {
 		return nil, nil
 	}
 	err := in.Pools.CheckPool(ctx, pool)
 	if errors.Is(err, api.ErrUnknownPool) {
-		return jobspec.Errors{{Field: "pool", Detail: fmt.Sprintf("%q is %s", pool, err)}}, nil
+		return Errors{{Field: "pool", Detail: fmt.Sprintf("%q is %s", pool, err)}}, nil
 	}
 	return nil, err
 }
 
 // findings returns the validation errors in err.
-func findings(err error) (list jobspec.Errors) {
+func findings(err error) (list Errors) {
 	errors.As(err, &list)
 	return list
 }
@@ -120,7 +119,7 @@ func findings(err error) (list jobspec.Errors) {
 const maxMissing = 100
 
 // missing returns errors for the blobs that a job names and that are neither stored nor sent with it.
-func (in *Intake) missing(ctx context.Context, r Request) (list jobspec.Errors, err error) {
+func (in *Intake) missing(ctx context.Context, r Request) (list Errors, err error) {
 	brought := sync.OnceValue(func() map[string]bool { return contents(r) })
 	lost := map[string]bool{} // caches lookups: a job may name the same blob many times
 	_, err = r.Job.MapFiles(func(field string, f api.File) (api.File, error) {
@@ -163,7 +162,7 @@ func contents(r Request) map[string]bool {
 }
 
 // unusedParts returns errors for parts that the job names and the body lacks, and for parts that the job does not name.
-func unusedParts(r Request) (list jobspec.Errors) {
+func unusedParts(r Request) (list Errors) {
 	used := map[string]bool{}
 	_, _ = r.Job.MapFiles(func(field string, f api.File) (api.File, error) {
 		used[f.Part] = true

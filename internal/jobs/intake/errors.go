@@ -2,12 +2,10 @@ package intake
 
 import (
 	"fmt"
-
-	"judged/internal/jobs/jobspec"
 )
 
 // MissingBlobsError reports the blobs of a job that are not stored.
-type MissingBlobsError struct{ Findings jobspec.Errors }
+type MissingBlobsError struct{ Findings Errors }
 
 func (e *MissingBlobsError) Error() string { return e.Findings.Error() }
 

@@ -16,7 +16,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
-	"judged/internal/jobs/jobspec"
 )
 
 // Jobs reads stored jobs and problems; *jobs.Store implements it.
@@ -49,7 +48,7 @@ type Pools interface {
 // Callbacks checks the callbacks of jobs; *callback.Deliverer implements it.
 type Callbacks interface {
 	// Check returns what is wrong with the callback of a tenant's job.
-	Check(ctx context.Context, tenant string, c api.Callback) (jobspec.Errors, error)
+	Check(ctx context.Context, tenant string, c api.Callback) (Errors, error)
 }
 
 // Intake prepares submissions. It is safe for concurrent use.
@@ -67,12 +66,12 @@ type Intake struct {
 type Request struct {
 	ID       string
 	Job      api.Job
-	Findings jobspec.Errors    // about values that could not be put into Job
+	Findings Errors            // about values that could not be put into Job
 	Parts    map[string]string // name -> digest of the files that came with the job; they are already stored
 }
 
 // Prepare returns the job of a request, ready to be stored. Its files are blobs then. If the caller has to change the
-// request, the error is one of jobspec.Errors, *MissingBlobsError, *MissingLanguageError and *MissingProblemError;
+// request, the error is one of Errors, *MissingBlobsError, *MissingLanguageError and *MissingProblemError;
 // nothing except the parts is stored then.
 func (in *Intake) Prepare(ctx context.Context, r Request) (jobs.Submission, error) {
 	if r.Job.Language == api.BuildLanguage {
@@ -90,12 +89,12 @@ func (in *Intake) Prepare(ctx context.Context, r Request) (jobs.Submission, erro
 	if err != nil {
 		return jobs.Submission{}, err
 	}
-	digest, err := jobspec.Digest(jobspec.Collapse(normal, r.Job)) // a problem may change between two attempts
+	digest, err := digestOf(collapse(normal, r.Job)) // a problem may change between two attempts
 	if err != nil {
 		return jobs.Submission{}, err
 	}
-	return jobs.Submission{ID: r.ID, BodyDigest: digest, Job: jobspec.Scale(in.Config, in.Factors,
-		jobspec.Fill(in.Config, normal))}, nil
+	return jobs.Submission{ID: r.ID, BodyDigest: digest, Job: Scale(in.Config, in.Factors,
+		fill(in.Config, normal))}, nil
 }
 
 // expand adds the content of the problem that a job names.
@@ -112,10 +111,10 @@ func (in *Intake) expand(ctx context.Context, r Request) (Request, error) {
 		return r, err
 	}
 	if l := r.Job.Language; l != "" && len(p.Languages) > 0 && !slices.Contains(p.Languages, l) {
-		return r, jobspec.Errors{{Field: "language", Detail: fmt.Sprintf("%q is not allowed by the problem; send one of %s",
+		return r, Errors{{Field: "language", Detail: fmt.Sprintf("%q is not allowed by the problem; send one of %s",
 			l, strings.Join(p.Languages, ", "))}}
 	}
-	if r.Job, err = jobspec.Expand(p.Include(r.Job), p.Job()); err != nil {
+	if r.Job, err = Expand(p.Include(r.Job), p.Job()); err != nil {
 		return r, err
 	}
 	r.Job.ProblemVersion = p.Version

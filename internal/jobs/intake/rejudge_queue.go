@@ -8,7 +8,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/jobspec"
 )
 
 // queuePage queues some of the selected jobs, as far as the queue has room. After the last one, the rejudging is
@@ -94,7 +93,7 @@ func (f *Rejudger) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jo
 		j = p.Include(j)
 		j.Tests, j.Checker, j.Interactor, j.Passes, j.Limits = nil, nil, nil, 0, limits
 		j.InputFile, j.OutputFile, j.Scheme, j.ProblemVersion = "", "", nil, p.Version
-		if j, err = jobspec.Expand(j, p.Job()); err != nil {
+		if j, err = Expand(j, p.Job()); err != nil {
 			return j, err.Error(), nil
 		}
 	}
@@ -105,10 +104,10 @@ func (f *Rejudger) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jo
 	if q.Pool != "" {
 		j.Pool = q.Pool
 	}
-	if j, err = jobspec.Complete(f.o.Config(), j); err != nil {
+	if j, err = Complete(f.o.Config(), j); err != nil {
 		return j, err.Error(), nil
 	}
-	j = jobspec.Scale(f.o.Config(), f.o.Factors, j)
+	j = Scale(f.o.Config(), f.o.Factors, j)
 	// Added after the check, because callers cannot send these labels.
 	j.Labels = map[string]string{jobs.RejudgeLabel: rec.ID, jobs.RejudgingLabel: u.ID}
 	skipped, err = f.missingFile(j, found)

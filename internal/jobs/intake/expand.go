@@ -1,4 +1,4 @@
-package jobspec
+package intake
 
 import (
 	"maps"
@@ -27,8 +27,8 @@ func Expand(j, problem api.Job) (api.Job, error) {
 	return j, nil
 }
 
-// Collapse is the inverse of Expand: it returns j without the members that sent takes from its problem.
-func Collapse(j, sent api.Job) api.Job {
+// collapse is the inverse of Expand: it returns j without the members that sent takes from its problem.
+func collapse(j, sent api.Job) api.Job {
 	if sent.Problem != "" {
 		j.Tests, j.Checker, j.Interactor, j.Scheme, j.Passes = nil, nil, nil, nil, 0
 		j.InputFile, j.OutputFile, j.ProblemFactors = "", "", api.Factors{}

@@ -1,4 +1,4 @@
-package jobspec
+package intake
 
 import (
 	"cmp"
@@ -15,11 +15,11 @@ import (
 	"unicode/utf8"
 
 	"judged/internal/api"
-	"judged/internal/api/scoring"
 	"judged/internal/base/config"
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
+	"judged/internal/jobs/blobs"
 )
 
 // Limits of a job that no configuration changes: they keep records, argument vectors and event subjects within the
@@ -57,13 +57,9 @@ const argPointer = 8
 // boxInodes is the number of folders in the file system of a run.
 const boxInodes = 4
 
-// ProgramName is the name of a job's program in its working directory.
-const ProgramName = "program"
-
 var (
-	variable  = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	labelKey  = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$`)
-	hexDigest = text.Pattern(`^[0-9a-f]{64}$`)
+	variable = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	labelKey = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$`)
 )
 
 // Complete returns j with all defaults filled in, or everything that is wrong with it as Errors. Maps and slices that
@@ -72,7 +68,7 @@ func Complete(c config.Config, j api.Job) (api.Job, error) {
 	if err := Check(c, j); err != nil {
 		return api.Job{}, err
 	}
-	return Fill(c, j), nil
+	return fill(c, j), nil
 }
 
 // Check returns everything that is wrong with a job as Errors, or nil.
@@ -127,7 +123,7 @@ func (e *Errors) file(field string, f *api.File) {
 	}
 	e.check(set > 0, field, "no content; send one of blob, text, base64 and part")
 	e.check(set < 2, field, "%d contents; send one of blob, text, base64 and part", set)
-	e.check(f.Blob == "" || hexDigest().MatchString(f.Blob), field+".blob",
+	e.check(f.Blob == "" || blobs.ValidDigest(f.Blob), field+".blob",
 		"%s is no SHA-256; send 64 lower-case hex digits", text.Quoted(f.Blob))
 	e.check(f.Base64 == nil || isBase64(*f.Base64), field+".base64",
 		"not base64; send the standard alphabet with padding")
@@ -194,7 +190,7 @@ func (e *Errors) filePath(field, name string) {
 	e.name(field, name)
 	e.check(name == "" || fs.ValidPath(name) && name != ".", field,
 		"is no path below the working directory; send it without empty parts, . and ..")
-	e.check(name != ProgramName, field, "is where the program goes; send another name")
+	e.check(name != api.ProgramName, field, "is where the program goes; send another name")
 }
 
 // folders checks that no folder of files has the name of something else: of one of them, of others, or of the program.
@@ -203,7 +199,7 @@ func (e *Errors) folders(member string, files map[string]api.File, j api.Job, ot
 		for _, folder := range foldersOf(name) {
 			_, taken := files[folder]
 			_, other := others[folder]
-			e.check(!taken && !other && !slices.Contains([]string{ProgramName, j.InputFile, j.OutputFile}, folder),
+			e.check(!taken && !other && !slices.Contains([]string{api.ProgramName, j.InputFile, j.OutputFile}, folder),
 				member+"["+text.Quoted(name)+"]", "is in a folder %s, which is a file; send another name",
 				text.Quoted(folder))
 		}
@@ -239,7 +235,7 @@ func (e *Errors) fileName(field, name string) {
 	e.name(field, name)
 	e.check(!strings.Contains(name, "/") && name != "." && name != "..", field,
 		"is no plain file name; send it without directories")
-	e.check(name != ProgramName, field, "is where the program goes; send another name")
+	e.check(name != api.ProgramName, field, "is where the program goes; send another name")
 }
 
 // streamFile checks the name of a file that replaces stdin or stdout.
@@ -331,7 +327,7 @@ func (e *Errors) scheme(j api.Job) {
 	for i, t := range j.Tests {
 		names[i] = t.Name
 	}
-	if err := scoring.Scheme(*j.Scheme).Check(names); err != nil {
+	if err := j.Scheme.Check(names); err != nil {
 		e.add("problem", "%v; change the package and send it again", err)
 	}
 }
@@ -553,8 +549,8 @@ func optional[T int | int64 | units.Bytes](e *Errors, field string, got, high T,
 	}
 }
 
-// Fill fills in the defaults of a job that Check accepts.
-func Fill(c config.Config, j api.Job) api.Job {
+// fill fills in the defaults of a job that Check accepts.
+func fill(c config.Config, j api.Job) api.Job {
 	if len(j.Command) == 0 && j.Language == "" {
 		j.Command = []string{itself}
 	}

@@ -1,4 +1,4 @@
-package jobspec
+package intake
 
 import (
 	"crypto/sha256"
@@ -38,7 +38,12 @@ func CheckRoom(j api.Job, room units.Bytes, size func(api.File) (units.Bytes, er
 		}
 	}
 	if i := j.Interactor; i != nil {
-		return fitJury("interactor.program", i.Program, i.Files, room, size)
+		if err := fitJury("interactor.program", i.Program, i.Files, room, size); err != nil {
+			return err
+		}
+	}
+	if j.Scheme != nil && j.Scheme.Grader != nil {
+		return fitJury("grader.program", j.Scheme.Grader.Program, j.Scheme.Grader.Files, room, size)
 	}
 	return nil
 }
@@ -68,10 +73,10 @@ func fit(field, with string, files []api.File, room units.Bytes, size func(api.F
 	return nil
 }
 
-// Digest returns the SHA-256 of a job as hex. It is equal for bodies that ask for the same, however they are written.
+// digestOf returns the SHA-256 of a job as hex. It is equal for bodies that ask for the same, however they are written.
 // Call it on a job whose files are blobs, before Complete: a default that changes between two attempts of a client must
 // not change the digest.
-func Digest(j api.Job) (string, error) {
+func digestOf(j api.Job) (string, error) {
 	data, err := json.Marshal(j)
 	if err != nil {
 		return "", fmt.Errorf("encode job: %w", err)

@@ -1,4 +1,4 @@
-package jobspec
+package intake
 
 import (
 	"bytes"
@@ -19,21 +19,21 @@ import (
 const full = `{
   "program": {"base64": "aGk="}, "command": ["{program}", "-v"],
   "files": {"a.txt": {"part": "a"}},
-  "tests": [{"name": "secret/01", "input": {"text": ""}, "answer": {"blob": "` + digest + `"}}],
+  "tests": [{"name": "secret/01", "input": {"text": ""}, "answer": {"blob": "` + emptyDigest + `"}}],
   "checker": {"kind": "float:1e-6", "args": []},
   "limits": {"cpu_time_ms": 1500, "wall_time_ms": 4000, "memory_bytes": 1048576, "output_bytes": 1, "stack_bytes": 131072, "processes": 3},
   "cpus": 1, "repeats": {"min": 2, "max": 5, "policy": "min"}, "stop": "never", "head_bytes": 10,
   "priority": "contest", "pool": "default", "labels": {"team": "7"}
 }`
 
-const digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+const emptyDigest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 func TestDecode(t *testing.T) {
 	text, empty := "aGk=", ""
 	want := api.Job{
 		Program: api.File{Base64: &text}, Command: []string{"{program}", "-v"},
 		Files:   map[string]api.File{"a.txt": {Part: "a"}},
-		Tests:   []api.Test{{Name: "secret/01", Input: &api.File{Text: &empty}, Answer: &api.File{Blob: digest}}},
+		Tests:   []api.Test{{Name: "secret/01", Input: &api.File{Text: &empty}, Answer: &api.File{Blob: emptyDigest}}},
 		Checker: &api.Checker{Kind: "float:1e-6", Args: []string{}},
 		Limits: api.Limits{CPUTimeMS: 1500, WallTimeMS: 4000, Memory: 1 << 20, Output: 1, Stack: 128 << 10,
 			Processes: 3},
@@ -301,5 +301,32 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestReadsFillBuffers checks that a body in small pieces does not cost more than one in large pieces.
+func TestReadsFillBuffers(t *testing.T) {
+	cut := errors.New("connection reset")
+	for _, tt := range []struct {
+		name  string
+		body  io.Reader
+		reads []string
+		err   error
+	}{
+		{"whole", strings.NewReader("abcdef"), []string{"abcd", "ef"}, nil},
+		{"in pieces", iotest.OneByteReader(strings.NewReader("abcdef")), []string{"abcd", "ef"}, nil},
+		{"cut", io.MultiReader(iotest.OneByteReader(strings.NewReader("abcdef")), iotest.ErrReader(cut)),
+			[]string{"abcd", "ef"}, cut},
+	} {
+		k := &kept{Reader: tt.body}
+		var got []string
+		for len(got) < len(tt.reads) {
+			b := make([]byte, 4)
+			n, _ := k.Read(b)
+			got = append(got, string(b[:n]))
+		}
+		if diff := cmp.Diff(tt.reads, got); diff != "" || k.data.String() != "abcdef" || !errors.Is(k.err, tt.err) {
+			t.Errorf("%s: kept %q, error %v, want %v; reads -want +got:\n%s", tt.name, &k.data, k.err, tt.err, diff)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package jobspec
+package intake
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 func defaults() config.Config { return config.Default() }
 
 func minimal() api.Job {
-	return api.Job{Program: api.File{Blob: digest}, Tests: []api.Test{{Name: "1"}}}
+	return api.Job{Program: api.File{Blob: emptyDigest}, Tests: []api.Test{{Name: "1"}}}
 }
 
 func TestCompleteFillsDefaults(t *testing.T) {
@@ -174,7 +174,7 @@ func TestCompleteErrors(t *testing.T) {
 			Detail: "no content"}}},
 		{"two contents", func(j *api.Job) { j.Program.Text = &text }, []api.FieldError{{Field: "program",
 			Detail: "2 contents"}}},
-		{"digest", func(j *api.Job) { j.Program.Blob = strings.ToUpper(digest) },
+		{"digest", func(j *api.Job) { j.Program.Blob = strings.ToUpper(emptyDigest) },
 			[]api.FieldError{{Field: "program.blob", Detail: "no SHA-256"}}},
 		{"no tests", func(j *api.Job) { j.Tests = nil }, []api.FieldError{{Field: "tests", Detail: "none"}}},
 		{"too many tests", func(j *api.Job) {
@@ -191,7 +191,7 @@ func TestCompleteErrors(t *testing.T) {
 			[]api.FieldError{{Field: "tests[0].input", Detail: "no content"}, {Field: "tests[0].answer.blob",
 				Detail: `"../x" is no SHA-256`}}},
 		{"file names", func(j *api.Job) {
-			f := api.File{Blob: digest}
+			f := api.File{Blob: emptyDigest}
 			j.Files = map[string]api.File{"": f, ".": f, "..": f, "a/../b": f, "d/e/f": f, "ok": f, long: f, "nul\x00": f}
 		}, []api.FieldError{
 			{Field: `files[""]`, Detail: "empty"}, {Field: `files["."]`,
@@ -200,12 +200,13 @@ func TestCompleteErrors(t *testing.T) {
 				Detail: "256 bytes"},
 			{Field: `files["nul\x00"]`, Detail: "printable"},
 		}},
-		{"file in the program's place", func(j *api.Job) { j.Files = map[string]api.File{ProgramName: {Blob: digest}} },
+		{"file in the program's place",
+			func(j *api.Job) { j.Files = map[string]api.File{api.ProgramName: {Blob: emptyDigest}} },
 			[]api.FieldError{{Field: `files["program"]`, Detail: "where the program goes"}}},
 		{"too many files", func(j *api.Job) {
 			j.Files = map[string]api.File{}
 			for i := range 101 {
-				j.Files[fmt.Sprint(i)] = api.File{Blob: digest}
+				j.Files[fmt.Sprint(i)] = api.File{Blob: emptyDigest}
 			}
 		}, []api.FieldError{{Field: "files", Detail: "101; send at most 100, the bound of limits.max.files"}}},
 		{"command", func(j *api.Job) { j.Command = []string{"", "a\x00"} },
@@ -223,12 +224,12 @@ func TestCompleteErrors(t *testing.T) {
 			[]api.FieldError{{Field: "checker.program", Detail: "leave it out"}}},
 		{"built-in checker with a program", func(j *api.Job) {
 			j.Checker = &api.Checker{Kind: "tokens",
-				Program: &api.File{Blob: digest}}
+				Program: &api.File{Blob: emptyDigest}}
 		},
 			[]api.FieldError{{Field: "checker.program", Detail: "leave it out"}}},
 		{"names of programs", func(j *api.Job) {
-			j.Checker = &api.Checker{Kind: "icpc", Name: "a\x1b", Program: &api.File{Blob: digest}}
-			j.Interactor = &api.Interactor{Kind: "testlib", Name: long, Program: api.File{Blob: digest}}
+			j.Checker = &api.Checker{Kind: "icpc", Name: "a\x1b", Program: &api.File{Blob: emptyDigest}}
+			j.Interactor = &api.Interactor{Kind: "testlib", Name: long, Program: api.File{Blob: emptyDigest}}
 		}, []api.FieldError{{Field: "checker.name", Detail: "printable"}, {Field: "interactor.name", Detail: "256 bytes"}}},
 		{"name of a built-in checker", func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Name: "a"} },
 			[]api.FieldError{{Field: "checker.name", Detail: "leave it out"}}},
@@ -252,11 +253,11 @@ func TestCompleteErrors(t *testing.T) {
 		{"the same named file", func(j *api.Job) { j.InputFile, j.OutputFile = "x", "x" },
 			[]api.FieldError{{Field: "output_file", Detail: "is input_file, too"}}},
 		{"a named file that is sent", func(j *api.Job) {
-			j.InputFile, j.Files = "x", map[string]api.File{"x": {Blob: digest}}
+			j.InputFile, j.Files = "x", map[string]api.File{"x": {Blob: emptyDigest}}
 		}, []api.FieldError{{Field: "input_file", Detail: "is one of files, too"}}},
 		{"a named file and an interactor", func(j *api.Job) {
 			j.OutputFile = "x"
-			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Blob: digest}}
+			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Blob: emptyDigest}}
 		}, []api.FieldError{{Field: "output_file", Detail: "given with an interactor"}}},
 		{"instances without a manager", func(j *api.Job) {
 			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}, Instances: 2}
@@ -273,14 +274,14 @@ func TestCompleteErrors(t *testing.T) {
 			Detail: "cannot be recorded"}}},
 		{"stderr of a program that talks", func(j *api.Job) {
 			j.StderrToStdout = true
-			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Blob: digest}}
+			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Blob: emptyDigest}}
 		}, []api.FieldError{{Field: "stderr_to_stdout", Detail: "given with an interactor"}}},
 		{"interactor", func(j *api.Job) { j.Interactor = &api.Interactor{Kind: "peg", Args: []string{"\x00"}} },
 			[]api.FieldError{{Field: "interactor.kind", Detail: `"peg" is unknown`}, {Field: "interactor.program",
 				Detail: "no content"},
 				{Field: "interactor.args[0]", Detail: "has a NUL"}}},
 		{"checker with a NUL", func(j *api.Job) {
-			j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Blob: digest}, Args: []string{"a", "b\x00"}}
+			j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Blob: emptyDigest}, Args: []string{"a", "b\x00"}}
 		}, []api.FieldError{{Field: "checker.args[1]", Detail: "has a NUL"}}},
 		{"environment", func(j *api.Job) {
 			j.Env = map[string]string{"OK_1": "", "1A": "", "": "", "A=B": "", long: "", "L": long, "N": "a\x00b"}
@@ -303,9 +304,9 @@ func TestCompleteErrors(t *testing.T) {
 			j.Command, j.InputFile = []string{"{program}", strings.Repeat("a", 40<<10)}, "in"
 			j.Tests[0].Args = []string{"\x00", strings.Repeat("b", 30<<10)}
 			j.Tests[0].CheckerArgs = []string{"x"}
-			j.Files = map[string]api.File{"d": {Blob: digest}}
-			j.Tests[0].Files = map[string]api.File{"in": {Blob: digest}, "a/": {}, "d/e": {Blob: digest},
-				"in/f/g": {Blob: digest}, "program/x": {Blob: digest}}
+			j.Files = map[string]api.File{"d": {Blob: emptyDigest}}
+			j.Tests[0].Files = map[string]api.File{"in": {Blob: emptyDigest}, "a/": {}, "d/e": {Blob: emptyDigest},
+				"in/f/g": {Blob: emptyDigest}, "program/x": {Blob: emptyDigest}}
 		}, []api.FieldError{{Field: "tests[0].args[0]", Detail: "has a NUL"},
 			{Field: "tests[0].args", Detail: "send at most"},
 			{Field: `tests[0].files["a/"]`, Detail: "no content"}, {Field: `tests[0].files["a/"]`, Detail: "no path"},
@@ -315,7 +316,7 @@ func TestCompleteErrors(t *testing.T) {
 			{Field: `tests[0].files["in"]`, Detail: "is input_file or output_file, too"},
 			{Field: "tests[0].checker_args", Detail: "no arguments"}}},
 		{"arguments of a test for a program of the jury", func(j *api.Job) {
-			j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Blob: digest},
+			j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Blob: emptyDigest},
 				Args: []string{strings.Repeat("a", 64<<10-9)}}
 			j.Tests[0].CheckerArgs = []string{"x"}
 		}, []api.FieldError{{Field: "tests[0].checker_args", Detail: "65546 bytes"}}},
@@ -409,20 +410,20 @@ func TestHostileNames(t *testing.T) {
 	for _, name := range []string{"../x", "/etc/passwd", "work/../../x", "a/", "./a", "..", ".", "", "a\x00b", "a\nb",
 		"\x1b[2J", "\u202egnp.exe", "\u200b", "\u0085",
 		"\xff", "\xc0\xaf", "a\tb", "\ufeffa", "\u2028", strings.Repeat("é", 128), strings.Repeat("a", 256),
-		ProgramName} {
+		api.ProgramName} {
 		for _, member := range []string{"files", "tests"} {
 			j := minimal()
 			field := "tests[0].name"
 			if member == "tests" {
 				j.Tests[0].Name = name
 			} else {
-				j.Files = map[string]api.File{name: {Blob: digest}}
+				j.Files = map[string]api.File{name: {Blob: emptyDigest}}
 				field = "files[" + text.Quoted(name) + "]"
 			}
 			_, err := Complete(defaults(), j)
 			var errs Errors
 			if fine := member == "tests" && (strings.HasPrefix(name, ".") || strings.Contains(name, "/") ||
-				name == ProgramName); fine {
+				name == api.ProgramName); fine {
 				if err != nil { // a test's name is not a path
 					t.Errorf("test %q: %v", name, err)
 				}
@@ -436,7 +437,7 @@ func TestHostileNames(t *testing.T) {
 	for _, name := range []string{"Program", "program.", "-rf", "--", "a b", "$(x)", "*", "ünïcödé", "a\\b", "con",
 		strings.Repeat("a", 255)} {
 		j := minimal()
-		j.Files, j.Tests[0].Name = map[string]api.File{name: {Blob: digest}}, name
+		j.Files, j.Tests[0].Name = map[string]api.File{name: {Blob: emptyDigest}}, name
 		if _, err := Complete(defaults(), j); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -493,7 +494,9 @@ func TestMapFiles(t *testing.T) {
 		{Name: "2", Input: &api.File{Part: "4"}, Files: map[string]api.File{"c": {Part: "7"}}}}
 	j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Part: "5"}}
 	j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Part: "6"}}
-	before, _ := Digest(j)
+	j.Scheme = &api.Scheme{Grader: &api.Grader{Program: api.File{Part: "8"},
+		Files: map[string]api.File{"d": {Part: "9"}}}}
+	before, _ := digestOf(j)
 	var fields []string
 	got, err := j.MapFiles(func(field string, f api.File) (api.File, error) {
 		fields = append(fields, field)
@@ -503,20 +506,23 @@ func TestMapFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := api.Job{
-		Program: api.File{Blob: digest + "!"}, Files: map[string]api.File{"a": {Blob: "1!"}, "b": {Blob: "2!"}},
+		Program: api.File{Blob: emptyDigest + "!"}, Files: map[string]api.File{"a": {Blob: "1!"}, "b": {Blob: "2!"}},
 		Tests: []api.Test{{Name: "1", Answer: &api.File{Blob: "3!"}},
 			{Name: "2", Input: &api.File{Blob: "4!"}, Files: map[string]api.File{"c": {Blob: "7!"}}}},
 		Checker:    &api.Checker{Kind: "icpc", Program: &api.File{Blob: "5!"}},
 		Interactor: &api.Interactor{Kind: "icpc", Program: api.File{Blob: "6!"}},
+		Scheme: &api.Scheme{Grader: &api.Grader{Program: api.File{Blob: "8!"},
+			Files: map[string]api.File{"d": {Blob: "9!"}}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"program", `files["a"]`, `files["b"]`, "tests[0].answer", "tests[1].input",
-		`tests[1].files["c"]`, "checker.program", "interactor.program"}, fields); diff != "" {
+		`tests[1].files["c"]`, "checker.program", "interactor.program", "grader.program",
+		`grader.files["d"]`}, fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
-	if after, _ := Digest(j); after != before {
+	if after, _ := digestOf(j); after != before {
 		t.Error("the given job was changed")
 	}
 	stop := errors.New("stop")
@@ -545,7 +551,7 @@ func TestDigestIgnoresSpelling(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if digests[i], err = Digest(j); err != nil {
+				if digests[i], err = digestOf(j); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package jobspec
+package intake
 
 import (
 	"bytes"
@@ -102,7 +102,7 @@ func holdFindings(t *testing.T, err error) {
 
 func holdDigest(t *testing.T, j api.Job) {
 	t.Helper()
-	first, err := Digest(j)
+	first, err := digestOf(j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func holdDigest(t *testing.T, j api.Job) {
 	if err != nil {
 		t.Fatalf("written as %s: %v", again, err)
 	}
-	if second, _ := Digest(k); first != second {
+	if second, _ := digestOf(k); first != second {
 		t.Fatalf("digest %s, written and read again %s", first, second)
 	}
 }
@@ -127,7 +127,7 @@ func holdComplete(t *testing.T, j api.Job) {
 		t.Errorf("completed twice: %v (-once +twice):\n%s", err, diff)
 	}
 	for name := range j.Files {
-		if strings.ContainsAny(name, "/\x00") || name == "" || name == "." || name == ".." || name == ProgramName ||
+		if strings.ContainsAny(name, "/\x00") || name == "" || name == "." || name == ".." || name == api.ProgramName ||
 			len(name) > 255 || !printable(name) {
 			t.Errorf("file %q", name)
 		}
