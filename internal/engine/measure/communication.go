@@ -111,11 +111,11 @@ func (r *instances) load(t test, before *evidence.Snapshot) error {
 		spec.Stdin, spec.Stdout = r.talk.Stdin(i), r.talk.Stdout(i)
 		spec.Others = slices.Delete(slices.Clone(r.boxes), i, i+1)
 		spec.Explained = func(p sandbox.Progress) sandbox.Allowance {
-			r.talk.AtLimit(i, p.WallTime >= t.Limits.WallTime())
 			glance.Lock()
 			defer glance.Unlock()
 			x := r.w.explained(before, p)
 			x.WallTime += r.talk.Delay()
+			r.talk.AtLimit(i, p.WallTime-t.Limits.WallTime(), x.WallTime)
 			return x
 		}
 		if err := box.Load(spec); err != nil {

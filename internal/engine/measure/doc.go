@@ -3,5 +3,5 @@
 //
 // A Worker makes the runs: it has one slot, the counters of its CPUs and the next sandbox, prepared in advance. A
 // second worker, which Request.Place finds, may make a run that confirms another. Package judge decides which tests
-// run, and in which order.
+// run, and in which order. A Canary runs reference kernels on a worker, which show what the slot is like.
 package measure

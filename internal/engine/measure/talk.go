@@ -17,9 +17,9 @@ func joinConversation(spec *sandbox.Spec, talk *jury.Conversation) {
 	spec.Stdin, spec.Stdout = talk.Stdin(), talk.Stdout()
 	explained, wall := spec.Explained, spec.Limits.WallTime
 	spec.Explained = func(p sandbox.Progress) sandbox.Allowance {
-		talk.AtLimit(p.WallTime >= wall)
 		x := explained(p)
 		x.WallTime += talk.Delay()
+		talk.AtLimit(p.WallTime-wall, x.WallTime)
 		return x
 	}
 }
@@ -54,6 +54,8 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 func talkVerdict(own api.Verdict, said jury.Said) api.Verdict {
 	counted := own == api.SecurityViolation || own == api.MemoryLimit || own == api.TimeLimit
 	switch {
+	case said.Starved:
+		return own
 	case counted && (said.Verdict == api.OutputLimit || said.Exhausted && !said.First):
 		return own
 	case said.Verdict == api.InternalError, own == "":

@@ -71,7 +71,7 @@ func whyLacking(r sandbox.Result, name string) string {
 		return fmt.Sprintf("execute %q: %s; install it in %s of this host, or correct the command of the job", name,
 			r.ExecError, initproc.Path)
 	}
-	return fmt.Sprintf("execute %q: this host has no %q; install it", name, r.Lacks)
+	return fmt.Sprintf("execute %q: %s", name, r.WhyLacks())
 }
 
 // whyNotExecutable explains the errno of execve for contestants.

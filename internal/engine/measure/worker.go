@@ -1,16 +1,13 @@
 package measure
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
-	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/sandbox"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )
@@ -56,13 +53,6 @@ func (w *Worker) Resources() sandbox.Resources { return w.slot }
 
 // CPUs returns the CPUs of the slot.
 func (w *Worker) CPUs() cpuset.Set { return w.slot.CPUs }
-
-// RunOnce runs a reference kernel once, regardless of disturbances.
-func (w *Worker) RunOnce(ctx context.Context, p canary.Program) (api.TestReport, error) {
-	return w.Test(ctx, Request{Name: p.Name, Args: p.Args, Files: []sandbox.File{p.File}, Limits: p.Limits,
-		Head:    p.Head,
-		Repeats: api.Repeats{Min: 1, Max: 1, Policy: api.Single}})
-}
 
 // Tidy closes used sandboxes and prepares the next one, in the background. That takes a millisecond on a housekeeping
 // CPU, so call it when no job waits for one: during a run, and after a report is stored.

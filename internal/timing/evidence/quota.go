@@ -5,7 +5,6 @@ import (
 	"path"
 
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 // openQuotas opens cpu.stat of this process's cgroups and of their parents. A quota there, such as that of a container,
@@ -18,8 +17,8 @@ func openQuotas(fs hostfs.FS) []*os.File {
 	}
 	var files []*os.File
 	for _, h := range []struct{ controller, fsType, option string }{{"cpu", "cgroup", "cpu"}, {"", "cgroup2", "rw"}} {
-		group, member := proc.Cgroups(string(groups))[h.controller]
-		mount, ok := proc.FindMount(proc.Mounts(string(mounts)), h.fsType, h.option)
+		group, member := hostfs.Cgroups(string(groups))[h.controller]
+		mount, ok := hostfs.FindMount(hostfs.Mounts(string(mounts)), h.fsType, h.option)
 		for ; member && ok; group = path.Dir(group) {
 			files = appendOpen(files, fs, path.Join(mount, group, "cpu.stat"))
 			member = group != "/"

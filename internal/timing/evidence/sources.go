@@ -6,7 +6,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/proc"
 )
 
 func open(fs hostfs.FS, path string) *os.File {
@@ -30,7 +29,7 @@ func cpuacctMount(fs hostfs.FS) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return proc.FindMount(proc.Mounts(string(mounts)), "cgroup", "cpuacct")
+	return hostfs.FindMount(hostfs.Mounts(string(mounts)), "cgroup", "cpuacct")
 }
 
 // possiblePositions returns the position of each CPU in cpuacct.usage_percpu. Without the list of possible CPUs, which

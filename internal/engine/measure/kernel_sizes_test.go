@@ -1,4 +1,4 @@
-package canary
+package measure
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-func TestSizes(t *testing.T) {
+func TestKernelSizes(t *testing.T) {
 	const kib, mib = units.Bytes(1 << 10), units.Bytes(1 << 20)
 	host := func(l2, l3 units.Bytes, sharers ...int) machine.Topology {
 		var top machine.Topology
@@ -40,19 +40,19 @@ func TestSizes(t *testing.T) {
 		"a CPU that is not there": {host(0, 0), cpuset.New(99), sizes(512*kib, 8*mib, 128*mib)},
 		"no CPU":                  {machine.Topology{}, nil, sizes(512*kib, 8*mib, 128*mib)},
 	} {
-		if diff := cmp.Diff(tt.want, Sizes(tt.host, tt.cpus)); diff != "" {
+		if diff := cmp.Diff(tt.want, kernelSizes(tt.host, tt.cpus)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-func TestArguments(t *testing.T) {
+func TestKernelArguments(t *testing.T) {
 	sizes := map[string]units.Bytes{initproc.KernelL2: 1 << 19}
 	for kernel, want := range map[string][]string{
 		initproc.KernelL2:  {"./judged-canary", "l2", "524288"},
 		initproc.KernelALU: {"./judged-canary", "alu"},
 	} {
-		if diff := cmp.Diff(want, arguments(kernel, sizes)); diff != "" {
+		if diff := cmp.Diff(want, kernelArguments(kernel, sizes)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kernel, diff)
 		}
 	}

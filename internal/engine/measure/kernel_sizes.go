@@ -1,4 +1,4 @@
-package canary
+package measure
 
 import (
 	"strconv"
@@ -24,11 +24,11 @@ const (
 	triadBytes units.Bytes = 128 << 20 // two arrays
 )
 
-// Sizes returns the working sets of the kernels that have one, for a slot with these CPUs. Each fits into only one
+// kernelSizes returns the working sets of the kernels that have one, for a slot with these CPUs. Each fits into only one
 // level of the memory hierarchy. Half of the L2 cache leaves space for page tables. A quarter of the slot's share of
 // the last-level cache stays there although others use it, and does not fit into L2. Four times the last-level cache is
 // in memory.
-func Sizes(t machine.Topology, cpus cpuset.Set) map[string]units.Bytes {
+func kernelSizes(t machine.Topology, cpus cpuset.Set) map[string]units.Bytes {
 	l2, l3, share := caches(t, cpus)
 	lastLevel := max(min(share/4, mostL3), 2*l2)
 	return map[string]units.Bytes{
@@ -59,8 +59,8 @@ func caches(t machine.Topology, cpus cpuset.Set) (l2, l3, share units.Bytes) {
 	return l2, l3, l3 * units.Bytes(own) / units.Bytes(sharers)
 }
 
-// arguments returns the command line of a kernel.
-func arguments(kernel string, sizes map[string]units.Bytes) []string {
+// kernelArguments returns the command line of a kernel.
+func kernelArguments(kernel string, sizes map[string]units.Bytes) []string {
 	args := []string{"./" + initproc.CanaryName, kernel}
 	if size, ok := sizes[kernel]; ok {
 		args = append(args, strconv.FormatInt(int64(size), 10))
@@ -68,6 +68,6 @@ func arguments(kernel string, sizes map[string]units.Bytes) []string {
 	return args
 }
 
-// memoryLimit returns the memory that a kernel needs: its working set, the order of its steps with a word for each
+// kernelMemory returns the memory that a kernel needs: its working set, the order of its steps with a word for each
 // cache line, and the Go runtime.
-func memoryLimit(size units.Bytes) units.Bytes { return size + size/8 + 128<<20 }
+func kernelMemory(size units.Bytes) units.Bytes { return size + size/8 + 128<<20 }

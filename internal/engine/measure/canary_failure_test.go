@@ -1,4 +1,4 @@
-package canary
+package measure
 
 import (
 	"errors"
@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// TestFailure checks that the error names the cause with figures, and that effects of other programs count as noise.
-func TestFailure(t *testing.T) {
+// TestKernelFailure checks that the error names the cause with figures, and that effects of other programs count as noise.
+func TestKernelFailure(t *testing.T) {
 	limits := api.Limits{CPUTimeMS: 10_000, Memory: 128 << 20}
 	waited, others, stolen, throttled, code := 28500*time.Millisecond, 27*time.Second, 1500*time.Millisecond, int64(7),
 		func(n int) *api.Exit { return &api.Exit{Code: &n} }
@@ -56,7 +56,7 @@ func TestFailure(t *testing.T) {
 			"verdict SV: judged's own program does not work in the sandbox"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := failure(tt.test, limits)
+			err := kernelFailure(tt.test, limits)
 			if diff := cmp.Diff(tt.want, err.Error()); diff != "" || errors.Is(err, ErrNoise) != tt.noise {
 				t.Errorf("noise %v, want %v (-want +got):\n%s", errors.Is(err, ErrNoise), tt.noise, diff)
 			}
@@ -64,8 +64,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestNoiseIsRepeated checks that a run is repeated only because of noise.
-func TestNoiseIsRepeated(t *testing.T) {
+// TestNoisyKernelIsRepeated checks that a run is repeated only because of noise.
+func TestNoisyKernelIsRepeated(t *testing.T) {
 	noise, damage := fmt.Errorf("%w: others", ErrNoise), errors.New("damage")
 	for _, tt := range []struct {
 		name string
@@ -75,7 +75,7 @@ func TestNoiseIsRepeated(t *testing.T) {
 	}{
 		{"quiet", []error{nil}, 1, nil},
 		{"noise once", []error{noise, nil}, 2, nil},
-		{"noise", []error{noise}, tries, ErrNoise},
+		{"noise", []error{noise}, kernelTries, ErrNoise},
 		{"damage", []error{damage}, 1, damage},
 		{"noise, then damage", []error{noise, damage}, 2, damage},
 	} {

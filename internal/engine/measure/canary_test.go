@@ -1,4 +1,4 @@
-package canary_test
+package measure_test
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"judged/internal/engine"
+	"judged/internal/engine/measure"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
-	"judged/internal/timing/canary"
 )
 
 // TestKernelWithoutCPU runs a kernel with hardly any wall time, as if many other programs used the CPU.
@@ -28,7 +28,7 @@ func TestKernelWithoutCPU(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	kernels, err := canary.New(e.Topology())
+	kernels, err := measure.NewCanary(e.Topology())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestKernelWithoutCPU(t *testing.T) {
 	}
 	kernels.SetWallTime(time.Millisecond)
 	_, err = kernels.Read(t.Context(), worker, initproc.KernelALU)
-	if !errors.Is(err, canary.ErrNoise) || !strings.Contains(err.Error(), "stopped after") ||
+	if !errors.Is(err, measure.ErrNoise) || !strings.Contains(err.Error(), "stopped after") ||
 		!strings.Contains(err.Error(), "for the CPU") {
 		t.Errorf("within a millisecond: error %v, want noise with figures", err)
 	}

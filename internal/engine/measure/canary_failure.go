@@ -1,4 +1,4 @@
-package canary
+package measure
 
 import (
 	"errors"
@@ -16,22 +16,22 @@ import (
 // ErrNoise means that other work disturbed a reference kernel in each of its runs. It does not indicate a bad CPU.
 var ErrNoise = errors.New("disturbed by noise")
 
-// tries is how often a kernel is run if noise disturbs it.
-const tries = 3
+// kernelTries is how often a kernel is run if noise disturbs it.
+const kernelTries = 3
 
 // undisturbed repeats a run while noise disturbs it.
 func undisturbed(run func() (Reading, error)) (r Reading, err error) {
-	for range tries {
+	for range kernelTries {
 		if r, err = run(); !errors.Is(err, ErrNoise) {
 			return r, err
 		}
 	}
 	return r, fmt.Errorf("%w; gave up after %d tries; stop the other work on the CPU or reserve the CPU, see judged "+
-		"doctor", err, tries)
+		"doctor", err, kernelTries)
 }
 
-// failure returns an error that explains from its run why a kernel or a probe has no result.
-func failure(t api.TestReport, l api.Limits) error {
+// kernelFailure returns an error that explains from its run why a kernel or a probe has no result.
+func kernelFailure(t api.TestReport, l api.Limits) error {
 	var run api.Run
 	if len(t.Runs) > 0 {
 		run = t.Runs[len(t.Runs)-1]
