@@ -14,8 +14,9 @@ import (
 // A Checker decides whether output is a correct answer to a test. It has no state: one value can be used for any number
 // of concurrent checks.
 type Checker interface {
-	// Check reads output and answer until they differ or end. The verdict in the report is AC or WA; with WA its
-	// message gives the position of the first difference and quotes both sides, escaped and cut to a few dozen bytes.
+	// Check reads output and answer until they differ or end. The verdict in the report is AC or WA, or PC with a score;
+	// with WA its message gives the position of the first difference and quotes both sides, escaped and cut to a few
+	// dozen bytes.
 	// Check returns an error only if a side cannot be read or ctx ends. The report is then invalid.
 	Check(ctx context.Context, output, answer io.Reader) (api.CheckReport, error)
 	// String returns the kind, as Parse accepts it.
@@ -126,8 +127,11 @@ func (b builtin) Check(ctx context.Context, output, answer io.Reader) (api.Check
 	if err := errors.Join(out.failure(), ans.failure()); err != nil {
 		return api.CheckReport{}, err
 	}
-	if diff != nil {
-		return api.CheckReport{Verdict: api.WrongAnswer, Message: diff.describe(out, ans)}, nil
+	switch {
+	case diff == nil:
+		return api.CheckReport{Verdict: api.Accepted}, nil
+	case diff.ratio > 0:
+		return api.CheckReport{Verdict: api.Partial, Score: &diff.ratio, Ratio: true, Message: diff.describe(out, ans)}, nil
 	}
-	return api.CheckReport{Verdict: api.Accepted}, nil
+	return api.CheckReport{Verdict: api.WrongAnswer, Message: diff.describe(out, ans)}, nil
 }

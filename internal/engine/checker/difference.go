@@ -21,6 +21,8 @@ type difference struct {
 	bounds *[256]bool // bytes that end a quotation
 	// message replaces the position, where the sides differ in no place.
 	message string
+	// ratio is the part of the points that the output gets all the same, from 0 to 1.
+	ratio float64
 }
 
 // describe returns the position of the difference and quotes both sides. Offsets are in bytes from 0.

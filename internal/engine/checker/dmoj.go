@@ -3,6 +3,7 @@ package checker
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"hash/maphash"
 )
 
@@ -16,12 +17,14 @@ func parseDMOJ(_ string, flags []string) (comparison, error) {
 			return multisetOf{unit: "lines", ends: &lineEnds}.compare, nil
 		case "unordered":
 			return multisetOf{unit: "tokens", ends: &space}.compare, nil
+		case "linecount":
+			return countLines, nil
 		}
 	}
 	t := tokens{same: bytes.Equal, prefix: prefix, lines: true}
 	if err := t.setFlags(flags); err != nil || t.spaces {
-		return nil, errors.Join(err, errors.New("checkers of dmoj are easy, sorted, unordered, and numbers by the flags of "+
-			"tolerance"))
+		return nil, errors.Join(err, errors.New("checkers of dmoj are easy, sorted, unordered, linecount, and numbers by "+
+			"the flags of tolerance"))
 	}
 	return t.compare, nil
 }
@@ -108,4 +111,70 @@ func (m multisetOf) sum(s *source, seeds [2]maphash.Seed) (all multiset) {
 	}
 	end()
 	return all
+}
+
+// countLines compares lines that are not empty, without white space at both ends of them. The score is the fraction of the
+// answer's lines that the output has in the same place. An output with more lines is wrong.
+func countLines(out, ans *source) *difference {
+	seeds := [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+	equal, lines, first := int64(0), int64(0), int64(0)
+	for {
+		a, more := ans.line(seeds)
+		o, has := out.line(seeds)
+		if has && !more {
+			return &difference{message: "the output has more lines than the answer"}
+		}
+		if !more {
+			break
+		}
+		if lines++; has && o == a {
+			equal++
+		} else if first == 0 {
+			first = lines
+		}
+	}
+	if equal == lines {
+		return nil
+	}
+	return &difference{ratio: float64(equal) / float64(lines),
+		message: fmt.Sprintf("%d of %d lines are right; line %d is the first that differs", equal, lines, first)}
+}
+
+// line consumes a line that is not empty and returns its hashes, or false at the end. White space at its ends does not
+// count. The hashes of white space within it become part of those of the line with the next word.
+func (s *source) line(seeds [2]maphash.Seed) (sum multiset, ok bool) {
+	if !s.skip(&lineEnds) {
+		return sum, false
+	}
+	var words, gap [2]maphash.Hash
+	for i := range seeds {
+		words[i].SetSeed(seeds[i])
+		gap[i].SetSeed(seeds[i])
+	}
+	begun, inGap := false, false
+	for !s.ended() && !lineEnds[s.unread()[0]] {
+		rest, n := s.unread(), 1
+		isSpace := space[rest[0]]
+		for n < len(rest) && space[rest[n]] == isSpace && !lineEnds[rest[n]] {
+			n++
+		}
+		for i := range words {
+			switch {
+			case isSpace && begun:
+				gap[i].Write(rest[:n])
+			case !isSpace:
+				if inGap {
+					maphash.WriteComparable(&words[i], gap[i].Sum64())
+					gap[i].Reset()
+				}
+				words[i].Write(rest[:n])
+			}
+		}
+		begun, inGap = begun || !isSpace, begun && isSpace
+		s.advance(n)
+	}
+	for i := range words {
+		sum[i] = words[i].Sum64()
+	}
+	return sum, true
 }

@@ -41,10 +41,10 @@ func FuzzDMOJ(f *testing.F) {
 	})
 }
 
-func FuzzDMOJUnordered(f *testing.F) {
+func FuzzDMOJFlags(f *testing.F) {
 	seed(f)
 	for _, s := range [][2]string{{"b 1\na  1", "a 1\nb 1\n"}, {"a\n \n", "a\n"}, {"a\ra\n", "a\n"}, {"1 2 2", "2 1 2"},
-		{"1 2", "12"}, {"bA", "ab"}} {
+		{"1 2", "12"}, {"bA", "ab"}, {" a  b\n\nc", "a  b\nc \n"}} {
 		f.Add([]byte(s[0]), []byte(s[1]))
 	}
 	f.Fuzz(func(t *testing.T, output, answer []byte) {
@@ -53,6 +53,12 @@ func FuzzDMOJUnordered(f *testing.F) {
 				all = append(all, strings.Join(fields(line), " "))
 			}
 			slices.Sort(all)
+			return all
+		}
+		inOrder := func(text []byte) (all []string) {
+			for line := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+				all = append(all, strings.Trim(string(line), " \t\v\f"))
+			}
 			return all
 		}
 		words := func(text []byte) []string {
@@ -68,7 +74,7 @@ func FuzzDMOJUnordered(f *testing.F) {
 		for _, x := range []struct {
 			flag     string
 			elements func([]byte) []string
-		}{{"sorted", lines}, {"unordered", words}, {"easy", letters}} {
+		}{{"sorted", lines}, {"unordered", words}, {"easy", letters}, {"linecount", inOrder}} {
 			compare, err := parseDMOJ("", []string{x.flag})
 			if err != nil {
 				t.Fatal(err)

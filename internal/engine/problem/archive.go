@@ -104,17 +104,12 @@ func eachZIPEntry(ctx context.Context, file *os.File, f func(entry) error) error
 	if err != nil {
 		return err
 	}
-	directory := &bounded{f: file, left: maxDirectory}
-	z, err := zip.NewReader(directory, info.Size())
-	if directory.left < 0 {
-		return fmt.Errorf("list of entries larger than %s; split the archive", maxDirectory)
+	z, err := OpenZIP(file, info.Size(), maxEntries)
+	if errors.Is(err, ErrEntries) {
+		return fmt.Errorf("%w; split the archive", err)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; give a folder or a ZIP archive", err)
-	}
-	directory.left = math.MaxInt64 // from here on, the unpacked size is limited
-	if len(z.File) > maxEntries {
-		return fmt.Errorf("%d entries; the maximum is %d", len(z.File), maxEntries)
+		return fmt.Errorf("%w; give a folder, or an archive in the format ZIP, tar or tar.gz", err)
 	}
 	for _, x := range z.File {
 		if err := ctx.Err(); err != nil {
@@ -165,10 +160,33 @@ func readLink(f *zip.File) (string, error) {
 	return slashed(string(target)), err
 }
 
+// ErrEntries means that an archive has too many entries.
+var ErrEntries = errors.New("too many entries")
+
+// entrySize is how much of the list of entries an entry may take on average, with its name.
+const entrySize = units.Bytes(512)
+
+// OpenZIP reads the list of entries of a ZIP archive. It returns ErrEntries if there are more than most.
+func OpenZIP(r io.ReaderAt, size int64, most int) (*zip.Reader, error) {
+	list := &bounded{r, units.Bytes(most) * entrySize}
+	z, err := zip.NewReader(list, size)
+	if list.left < 0 {
+		return nil, fmt.Errorf("%w: list of entries larger than %s", ErrEntries, units.Bytes(most)*entrySize)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list.left = math.MaxInt64 // from here on, the caller limits the unpacked size
+	if len(z.File) > most {
+		return nil, fmt.Errorf("%w: %d entries; the maximum is %d", ErrEntries, len(z.File), most)
+	}
+	return z, nil
+}
+
 // bounded limits how much of a file is read. Package zip allocates all entries of an archive before they can be
 // counted, and the number of entries in the archive is stored modulo 65536.
 type bounded struct {
-	f    *os.File
+	r    io.ReaderAt
 	left units.Bytes
 }
 
@@ -176,12 +194,15 @@ func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
 	if b.left -= units.Bytes(len(p)); b.left < 0 {
 		return 0, errors.New("read beyond the bound")
 	}
-	return b.f.ReadAt(p, at)
+	return b.r.ReadAt(p, at)
 }
 
 // copyTo writes the content of an entry, at most left bytes, and closes dst.
 func (e entry) copyTo(dst *os.File, left int64) (int64, error) {
 	src, err := e.open()
+	if errors.Is(err, zip.ErrAlgorithm) {
+		return 0, errors.Join(fmt.Errorf("%w; compress the archive with Deflate", err), dst.Close())
+	}
 	if err != nil {
 		return 0, errors.Join(fmt.Errorf("%w; create the archive again", err), dst.Close())
 	}

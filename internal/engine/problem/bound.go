@@ -52,3 +52,14 @@ func (p *Package) boundTest(t *Test, timeLimit time.Duration, memory units.Bytes
 		t.Limits.Memory = memory
 	}
 }
+
+// DropTimeLimits makes the time limit of the package that of all tests, and returns the tests that had their own.
+func (p *Package) DropTimeLimits() (names []string) {
+	for i := range p.Tests {
+		if t := &p.Tests[i]; t.Limits.CPUTime() > 0 {
+			t.Limits.CPUTimeMS, t.Limits.WallTimeMS = 0, 0
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}

@@ -63,6 +63,8 @@ func TestBounds(t *testing.T) {
 			"task.yaml": "n_input: 100\nscore_type: GroupMin\nscore_type_parameters:\n" +
 				strings.Repeat("- [1, .*]\n", 50_000)}),
 			"50000 groups for 100 tests"},
+		{"tests of CMS, times 4 is 2^64", pack{"task.yaml": "n_input: 4611686018427387904\nscore_type: GroupMin\n" +
+			"score_type_parameters: [[1, x], [1, x], [1, x], [1, x]]\n"}, "use 1 to 20000"},
 		{"dependencies of sinol-make", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nsubtask_dependencies: {2: [" +
 			strings.Repeat("1,", 100_000) + "]}\n"}), "group 2 has 100000"},
 		{"elements", polygonWith("</judging>", strings.Repeat("<a/>", 500_001)), "too many elements"},

@@ -47,6 +47,9 @@ func (p *Package) readCMS(t *tree) error {
 	for _, key := range []string{"nome_breve", "name"} {
 		s.decode(key, &c.name)
 	}
+	if c.name == "" {
+		p.find("%s has no name; only sol/solution and sol/soluzione must be right", cmsFile)
+	}
 	p.Name = c.name
 	for _, key := range []string{"nome", "title"} {
 		if s.keys[key].Value != "" {
@@ -97,14 +100,25 @@ func (p *Package) readCMS(t *tree) error {
 	if err := c.readTests(); err != nil {
 		return err
 	}
-	for _, name := range t.names {
-		top, _, ok := strings.Cut(name, "/")
-		noSource := top == "sol" && languageByEnding[path.Ext(name)] == "" && !slices.Contains(headerEndings, path.Ext(name))
-		if !t.used[name] && (!ok || top == "input" || top == "output" || noSource) {
-			p.find("%s is not used", name)
+	c.findUnused()
+	return nil
+}
+
+// findUnused names files that are not used, except what is for people or belongs to generators, and folders that a task
+// does not have, such as Input.
+func (c *cmsTask) findUnused() {
+	for _, name := range c.t.names {
+		top, _, inFolder := strings.Cut(name, "/")
+		isSource := languageByEnding[path.Ext(name)] != "" || slices.Contains(headerEndings, path.Ext(name))
+		switch {
+		case c.t.used[name] || top == "sol" && isSource:
+		case slices.Contains([]string{"gen", "att", "statement", "testo"}, top):
+		case inFolder && !slices.Contains([]string{"input", "output", "sol", "check", "cor"}, top):
+			c.p.find("%s/ is not used", top)
+		default:
+			c.p.find("%s is not used", name)
 		}
 	}
-	return nil
 }
 
 func (c *cmsTask) readLimits(s *settings) {
@@ -163,6 +177,7 @@ func (c *cmsTask) program(paths ...string) (*Program, error) {
 		case len(sources) > 1:
 			return nil, fmt.Errorf("%s and %s are sources of the same program; remove one of them", sources[0], sources[1])
 		case len(sources) == 1:
+			c.t.use(name) // compiled from it, if it is there
 			return c.source(sources[0]), nil
 		case c.t.has(name):
 			return &Program{Name: name, Files: []File{{path.Base(name), c.t.use(name)}}}, nil
@@ -226,7 +241,7 @@ func (c *cmsTask) readSolutions() error {
 		}
 		c.p.Submissions = append(c.p.Submissions, s)
 	}
-	if unknown {
+	if unknown && c.name != "" {
 		c.p.find("solutions in sol/ have no expected result, except solution, soluzione and %s", c.name)
 	}
 	if len(c.p.Submissions) > maxPrograms {

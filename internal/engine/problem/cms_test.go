@@ -148,6 +148,8 @@ func TestCMSRefused(t *testing.T) {
 	}{
 		{"output only", whole.with(pack{"task.yaml": "n_input: 1\noutput_only: true"}), "contestants submit outputs"},
 		{"number of tests", whole.with(pack{"task.yaml": "name: x"}), "0 tests; use 1 to 20000, with n_input"},
+		{"tests of task-maker", whole.with(pack{"task.yaml": "name: x", "gen/cases.gen": ""}),
+			"no tests; gen/cases.gen describes them: run task-maker before"},
 		{"two numbers", cmsPack.with(pack{"task.yaml": "n_input: 3"}), "gen/GEN has 4 tests, but n_input is 3"},
 		{"no such test", whole.with(pack{"task.yaml": "n_input: 2"}),
 			"input/input1.txt is missing and gen/GEN has no line"},

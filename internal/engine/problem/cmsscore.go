@@ -67,6 +67,8 @@ func (c *cmsTask) readScore(s *settings) error {
 	switch {
 	case s.err != nil:
 		return s.err
+	case c.inputs > maxEntries:
+		return c.wrongNumber()
 	case hasKind && hasParameters && c.inputs > 0:
 		if err := c.readScoreType(kind, parameters); err != nil {
 			return fmt.Errorf("read %s: score_type_parameters: %w", cmsFile, err)
@@ -80,10 +82,17 @@ func (c *cmsTask) readScore(s *settings) error {
 	case n > 0 && n != c.inputs:
 		return fmt.Errorf("gen/GEN has %d tests, but n_input is %d; correct one of them", n, c.inputs)
 	}
+	if c.inputs == 0 && c.t.has("gen/cases.gen") {
+		return errors.New("no tests; gen/cases.gen describes them: run task-maker before, which writes gen/GEN")
+	}
 	if c.inputs < 1 || c.inputs > maxEntries {
-		return fmt.Errorf("%d tests; use 1 to %d, with n_input or lines in gen/GEN", c.inputs, maxEntries)
+		return c.wrongNumber()
 	}
 	return nil
+}
+
+func (c *cmsTask) wrongNumber() error {
+	return fmt.Errorf("%d tests; use 1 to %d, with n_input or lines in gen/GEN", c.inputs, maxEntries)
 }
 
 // readScoreType reads the parameters of a score type: the points of each test, or the points and the tests of each

@@ -9,6 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+
+	"judged/internal/base/text"
 )
 
 // convertLines converts CRLF in the files of tests to LF. Packages made on Windows have CRLF, which strict validators
@@ -22,7 +25,7 @@ func (p *Package) convertLines(ctx context.Context) error {
 				continue // a recipe will generate it
 			}
 			if err != nil {
-				return fmt.Errorf("convert line endings of test %q: %w", t.Name, err)
+				return fmt.Errorf("convert line endings of test %q: %w", t.Name, folderInstead(name, err))
 			}
 			if converted {
 				n++
@@ -30,10 +33,56 @@ func (p *Package) convertLines(ctx context.Context) error {
 		}
 	}
 	if n > 0 {
-		p.find("%d files of tests have CRLF line endings; they are judged with LF", n)
+		p.find("%s of tests with CRLF line endings; judged with LF", text.Count(n, "file"))
 	}
 	return nil
 }
+
+// findForeignText adds findings for tests with CRLF, by their first line, in formats without a rule for it, and with a byte
+// order mark. Programs get both, and some fail.
+func (p *Package) findForeignText() error {
+	hasRule := p.Format == Polygon || p.Format == DMOJ
+	crlf, marked := 0, 0
+	for _, t := range p.Tests {
+		for _, name := range []string{t.Input, t.Answer} {
+			if name == "" {
+				continue
+			}
+			head, err := readHead(name, maxFirstLine)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // a recipe will generate it
+			}
+			if err != nil {
+				return fmt.Errorf("read test %q: %w", t.Name, folderInstead(name, err))
+			}
+			line, _, found := bytes.Cut(head, []byte("\n"))
+			if !hasRule && found && bytes.HasSuffix(line, []byte("\r")) {
+				crlf++
+			}
+			if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
+				marked++
+			}
+		}
+	}
+	if crlf > 0 {
+		p.find("%s of tests with CRLF line endings; programs get them unchanged", text.Count(crlf, "file"))
+	}
+	if marked > 0 {
+		p.find("%s of tests with a byte order mark (BOM); programs get it unchanged", text.Count(marked, "file"))
+	}
+	return nil
+}
+
+// folderInstead replaces the error of reading a folder, which would name a copy.
+func folderInstead(name string, err error) error {
+	if info, statErr := os.Stat(name); statErr == nil && info.IsDir() {
+		return fmt.Errorf("%q is a folder; replace it with the file", path.Base(name))
+	}
+	return err
+}
+
+// maxFirstLine is how much of a test is searched for the end of its first line.
+const maxFirstLine = 4 << 10
 
 // convertFile replaces each CRLF in a file with LF, and reports whether there were any.
 func convertFile(ctx context.Context, name string) (found bool, err error) {

@@ -294,7 +294,7 @@ func (d *dmojProblem) match(n yaml.Node) ([]dmojCase, error) {
 	}
 	found := map[dmojKey]*dmojCase{}
 	for _, kind := range []struct{ pattern, begin string }{{x.Input, "in"}, {x.Output, "out"}} {
-		pattern, err := regexp.Compile("(?i)" + cmp.Or(kind.pattern, dmojPattern))
+		pattern, err := regexp.Compile("(?i)^(?:" + cmp.Or(kind.pattern, dmojPattern) + ")")
 		if err != nil {
 			return nil, fmt.Errorf("pattern %q: %w", kind.pattern, err)
 		}
@@ -324,11 +324,34 @@ func (d *dmojProblem) match(n yaml.Node) ([]dmojCase, error) {
 	return dmojCases(found, x.Points)
 }
 
-// dmojKey holds the numbers of a case in the names of its files. For a case without a batch, its number is also the
-// number of its batch.
+// dmojKey holds what names a case in its files. For a case without a batch, it is also what names its batch.
 type dmojKey struct {
-	batch, number int
+	batch, number dmojName
 	batched       bool
+}
+
+// dmojName is a number, or another text.
+type dmojName struct {
+	text   string
+	number int // if there is no text
+}
+
+// compare orders texts before numbers.
+func (n dmojName) compare(m dmojName) int {
+	switch {
+	case n.text == "" && m.text != "":
+		return 1
+	case n.text != "" && m.text == "":
+		return -1
+	}
+	return cmp.Or(strings.Compare(n.text, m.text), cmp.Compare(n.number, m.number))
+}
+
+func dmojNameOf(text string) dmojName {
+	if number, err := strconv.Atoi(text); err == nil {
+		return dmojName{number: number}
+	}
+	return dmojName{text: text}
 }
 
 func dmojKeyOf(pattern *regexp.Regexp, m []string) (k dmojKey, err error) {
@@ -336,13 +359,13 @@ func dmojKeyOf(pattern *regexp.Regexp, m []string) (k dmojKey, err error) {
 	for i, name := range pattern.SubexpNames() {
 		text[name] = m[i]
 	}
-	k.number, err = strconv.Atoi(text["case"])
-	k.batch, k.batched = k.number, text["batch"] != ""
-	if k.batched && err == nil {
-		k.batch, err = strconv.Atoi(text["batch"])
-	}
-	if err != nil {
+	if text["case"] == "" {
 		return k, errors.New("the pattern must contain (?P<case>[0-9]+) and may contain (?P<batch>[0-9]+)")
+	}
+	k.number = dmojNameOf(text["case"])
+	k.batch, k.batched = k.number, text["batch"] != ""
+	if k.batched {
+		k.batch = dmojNameOf(text["batch"])
 	}
 	return k, nil
 }
@@ -355,18 +378,19 @@ func dmojCases(found map[dmojKey]*dmojCase, points []float64) ([]dmojCase, error
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(found), func(a, b dmojKey) int {
-		return cmp.Or(a.batch-b.batch, a.number-b.number)
+		return cmp.Or(a.batch.compare(b.batch), a.number.compare(b.number))
 	})
 	var cases []dmojCase
-	last := dmojKey{batch: -1}
-	for _, k := range keys {
+	var last dmojKey
+	for i, k := range keys {
+		first := i == 0 || k.batch != last.batch
 		switch {
-		case k.batch != last.batch && k.batched:
+		case first && k.batched:
 			cases = append(cases, dmojCase{Batched: []dmojCase{*found[k]}})
-		case k.batch != last.batch:
+		case first:
 			cases = append(cases, *found[k])
 		case !k.batched || !last.batched:
-			return nil, fmt.Errorf("a case and a batch have the same number %d; rename one of them", k.batch)
+			return nil, fmt.Errorf("a case and a batch have the same name, as in %q; rename one of them", found[k].In)
 		default:
 			b := &cases[len(cases)-1]
 			b.Batched = append(b.Batched, *found[k])

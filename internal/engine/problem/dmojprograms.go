@@ -46,14 +46,16 @@ func (d *dmojProblem) readProgramsOfJury(s *settings) error {
 // checker reads the name of a checker, or a mapping with a name and arguments.
 func (d *dmojProblem) checker(n yaml.Node) (Checker, error) {
 	x := struct {
-		Name string    `yaml:"name"`
-		Args yaml.Node `yaml:"args"`
+		Name   string               `yaml:"name"`
+		Args   yaml.Node            `yaml:"args"`
+		Others map[string]yaml.Node `yaml:",inline"`
 	}{}
 	if n.Kind == yaml.ScalarNode {
 		x.Name = n.Value
 	} else if err := n.Decode(&x); err != nil {
 		return Checker{}, errors.New(oneLine(err))
 	}
+	d.findKeys("checker "+x.Name, x.Others)
 	if x.Name == "bridged" {
 		return d.bridged(x.Args, false)
 	}
@@ -81,8 +83,11 @@ func (d *dmojProblem) checker(n yaml.Node) (Checker, error) {
 			return Checker{}, fmt.Errorf("split_on %q; use lines or whitespace", args.Split)
 		}
 		return Checker{Kind: "dmoj", Args: []string{flag}}, nil
-	case "linecount", "linematches":
-		return Checker{}, fmt.Errorf("%q gives points for each line, which judged does not; write a program of type coci",
+	case "linecount":
+		d.p.unsupported("checker linecount for what a submission writes before it fails; it gets no points")
+		return Checker{Kind: "dmoj", Args: []string{x.Name}}, nil
+	case "linematches":
+		return Checker{}, fmt.Errorf("%q gives each line other points, which judged does not; write a program of type coci",
 			x.Name)
 	case "identical":
 		return Checker{Kind: "exact"}, nil
@@ -101,11 +106,11 @@ func (d *dmojProblem) checker(n yaml.Node) (Checker, error) {
 		}
 		return Checker{Kind: "dmoj", Args: []string{flag, "1e-" + strconv.Itoa(precision)}}, nil
 	}
-	if d.t.has(x.Name) {
+	if d.t.has(x.Name) || path.Ext(x.Name) == ".py" {
 		return Checker{}, fmt.Errorf("%q is a module of the judge in Python; write a program with type testlib", x.Name)
 	}
-	return Checker{}, fmt.Errorf("judged has no %q; use standard, identical, rstripped, easy, sorted, unordered, floats, "+
-		"floatsabs, floatsrel or bridged", x.Name)
+	return Checker{}, fmt.Errorf("judged has no %q; use standard, identical, rstripped, easy, sorted, unordered, "+
+		"linecount, floats, floatsabs, floatsrel or bridged", x.Name)
 }
 
 // dmojFloats are the checkers of numbers whose names say how they compare.

@@ -1,6 +1,8 @@
 package problem
 
 import (
+	"errors"
+	"io/fs"
 	"judged/internal/base/text"
 	"os"
 	"path/filepath"
@@ -74,10 +76,11 @@ func holdFiles(t *testing.T, s *Set) {
 	}
 }
 
-// FuzzPackage reads any content as a package. Each file that a package names is in the package, and Close removes
-// everything.
+// FuzzPackage reads any content as a package. Each file that a package names is in the package, or a recipe makes it
+// there, and Close removes everything.
 func FuzzPackage(f *testing.F) {
 	for _, path := range []string{legacyPack.zip(f, ""), kattisPack.zip(f, "x/"), polygonPack.tar(f, false),
+		polygonPack.without("tests/03.a").tar(f, false),
 		legacyPack.with(pack{"data/secret/2.in": "->/etc/passwd"}).zip(f, ""),
 		legacyPack.with(pack{"../x": ""}).tar(f, true), sinolPack.with(pack{"out/sum2b.out": ""}).zip(f, "")} {
 		b, err := os.ReadFile(path)
@@ -99,13 +102,7 @@ func FuzzPackage(f *testing.F) {
 		}
 		p, err := openTest(t, path)
 		if err == nil {
-			for _, x := range p.Tests {
-				for _, file := range []string{x.Input, x.Answer} {
-					if real, err := filepath.EvalSymlinks(file); err != nil || !strings.HasPrefix(real, p.temp+"/") {
-						t.Errorf("file %q is %q, %v", file, real, err)
-					}
-				}
-			}
+			holdPaths(t, p)
 			if err := p.Close(); err != nil {
 				t.Error(err)
 			}
@@ -117,4 +114,26 @@ func FuzzPackage(f *testing.F) {
 			t.Errorf("written outside of the folder: %v", files)
 		}
 	})
+}
+
+func holdPaths(t *testing.T, p *Package) {
+	t.Helper()
+	made := map[string]bool{}
+	for _, r := range p.Recipes {
+		for _, product := range r.Products {
+			made[product.Path] = true
+		}
+	}
+	for _, x := range p.Tests {
+		for _, file := range []string{x.Input, x.Answer} {
+			real, err := filepath.EvalSymlinks(file)
+			for dir := file; made[file] && errors.Is(err, fs.ErrNotExist); {
+				dir = filepath.Dir(dir) // the nearest folder that exists
+				real, err = filepath.EvalSymlinks(dir)
+			}
+			if err != nil || !strings.HasPrefix(real+"/", p.temp+"/") {
+				t.Errorf("file %q is %q, %v", file, real, err)
+			}
+		}
+	}
 }

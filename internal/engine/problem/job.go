@@ -38,7 +38,7 @@ func (p *Package) Judging(j api.Job) (api.Job, error) {
 		Output: p.Limits.Output})
 	j.ProblemFactors = p.Factors[j.Language]
 	j.Passes, j.InputFile, j.OutputFile = p.Limits.Passes, p.InputFile, p.OutputFile
-	j.Scheme = (*api.Scheme)(&p.Scheme)
+	j.Scheme = &p.Scheme
 	j.Checker, j.Interactor = &api.Checker{Kind: "tokens"}, nil
 	if p.Checker.Kind != "" {
 		j.Checker = &api.Checker{Kind: p.Checker.Kind, Args: p.Checker.Args}

@@ -65,6 +65,9 @@ func (p *Package) readKattis(t *tree) error {
 	if err := p.readOutputValidator(t, &k); err != nil {
 		return err
 	}
+	if err := p.readGrader(t); err != nil {
+		return err
+	}
 	if err := p.readData(t, k); err != nil {
 		return err
 	}
@@ -287,7 +290,7 @@ func (p *Package) readDOMjudge(t *tree) error {
 
 // readFolders reads the folders with programs, and adds findings for folders that judged ignores.
 func (p *Package) readFolders(t *tree) {
-	for _, folder := range []string{"output_visualizer", "static_validator", "graders"} {
+	for _, folder := range []string{"output_visualizer", "static_validator"} {
 		if len(t.under(folder)) > 0 {
 			p.unsupported("%s", folder)
 		}
@@ -317,6 +320,28 @@ func (p *Package) readFolders(t *tree) {
 	}
 }
 
+// readGrader finds the program that grades groups, if the package has one.
+func (p *Package) readGrader(t *tree) error {
+	programs, err := filterPrograms(p, t.programs("graders"), func(x Program) Program { return x })
+	switch {
+	case err != nil || len(programs) == 0:
+		return err
+	case len(programs) > 1:
+		return fmt.Errorf("the problem has %d graders; leave one in graders/", len(programs))
+	}
+	x, err := programs[0].start()
+	if err != nil {
+		return fmt.Errorf("use grader: %w", err)
+	}
+	p.Scheme.Grader = &api.Grader{Name: programs[0].Name, Program: x.program, Language: x.language, Files: x.files}
+	return nil
+}
+
+// wholeFolder is the program of all files in a folder.
+func wholeFolder(name string, files []File) Program {
+	return Program{Name: name, Files: files, Language: languageOf(files)}
+}
+
 // defaultValidator is the kind of the checker that compares like the default output validator.
 const defaultValidator = "kattis"
 
@@ -324,7 +349,7 @@ const defaultValidator = "kattis"
 func (p *Package) readOutputValidator(t *tree, k *kind) error {
 	var programs []Program
 	if files := t.under("output_validator"); len(files) > 0 {
-		program := Program{Name: "output_validator", Files: files, Language: languageOf(files)}
+		program := wholeFolder("output_validator", files)
 		if inner := t.programs("output_validator"); len(inner) == 1 {
 			program = inner[0]
 		}
@@ -332,7 +357,12 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 		k.custom = true
 	}
 	if k.custom {
-		programs = append(programs, t.programs("output_validators")...)
+		if t.has("output_validators/"+buildScript) || t.has("output_validators/"+runScript) {
+			// As in DOMjudge, the scripts are for all files of the folder.
+			programs = append(programs, wholeFolder("output_validators", t.under("output_validators")))
+		} else {
+			programs = append(programs, t.programs("output_validators")...)
+		}
 	} else if !k.interactive && !k.multiPass && len(t.under("output_validators")) > 0 {
 		p.find("output_validators is not used, because problem.yaml does not set validation: custom")
 	}

@@ -57,7 +57,7 @@ var keyUses = []keyUse{
 	{testGroupFile, "reject_score", "0", "points of a test that fails"},
 	{testGroupFile, "range", "0 30", "its end is the maximum of the group"},
 	{testGroupFile, "grader_flags", "sum", "flags of the default grader"},
-	{testGroupFile, "grading", "default", "`custom` is refused"},
+	{testGroupFile, "grading", "default", "`custom` runs the program in `graders/`"},
 	{testGroupFile, "output_validator_flags", "case_sensitive", "arguments of the output validator"},
 	{testGroupFile, "input_validator_flags", "x", "arguments of input validators"},
 	{testGroupFile, "output_validator_args", "[case_sensitive]", "arguments of the output validator"},

@@ -17,6 +17,7 @@ type legacyGrading struct {
 	accept, reject float64
 	most           *float64
 	graderFlags    []string
+	custom         bool // graded by the package's grader, which gets the flags
 }
 
 // legacyKeys are the keys that grade a group in legacy packages.
@@ -68,14 +69,20 @@ func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
 
 func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
 	grading := "default"
-	if s.decode("grading", &grading); grading != "default" {
-		s.fail("grading", "%q is not supported, because judged does not run graders and the points would be wrong; use "+
-			"the default grader with grader_flags", grading)
+	if l.custom {
+		grading = "custom"
 	}
+	switch s.decode("grading", &grading); {
+	case grading == "custom" && (r.p.Scheme.Grader == nil || !r.kind.scoring):
+		s.fail("grading", "%q needs one program in graders/, and type: scoring in problem.yaml", grading)
+	case grading != "default" && grading != "custom":
+		s.fail("grading", "%q is unknown; use default or custom", grading)
+	}
+	l.custom = grading == "custom"
 	if flags := s.words("grader_flags"); flags != nil {
 		l.graderFlags = flags
 		for _, flag := range flags {
-			if _, known := graderFlags[flag]; !known {
+			if _, known := graderFlags[flag]; !known && !l.custom {
 				r.p.unsupported("grader_flags: %s", flag)
 			}
 		}
@@ -115,7 +122,11 @@ func (r *dataReader) domjudgePoints(g *api.Group, accept float64, leaf bool) {
 
 func (l legacyGrading) apply(g *api.Group) {
 	g.Continue, g.MaxScore = l.onReject == "continue", l.most
-	g.Verdict, g.Aggregation = api.WorstError, api.Sum
+	g.Verdict, g.Aggregation, g.GraderArgs = api.WorstError, api.Sum, nil
+	if l.custom {
+		g.Aggregation, g.GraderArgs = api.Custom, l.graderFlags
+		return
+	}
 	for _, flag := range l.graderFlags {
 		if set, known := graderFlags[flag]; known {
 			set(g)

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"judged/internal/api"
 
-	"judged/internal/api/scoring"
 	"judged/internal/base/units"
 )
 
@@ -37,7 +38,7 @@ type Package struct {
 	Tests    []Test // in the order of execution
 	// Recipes make the files of tests that the package lacks, in this order. Tests cannot be run before that.
 	Recipes []Recipe
-	Scheme  scoring.Scheme
+	Scheme  api.Scheme
 	Checker Checker
 	// Interactor communicates with submissions and judges them; it may be nil. If it uses testlib, the checker checks
 	// its output file.
@@ -183,15 +184,20 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 	case t.has(sinolFile):
 		err = p.readSinol(t)
 	default:
+		isMain := func(name string) bool { return slices.Contains(mainFiles, path.Base(name)) }
+		if i := slices.IndexFunc(t.names, isMain); i >= 0 {
+			return fmt.Errorf("no %s at the top, but there is %q; give that folder, or an archive of it", mainFileNames(),
+				t.names[i])
+		}
 		return fmt.Errorf("no %s; give the folder of a problem package", mainFileNames())
 	}
 	switch {
 	case err != nil:
 		return err
 	case len(p.Tests) == 0:
-		return errors.New("no tests; add data/secret/NAME.in with NAME.ans")
+		return fmt.Errorf("no tests; add data/secret/NAME.in with NAME.ans%s", t.howToMake())
 	}
-	if err := p.removeNonPrograms(); err != nil {
+	if err := errors.Join(p.findForeignText(), p.removeNonPrograms()); err != nil {
 		return err
 	}
 	names := make([]string, len(p.Tests))
@@ -209,7 +215,7 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 func (p *Package) checkPoints() error {
 	byChecker := p.judging().Program != nil
 	if p.Scheme.Scoring && !p.Scheme.GivesPoints(byChecker) {
-		return errors.New("no test gives points; set max_score of groups, or accept_score in legacy")
+		return fmt.Errorf("no test gives points; %s", p.howToGivePoints())
 	}
 	if full, known := p.Scheme.Full(byChecker); known {
 		for i := range p.Submissions {
@@ -217,6 +223,25 @@ func (p *Package) checkPoints() error {
 		}
 	}
 	return nil
+}
+
+// howToGivePoints is the next step for a problem whose tests give no points, in the words of its format.
+func (p *Package) howToGivePoints() string {
+	isSecret := func(t Test) bool { return strings.HasPrefix(t.Name, "secret/") }
+	switch p.Format {
+	case Polygon:
+		return "set them in Polygon"
+	case CMS:
+		return "set them in # ST of gen/GEN, or total_value in " + cmsFile
+	case DMOJ:
+		return "set points in " + dmojFile
+	case Sinol:
+		return "group 0 never does; make the inputs of other groups by sinol-make gen, and set their scores in " + sinolFile
+	}
+	if !slices.ContainsFunc(p.Tests, isSecret) {
+		return "data/secret has none; add NAME.in with NAME.ans, or run the generator of the package before"
+	}
+	return "set max_score of groups, or accept_score in legacy"
 }
 
 // unsupported adds a finding once.

@@ -378,14 +378,18 @@ func TestUnsupported(t *testing.T) {
 			"data/secret/2.yaml": "args: [a]"},
 			"unsupported: args of tests in a submit-answer problem, such as those of secret/2"},
 		{"constants", pack{"problem.yaml": "constants: {n: 5}"}, `unknown key "constants" in problem.yaml`},
-		{"graders", pack{"graders/g.py": ""}, "unsupported: graders"},
+		{"graders", pack{"graders/g.py": ""}, "graders is not used, because no group sets grading: custom"},
 		{"grader flags", pack{"data/secret/testdata.yaml": "grader_flags: sum best"}, "unsupported: grader_flags: best"},
 		{"output without an answer", pack{"data/valid_output/a.in": "", "data/valid_output/a.out": ""},
 			"data/valid_output/a.in has no .ans or no .out next to it"},
 		{"unknown tag", pack{"submissions/accepted/a.cpp": "// @EXPECTED_RESULTS@: CORRECT, FAST"},
-			`submissions/accepted/a.cpp: unknown result "FAST" in @EXPECTED_RESULTS@`},
+			`submissions/accepted/a.cpp: unknown result "FAST" after @EXPECTED_RESULTS@`},
+		{"tag without a result", pack{"submissions/accepted/a.cpp": "// @EXPECTED_RESULTS@: ???"},
+			`submissions/accepted/a.cpp: unknown result "???" after @EXPECTED_RESULTS@`},
+		{"two tags", pack{"submissions/accepted/a.cpp": "@EXPECTED_RESULTS@: CORRECT\n@EXPECTED_SCORE@: TIMELIMIT"},
+			"submissions/accepted/a.cpp: more than one @EXPECTED_SCORE@; the first is used"},
 		{"score that cannot be read", pack{"submissions/accepted/a.cpp": "// @EXPECTED_SCORE@: nan"},
-			`submissions/accepted/a.cpp: "nan" in @EXPECTED_SCORE@ is not a number`},
+			`submissions/accepted/a.cpp: "nan" in @EXPECTED_SCORE@ is not a number of points`},
 		{"objective", pack{"problem.yaml": "grading: {objective: min}"}, "unsupported: grading.objective min"},
 		{"two validators", pack{"problem.yaml": "validation: custom", "output_validators/a.py": "",
 			"output_validators/b.py": ""},
@@ -397,6 +401,10 @@ func TestUnsupported(t *testing.T) {
 		{"arguments of an unknown validator", pack{"problem.yaml": "problem_format_version: 2025-09",
 			"data/secret/2.yaml": "input_validator_args: {other: [a]}"},
 			`data/secret/2.yaml: input_validator_args: unknown validator "other"`},
+		{"tests of Windows", pack{"data/secret/2.in": "1\r\n", "data/secret/2.ans": "1\r\n2\r\n"},
+			"2 files of tests with CRLF line endings; programs get them unchanged"},
+		{"byte order mark", pack{"data/secret/2.in": "\xef\xbb\xbf1\n"},
+			"1 file of tests with a byte order mark (BOM); programs get it unchanged"},
 		{"special compare", pack{domjudgeFile: "special_compare='cmp'"}, "unsupported: special_compare in " +
 			domjudgeFile},
 	} {
@@ -437,6 +445,8 @@ func TestRefused(t *testing.T) {
 	}{
 		{"absent", "/does/not/exist", "give a folder or an archive"},
 		{"no package", pack{"README": ""}.folder(t), "no problem.yaml, problem.xml, "},
+		{"two packages", pack{"b/task.yaml": "", "a/data/secret/1.in": ""}.zip(t, ""),
+			`at the top, but there is "b/task.yaml"; give that folder, or an archive of it`},
 		{"unknown flag of the default output validator", legacyPack.with(pack{
 			"problem.yaml": "name: x\nvalidator_flags: case_insensitive\n"}).folder(t), `unknown flag "case_insensitive": use`},
 		{"zip slip", legacyPack.with(pack{"../evil": "x"}).zip(t, ""), `entry "../evil": invalid name`},
@@ -484,9 +494,14 @@ func TestRefused(t *testing.T) {
 			"include/default/x": strings.Repeat("{{n}}", 200)}).folder(t),
 			"the files with constants are larger than 64MiB together"},
 		{"custom grader", legacyPack.with(pack{"data/testdata.yaml": "grading: custom"}).folder(t),
-			`grading: "custom" is not supported, because judged does not run graders`},
+			`grading: "custom" needs one program in graders/, and type: scoring`},
+		{"two graders", legacyPack.with(pack{"graders/a.py": "", "graders/b.py": ""}).folder(t), "has 2 graders"},
 		{"large YAML", legacyPack.with(pack{"problem.yaml": "name: " + strings.Repeat("x", 2<<20)}).folder(t),
 			"larger than 1MiB"},
+		{"two YAML documents", legacyPack.with(pack{"problem.yaml": "name: x\n---\nvalidation: custom\n"}).folder(t),
+			"parse problem.yaml: a second document begins after ---"},
+		{"YAML of another age", legacyPack.with(pack{"problem.yaml": "%YAML 2.0\n---\nname: x\n"}).folder(t),
+			"parse problem.yaml: found incompatible YAML document"},
 		{"YAML that is not", legacyPack.with(pack{"problem.yaml": "a: ]"}).folder(t), "parse problem.yaml: "},
 		{"XML entities", polygonPack.with(pack{"problem.xml": entity}).folder(t), "invalid character entity"},
 		{"unknown version", legacyPack.with(pack{"problem.yaml": "problem_format_version: 2031-01"}).folder(t),
@@ -508,6 +523,8 @@ func TestRefused(t *testing.T) {
 			with(pack{"data/secret/2/test_group.yaml": "max_score: 0"}).folder(t), "no test gives points"},
 		{"points that no test of legacy gives", legacyPack.with(pack{"problem.yaml": "type: scoring",
 			"data/testdata.yaml": "accept_score: 0"}).folder(t), "or accept_score in legacy"},
+		{"samples without points", pack{"problem.yaml": "problem_format_version: 2025-09\ntype: scoring",
+			"data/sample/1.in": "", "data/sample/1.ans": ""}.folder(t), "data/secret has none; add NAME.in with NAME.ans"},
 		{"limit of the wrong type", legacyPack.with(pack{"problem.yaml": "limits: {memory: a}"}).folder(t),
 			"problem.yaml: limits: memory: "},
 		{"outputs that talk", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
@@ -517,13 +534,15 @@ func TestRefused(t *testing.T) {
 			"data/secret/1/test_group.yaml", "data/secret/2/test_group.yaml").folder(t),
 			`the outputs of "secret/1-a" and "secret/1/a" have the same name 1-a.out`},
 		{"no tests", pack{"problem.yaml": "name: x"}.folder(t), "no tests"},
+		{"no tests yet", pack{"problem.yaml": "name: x", "generators/generators.yaml": "data: {}"}.folder(t),
+			"add data/secret/NAME.in with NAME.ans; generators/generators.yaml describes tests: run bt generate before"},
 		{"no validator", legacyPack.with(pack{"problem.yaml": "validation: custom"}).folder(t), "no output validator"},
 		{"unknown aggregation",
 			kattisPack.with(pack{"data/secret/1/test_group.yaml": "score_aggregation: best"}).folder(t),
 			`"best" is unknown; use pass-fail, sum or min`},
 		{"half a package", polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"],
 			"<test-count>3",
-			"<test-count>4", 1)}).folder(t), `input "04" is missing and problem.xml has no command that makes it`},
+			"<test-count>4", 1)}).folder(t), `testset "tests" lists 3 tests, but its test-count is 4; download`},
 		{"path pattern that climbs",
 			polygonPack.with(pack{"problem.xml": strings.ReplaceAll(polygonPack["problem.xml"], "tests/%02d",
 				"../%02d")}).folder(t), `path pattern "../%02d" of a testset is outside of the package`},
@@ -551,6 +570,18 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestVersionOfYAML: version 1.2 of YAML is read like 1.1.
+func TestVersionOfYAML(t *testing.T) {
+	p, err := openTest(t, legacyPack.with(pack{"problem.yaml": "%YAML 1.2\r\n---\nname: x\n"}).folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if p.Name != "x" {
+		t.Errorf("name %q, want x", p.Name)
+	}
+}
+
 func TestMatch(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, name string
@@ -563,6 +594,8 @@ func TestMatch(t *testing.T) {
 		{"secret/*-hard", "secret/g/1-hard", false},
 		{"x/{a,b}.{py,cpp}", "x/b.cpp", true},
 		{"x/{a,b}.{py,cpp}", "x/c.cpp", false},
+		{"x/*{ 4 }{ 1, 2 }", "x/042", true},
+		{"x/*{ 4 }{ 1, 2 }", "x/043", false},
 		{"x/[ab].py", "x/a.py", false},
 		{"x/[ab].py", "x/[ab].py", true},
 		{"x/{a", "x/a", false},

@@ -115,6 +115,14 @@ func (p *Package) readPolygon(t *tree) error {
 	} else if x.Judging.Input != "" || x.Judging.Output != "" {
 		p.unsupported("input-file and output-file of an interactive problem; submissions read stdin and write stdout")
 	}
+	for _, name := range t.names {
+		folder := path.Dir(name)
+		isTest := folder == path.Dir(set.Inputs) || folder == path.Dir(set.Answers)
+		isSolution := folder == "solutions" && !isForPeople(name) && path.Ext(name) != ".exe"
+		if (isTest || isSolution) && !t.used[name] {
+			p.find("%s is not used, because problem.xml does not name it", name)
+		}
+	}
 	return p.polygonRecipes(t, x, set)
 }
 
@@ -155,6 +163,10 @@ func (p *Package) readTestsets(t *tree, x polygonXML) (polygonTestset, error) {
 	if s.Count < 1 || s.Count > maxEntries {
 		return s, fmt.Errorf("testset %q has %d tests; use 1 to %d", s.Name, s.Count, maxEntries)
 	}
+	if n := len(s.Tests); n > 0 && n != s.Count {
+		return s, fmt.Errorf("testset %q lists %d tests, but its test-count is %d; download the package again", s.Name, n,
+			s.Count)
+	}
 	for i := range s.Count {
 		input, err := testFile(s.Inputs, i+1)
 		if err != nil {
@@ -168,7 +180,7 @@ func (p *Package) readTestsets(t *tree, x polygonXML) (polygonTestset, error) {
 		if i < len(s.Tests) {
 			group = s.Tests[i].Group
 		}
-		p.Tests = append(p.Tests, Test{Name: path.Base(input), Input: t.path(input), Answer: t.path(answer),
+		p.Tests = append(p.Tests, Test{Name: path.Base(input), Input: t.use(input), Answer: t.use(answer),
 			ValidatorArgs: validatorArgs(s.Name, group)})
 	}
 	if err := p.convertLines(t.ctx); err != nil {
@@ -203,6 +215,7 @@ func testFile(pattern string, n int) (string, error) {
 
 // polygonScheme creates the groups. Tests without a group have separate points.
 func (p *Package) polygonScheme(s polygonTestset) error {
+	p.findGroups(s)
 	p.Scheme.Root = &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 	root := p.Scheme.Root
 	p.Scheme.Scoring = slices.ContainsFunc(s.Groups, func(g polygonGroup) bool { return g.Points != nil })
@@ -251,6 +264,28 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 		}
 	}
 	return nil
+}
+
+// findGroups adds findings for groups that have no effect.
+func (p *Package) findGroups(s polygonTestset) {
+	with, declared := map[string]bool{}, map[string]bool{}
+	for _, t := range s.Tests {
+		with[t.Group] = true
+	}
+	for _, g := range s.Groups {
+		declared[g.Name] = true
+		if !with[g.Name] {
+			p.find("group %q has no tests", g.Name)
+		}
+		if !slices.Contains([]string{"", "each-test", "complete-group"}, g.Policy) {
+			p.find("group %q: points-policy %q is unknown; each test gives its points", g.Name, g.Policy)
+		}
+	}
+	for _, t := range s.Tests {
+		if len(declared) > 0 && t.Group != "" && !declared[t.Group] {
+			p.find("group %q of tests is not among the groups; each test gives its points", t.Group)
+		}
+	}
 }
 
 func polygonGroupOf(name string, known map[string]polygonGroup, points bool) *api.Group {
@@ -368,7 +403,7 @@ func (p *Package) polygonProgram(t *tree, x polygonProgram, headers []File) (Pro
 	if !t.has(name) {
 		return Program{}, fmt.Errorf("source %q in problem.xml is missing", x.Source.Path)
 	}
-	program := Program{Name: name, Files: append([]File{{path.Base(name), t.path(name)}}, headers...)}
+	program := Program{Name: name, Files: append([]File{{path.Base(name), t.use(name)}}, headers...)}
 	kind, _, _ := strings.Cut(x.Source.Type, ".")
 	if x.Source.Type == "python.2" || x.Source.Type == "python.pypy2" {
 		kind = "python2"

@@ -35,7 +35,7 @@ func TestLineEndings(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"3 files of tests have CRLF line endings; they are judged with LF"},
+	if diff := cmp.Diff([]string{"3 files of tests with CRLF line endings; judged with LF"},
 		p.Findings); diff != "" {
 		t.Errorf("findings (-want +got)\n%s", diff)
 	}
@@ -98,7 +98,7 @@ func TestPolygonValidatorArgs(t *testing.T) {
 		want     []string
 	}{
 		{"groups", "", "", []string{"--testset tests --group 0", "--testset tests --group 1", "--testset tests --group 1"}},
-		{"a test without a group", `<test group="1" points="40"/><test group="1" points="60"/>`, `<test/>`,
+		{"a test without a group", `<test group="1" points="40"/><test group="1" points="60"/>`, `<test/><test/>`,
 			[]string{"--testset tests --group 0", "--testset tests --group ", "--testset tests --group "}},
 		{"another name", `<testset name="tests">`, `<testset name="final">`,
 			[]string{"--testset final --group 0", "--testset final --group 1", "--testset final --group 1"}},

@@ -51,11 +51,15 @@ func (t *tree) settings(file string) (*settings, error) {
 		return nil, fmt.Errorf("the settings are larger than %s together; make them smaller", maxAllSettings)
 	}
 	var document yaml.Node
-	err = yaml.NewDecoder(bytes.NewReader(b)).Decode(&document)
+	decoder := yaml.NewDecoder(bytes.NewReader(version1(b)))
+	err = decoder.Decode(&document)
 	if errors.Is(err, io.EOF) {
 		return s, nil
 	}
 	if err == nil {
+		if further := (yaml.Node{}); !errors.Is(decoder.Decode(&further), io.EOF) {
+			return nil, fmt.Errorf("parse %s: a second document begins after ---; leave one document in the file", file)
+		}
 		if err := t.bound(&document); err != nil {
 			return nil, fmt.Errorf("parse %s: %w", file, err)
 		}
@@ -66,6 +70,17 @@ func (t *tree) settings(file string) (*settings, error) {
 		return nil, fmt.Errorf("parse %s: %s", file, oneLine(err))
 	}
 	return s, nil
+}
+
+// version1 replaces the version in the first line of a YAML file, such as %YAML 1.2. The library refuses all but 1.1,
+// but other tools read any 1.x in the same way.
+func version1(b []byte) []byte {
+	const directive = "%YAML 1."
+	line, rest, found := bytes.Cut(b, []byte("\n"))
+	if !found || !bytes.HasPrefix(line, []byte(directive)) {
+		return b
+	}
+	return append([]byte(directive+"1\n"), rest...)
 }
 
 // bound returns an error for files that would take long to decode.

@@ -59,7 +59,15 @@ func (p *Package) readSinol(t *tree) error {
 	if err := x.readOverrides(s.mapping("override_limits")); err != nil {
 		return err
 	}
-	s.decode("scores", &x.points)
+	var scores map[string]*float64 // a group without a value has no points
+	if s.decode("scores", &scores) {
+		x.points = map[string]float64{}
+	}
+	for group, points := range scores {
+		if points != nil {
+			x.points[group] = *points
+		}
+	}
 	s.decode("subtask_dependencies", &x.requires)
 	for group, required := range x.requires {
 		if len(required) > maxKeys {
@@ -84,7 +92,9 @@ func (p *Package) readSinol(t *tree) error {
 	if err := x.scheme(); err != nil {
 		return err
 	}
-	x.expectScores(s.mapping("sinol_expected_scores"))
+	if err := x.expectScores(s.mapping("sinol_expected_scores")); err != nil {
+		return err
+	}
 	for key := range s.keys { // of other languages, and of the options of sinol-make that it does not document
 		if strings.HasPrefix(key, "title_") || strings.HasPrefix(key, "sinol_undocumented_") {
 			s.ignore(key)
@@ -286,6 +296,13 @@ func (x *sinolPackage) readTests() error {
 	}
 	for _, group := range x.groups {
 		x.p.Tests = append(x.p.Tests, byGroup[group]...)
+	}
+	for _, limits := range []map[string]float64{x.limits.times, x.limits.memories} {
+		for _, of := range slices.Sorted(maps.Keys(limits)) {
+			if x.tests[of] == nil && !slices.ContainsFunc(x.p.Tests, func(t Test) bool { return t.Name == of }) {
+				x.p.find("%s: the limits of %q have no effect, as no group or test has that name", sinolFile, of)
+			}
+		}
 	}
 	return x.findAnswers()
 }

@@ -213,6 +213,8 @@ func TestSinolRefused(t *testing.T) {
 	}{
 		{"no tests", pack{"config.yml": "time_limit: 1000", "prog/abc.cpp": ""}, "in/ has no tests"},
 		{"tests of another task", config("sinol_task_id: abc"), "in/ has no tests"},
+		{"examples alone", pack{"config.yml": "scores: {1: 100}", "in/abc0.in": "", "out/abc0.out": ""},
+			"no test gives points; group 0 never does; make the inputs of other groups by sinol-make gen"},
 		{"group without points", config("sinol_task_id: sum\nscores: {1: 100}"), "scores: group 2 has tests, and no number"},
 		{"negative points", config("sinol_task_id: sum\nscores: {1: -1, 2: 1}"), "scores: group 1 has tests, and no number"},
 		{"limit", config("sinol_task_id: sum\ntime_limits: {1: 0}"), "time_limits: 1: 0 is out of range"},

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 
+	"go.yaml.in/yaml/v3"
+
 	"judged/internal/api"
 )
 
@@ -83,18 +85,29 @@ func (x *sinolPackage) require(g *api.Group, group string) {
 // sinolExpected holds what sinol-make measured of a solution.
 type sinolExpected struct {
 	Groups map[string]struct {
-		Points float64 `yaml:"points"`
-		Status string  `yaml:"status"`
+		Points float64              `yaml:"points"`
+		Status string               `yaml:"status"`
+		Others map[string]yaml.Node `yaml:",inline"`
 	} `yaml:"expected"`
-	Points float64 `yaml:"points"`
+	Points float64              `yaml:"points"`
+	Others map[string]yaml.Node `yaml:",inline"`
 }
 
 // expectScores sets the points that solutions have to get.
-func (x *sinolPackage) expectScores(s *settings) {
+func (x *sinolPackage) expectScores(s *settings) error {
 	var unknown []string
 	for i := range x.p.Submissions {
 		one, want := &x.p.Submissions[i], sinolExpected{}
-		switch known := s.decode(path.Base(one.Name), &want); {
+		known := s.decode(path.Base(one.Name), &want)
+		for _, key := range slices.Sorted(maps.Keys(want.Others)) {
+			x.p.find("unknown key %q in %s: %s", key, s.file, path.Base(one.Name))
+		}
+		for _, group := range slices.Sorted(maps.Keys(want.Groups)) {
+			for _, key := range slices.Sorted(maps.Keys(want.Groups[group].Others)) {
+				x.p.find("unknown key %q in %s: %s: group %s", key, s.file, path.Base(one.Name), group)
+			}
+		}
+		switch {
 		case known && x.passFail:
 			one.Expected = rule(Expectation{Final: []string{"AC"}}, 0).Expected
 			if want.Points == 0 {
@@ -113,6 +126,7 @@ func (x *sinolPackage) expectScores(s *settings) {
 	for _, name := range slices.Sorted(maps.Keys(s.keys)) {
 		x.p.find("%s: there is no solution prog/%s", s.file, name)
 	}
+	return s.err
 }
 
 // scores are the points of the groups and their sum. Where they depend on the time, they may be more.

@@ -317,7 +317,8 @@ func (g globs) matchName(name string) bool {
 // maxAlternatives is the maximum number of globs that the braces of one glob, and of all globs of a file, expand to.
 const maxAlternatives = 1000
 
-// alternatives expands braces, up to the given number of globs.
+// alternatives expands braces, up to the given number of globs. Space around an alternative does not count, as for
+// BAPCtools.
 func alternatives(pattern string, most int) []string {
 	open := strings.IndexByte(pattern, '{')
 	if open < 0 {
@@ -333,7 +334,7 @@ func alternatives(pattern string, most int) []string {
 			if len(all) == most {
 				return all
 			}
-			all = append(all, pattern[:open]+choice+rest)
+			all = append(all, pattern[:open]+strings.TrimSpace(choice)+rest)
 		}
 	}
 	return all

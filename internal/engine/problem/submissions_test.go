@@ -25,6 +25,8 @@ func TestTags(t *testing.T) {
 		{"/*@EXPECTED_SCORE@: 12.5*/", points},
 		{"# @EXPECTED_SCORE@: 0\n", []Expectation{{Final: []string{"WA"}}, {Score: &[2]float64{}}}},
 		{"# @EXPECTED_SCORE@: -inf\n", folder},
+		{"# @EXPECTED_SCORE@: CORRECT\n", []Expectation{{Final: []string{"AC"}}}},
+		{"# @EXPECTED_SCORE@: 12.5\n# @EXPECTED_RESULTS@: WRONG-ANSWER\n", points},
 	} {
 		p, err := openTest(t, legacyPack.with(pack{"submissions/wrong_answer/w.py": tt.source}).folder(t))
 		if err != nil {

@@ -12,10 +12,8 @@ import (
 // maxTagged is the number of bytes at the start of a source that are searched for tags.
 const maxTagged = 64 << 10
 
-var (
-	resultsTag = text.Pattern(`@EXPECTED_RESULTS@: *([A-Za-z_, -]*[A-Za-z])`)
-	scoreTag   = text.Pattern(`@EXPECTED_SCORE@: *([^\s*]+)`)
-)
+// expectedTag has results, or a score. DOMjudge also takes results after SCORE.
+var expectedTag = text.Pattern(`@EXPECTED_(RESULTS|SCORE)@: *([A-Za-z_, -]*[A-Za-z]|[^\s*]*)`)
 
 // domjudgeResults maps the words of @EXPECTED_RESULTS@ to verdicts.
 var domjudgeResults = map[string]string{
@@ -32,11 +30,22 @@ func (s *Submission) readTags(p *Package) error {
 		if err != nil {
 			return err
 		}
-		if m := resultsTag().FindSubmatch(head); m != nil {
-			s.expectResults(p, string(m[1]))
+		results, score := "", ""
+		for _, m := range expectedTag().FindAllSubmatch(head, -1) {
+			value, into := string(m[2]), &results
+			if _, err := strconv.ParseFloat(value, 64); err == nil && string(m[1]) == "SCORE" {
+				into = &score
+			}
+			if *into != "" {
+				p.find("%s: more than one @EXPECTED_%s@; the first is used", s.Name, m[1])
+				continue
+			}
+			if *into = value; into == &results {
+				s.expectResults(p, value)
+			}
 		}
-		if m := scoreTag().FindSubmatch(head); m != nil {
-			s.expectScore(p, string(m[1]))
+		if score != "" {
+			s.expectScore(p, score)
 		}
 	}
 	return nil
@@ -47,8 +56,8 @@ func (s *Submission) expectResults(p *Package, words string) {
 	for word := range strings.SplitSeq(words, ",") {
 		verdict, known := domjudgeResults[strings.ToUpper(strings.TrimSpace(word))]
 		if !known {
-			p.find("%s: unknown result %q in @EXPECTED_RESULTS@; the expectation of its folder is used", s.Name,
-				strings.TrimSpace(word))
+			p.find("%s: unknown result %q after @EXPECTED_RESULTS@ or @EXPECTED_SCORE@; the expectation of its folder is "+
+				"used", s.Name, strings.TrimSpace(word))
 			return
 		}
 		final = append(final, verdict)
@@ -60,7 +69,7 @@ func (s *Submission) expectResults(p *Package, words string) {
 func (s *Submission) expectScore(p *Package, text string) {
 	score, err := strconv.ParseFloat(text, 64)
 	if err != nil || !api.ValidPoints(score) {
-		p.find("%s: %q in @EXPECTED_SCORE@ is not a number", s.Name, text)
+		p.find("%s: %q in @EXPECTED_SCORE@ is not a number of points", s.Name, text)
 		return
 	}
 	for i, e := range s.Expected {

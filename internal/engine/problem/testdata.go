@@ -11,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"judged/internal/api"
-	"judged/internal/api/scoring"
 	"judged/internal/engine/checker"
 )
 
@@ -75,7 +74,7 @@ func (p *Package) readData(t *tree, k kind) error {
 		if len(r.listAll(name)) == 0 { // for example, samples with interactions only
 			root.IgnoreFirst = false
 			if name == "secret" {
-				p.find("no test in data/secret; only the samples are judged")
+				p.find("no test in data/secret; only the samples are judged%s", r.t.howToMake())
 			}
 			continue
 		}
@@ -88,7 +87,11 @@ func (p *Package) readData(t *tree, k kind) error {
 	if r.implied != nil && r.legacyPoints {
 		r.implied.MaxScore = nil
 	}
-	p.Scheme = scoring.Scheme{Root: root, Scoring: k.scoring}
+	p.Scheme.Root, p.Scheme.Scoring = root, k.scoring
+	if p.Scheme.Grader != nil && !p.Scheme.IsCustom() {
+		p.find("graders is not used, because no group sets grading: custom")
+		p.Scheme.Grader = nil
+	}
 	err = errors.Join(r.invalidInputs(top), r.outputs("invalid_output", false, top),
 		r.outputs("valid_output", true, top))
 	if err != nil {

@@ -20,7 +20,7 @@ type Test struct {
 	Name   string
 	Input  string     // path; "" means empty input
 	Answer string     // path; "" means that the output is not compared
-	Limits api.Limits // all members are set; the zero value means those of the job
+	Limits api.Limits // zero members mean those of the job
 	// Args, CheckerArgs and Files are those of api.Test.
 	Args, CheckerArgs []string
 	Files             []File
@@ -77,7 +77,7 @@ const MaxUnpacked = units.Bytes(8 << 30)
 const (
 	maxEntries = 20000
 	// maxDirectory is the maximum size of the directory of the archive.
-	maxDirectory = units.Bytes(maxEntries * 512)
+	maxDirectory = maxEntries * entrySize
 )
 
 // OpenTests reads tests from a folder and its subfolders, or from an archive: NAME.in with NAME.ans (or .a, .out), and

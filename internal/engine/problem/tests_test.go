@@ -2,6 +2,8 @@ package problem
 
 import (
 	"archive/zip"
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -105,6 +107,23 @@ func damaged(t testing.TB, path string) string {
 	return path
 }
 
+// bzipped returns an archive with a file that is compressed in a way that judged cannot read.
+func bzipped(t *testing.T) string {
+	t.Helper()
+	const bzip2 = 12
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	_, err := z.CreateRaw(&zip.FileHeader{Name: "1.in", Method: bzip2})
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bzipped.zip")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestOpenTests(t *testing.T) {
 	notZip := filepath.Join(folder(t, "plain"), "plain")
 	tests := []struct {
@@ -165,10 +184,13 @@ func TestOpenTests(t *testing.T) {
 		{"archive of very many", archive(t, numbered(maxEntries+1)...), nil, "20001 entries; the maximum is 20000"},
 		{"archive whose list does not end", archive(t, long(int(maxDirectory)/60_000+1)...), nil,
 			"list of entries larger than"},
-		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "give a folder or a ZIP archive"},
+		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil,
+			"give a folder, or an archive in the format ZIP, tar or tar.gz"},
+		{"unknown compression", bzipped(t), nil,
+			`entry "1.in": zip: unsupported compression algorithm; compress the archive with`},
 		{"damaged archive", damaged(t, archive(t, "1.in", "1.ans")), nil, "; create the archive again"},
 		{"absent", "/does/not/exist", nil, "give a folder or a ZIP archive"},
-		{"not an archive", notZip, nil, "give a folder or a ZIP archive"},
+		{"not an archive", notZip, nil, "give a folder, or an archive in the format ZIP, tar or tar.gz"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

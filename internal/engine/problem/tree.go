@@ -129,6 +129,14 @@ func (t *tree) has(name string) bool {
 	return found
 }
 
+// howToMake says how tests are made that a package of BAPCtools describes, or nothing.
+func (t *tree) howToMake() string {
+	if !t.has("generators/generators.yaml") {
+		return ""
+	}
+	return "; generators/generators.yaml describes tests: run bt generate before"
+}
+
 // path returns the path of a file on this host.
 func (t *tree) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
 

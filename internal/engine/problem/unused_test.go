@@ -143,3 +143,57 @@ func TestNothingIsUnused(t *testing.T) {
 		}
 	}
 }
+
+// TestDroppedParts: what other formats than Kattis's drop from a package is a finding, or an error.
+func TestDroppedParts(t *testing.T) {
+	xml := func(old, new string) pack {
+		return polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"], old, new, 1)})
+	}
+	expected := func(text string) pack {
+		return sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nsinol_expected_scores:\n  sum.cpp: " + text})
+	}
+	cms := pack{"task.yaml": "name: x\nn_input: 1\n", "input/input0.txt": "", "output/output0.txt": "", "sol/x.py": ""}
+	dmoj := pack{"init.yml": "checker: {name: floats, precision: 3}\ntest_cases: [{in: a, out: a}]\n", "a": ""}
+	for _, tt := range []struct {
+		name string
+		pack pack
+		want string
+	}{
+		{"test that problem.xml does not name", polygonPack.with(pack{"tests/04": ""}),
+			"tests/04 is not used, because problem.xml does not name it"},
+		{"solution that problem.xml does not name", polygonPack.with(pack{"solutions/b.cpp": ""}),
+			"solutions/b.cpp is not used, because problem.xml does not name it"},
+		{"fewer tests than listed", xml("<test-count>3", "<test-count>2"), "lists 3 tests, but its test-count is 2"},
+		{"group without tests", xml(`<group name="1" points`, `<group name="2" points`), `group "2" has no tests`},
+		{"group that is not declared", xml(`<group name="1" points`, `<group name="2" points`),
+			`group "1" of tests is not among the groups`},
+		{"unknown policy", xml("complete-group", "worst"), `group "1": points-policy "worst" is unknown`},
+		{"folder as a test", polygonPack.without("tests/03").with(pack{"tests/03/x": ""}),
+			`line endings of test "03": "03" is a folder; replace it with the file`},
+		{"folder as an answer", sinolPack.without("out/sum0.out").with(pack{"out/sum0.out/x": ""}),
+			`read test "0": "sum0.out" is a folder; replace it with the file`},
+		{"inputs in another folder", cms.with(pack{"Input/input0.txt": ""}), "Input/ is not used"},
+		{"task without a name", cms.with(pack{"task.yaml": "n_input: 1"}),
+			"task.yaml has no name; only sol/solution and sol/soluzione must be right"},
+		{"checker with another name", cms.with(pack{"check/Checker.cpp": ""}), "check/Checker.cpp is not used"},
+		{"key next to args", dmoj, `unknown key "precision" in the checker floats`},
+		{"points of a wrong type", expected("{points: all}"), "sinol_expected_scores: sum.cpp: "},
+		{"key of an expectation", expected("{points: 100, groups: {}}"), `unknown key "groups" in config.yml: sinol_expected`},
+		{"key of a group", expected("{points: 100, expected: {1: {point: 40}}}"), `unknown key "point" in config.yml: sinol_`},
+		{"group without a value", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nscores: {1: 100, 2: }"}),
+			"scores: group 2 has tests, and no number of points"},
+		{"limit of no group", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\ntime_limits: {2c: 500}"}),
+			`config.yml: the limits of "2c" have no effect`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := openTest(t, tt.pack.folder(t))
+			said := fmt.Sprint(err)
+			if err == nil {
+				said = strings.Join(p.Findings, "\n")
+			}
+			if !strings.Contains(said, tt.want) {
+				t.Errorf("judged says %q, want %q", said, tt.want)
+			}
+		})
+	}
+}
