@@ -55,7 +55,7 @@ func (e *Engine) openCompiler() (err error) {
 			return err
 		}
 		e.compilerLauncher, err = e.openLauncher(sandbox.Options{Root: sandbox.RootHost, BoxBytes: compilerBoxBytes,
-			BoxInodes: compilerBoxInodes, Prepared: prepared})
+			BoxInodes: compilerBoxInodes, Prepared: prepared, Cold: true})
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
@@ -18,7 +17,6 @@ import (
 	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
-	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
 	"judged/internal/host/slots"
@@ -37,9 +35,9 @@ type Options struct {
 	Count  int        // maximum number of slots; 0 means as many as fit
 	Strict bool       // refuse to judge on an unfit host
 	Pool   string
-	Class  string                   // the operator's name for hosts of this kind; part of the fingerprint
-	Member *fingerprint.Fingerprint // of another host of the pool, for doctor to compare with; may be nil
-	Name   string                   // of the host in reports; default is the host name
+	Class  string           // the operator's name for hosts of this kind; part of the fingerprint
+	Member *api.Fingerprint // of another host of the pool, for doctor to compare with; may be nil
+	Name   string           // of the host in reports; default is the host name
 	// Command describes this process to another judged that wants the same CPUs.
 	Command string
 	// ClaimFolder is where CPUs are locked; empty means the folder that all processes of the host use. Only tests,
@@ -96,7 +94,7 @@ type Engine struct {
 	virtual bool
 	program []byte // judged-init
 	// fingerprint is taken when it is first asked for: it reads a hundred files, and no run waits for it.
-	fingerprint func() fingerprint.Fingerprint
+	fingerprint func() api.Fingerprint
 
 	examining  sync.WaitGroup // the next two fields are set after it
 	examined   api.DoctorReport
@@ -169,6 +167,10 @@ func (e *Engine) open() (err error) {
 		BoxBytes: e.options.BoxBytes, BoxInodes: e.options.BoxInodes}); err != nil {
 		return err
 	}
+	if err := e.launcher.Copies().SmallPages(); err != nil && e.options.Daemon {
+		e.options.Log.Warn("programs use more CPU time than without judged to read inputs of 32 MiB and more; "+
+			"permit huge pages and locked memory (LimitMEMLOCK=infinity)", "error", err)
+	}
 	if !e.options.CompileOnly {
 		for _, s := range e.slots {
 			if err := e.openWorker(s); err != nil {
@@ -214,8 +216,8 @@ func housekeeping(t machine.Topology, planned []slots.Slot) cpuset.Set {
 // Hardware are the hard members of the host's fingerprint: what its times depend on.
 func (e *Engine) Hardware() map[string]string { return e.fingerprint().Hard }
 
-func (e *Engine) readFingerprint() fingerprint.Fingerprint {
-	return fingerprint.Read(fingerprint.Subject{FS: e.fs, Topology: e.topology, Slots: e.slots, Turbo: e.turbo.Value,
+func (e *Engine) readFingerprint() api.Fingerprint {
+	return doctor.ReadFingerprint(doctor.Subject{FS: e.fs, Topology: e.topology, Slots: e.slots, Turbo: e.turbo.Value,
 		Class: e.options.Class, Program: e.program})
 }
 

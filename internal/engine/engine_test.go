@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"judged/internal/host/fingerprint"
-
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
@@ -145,7 +143,7 @@ func TestHost(t *testing.T) {
 	top := twoNodes(t, "6-7")
 	top.Kernel, top.Model = "6.18", "CPU"
 	e := &Engine{topology: top,
-		fingerprint: func() fingerprint.Fingerprint { return fingerprint.Fingerprint{Sum: "f"} },
+		fingerprint: func() api.Fingerprint { return api.Fingerprint{Sum: "f"} },
 		turbo:       machine.Turbo{Value: machine.TurboUnknown}, options: Options{Name: "n", Pool: "p"}}
 	got := e.Host(set(t, "7"), api.DoctorReport{Ready: true})
 	if got.Doctor == nil || !got.Doctor.Ready || got.Doctor.Failed == nil || len(got.Doctor.Failed) != 0 {

@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,12 +42,12 @@ func (c madeCache) restore(key string, products []problem.Product) (bool, error)
 		return false, nil
 	}
 	for i, p := range products {
-		err := copyFile(p.Path, c.path(key, i))
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
+		ok, err := restoreFile(p.Path, c.path(key, i))
 		if err != nil {
 			return false, fmt.Errorf("read cache of made tests: %w", err)
+		}
+		if !ok {
+			return false, nil
 		}
 		now := time.Now()
 		_ = os.Chtimes(c.path(key, i), now, now) // an older time only makes it go earlier
@@ -58,20 +61,57 @@ func (c madeCache) put(key string, products []problem.Product) error {
 		return nil
 	}
 	for i, p := range products {
-		if err := copyFile(c.path(key, i), p.Path); err != nil {
+		if err := keepFile(c.path(key, i), p.Path); err != nil {
 			return fmt.Errorf("keep a made test: %w", err)
 		}
 	}
 	return nil
 }
 
-func copyFile(to, from string) error {
+// keepFile copies a file to the cache and appends the SHA-256 of its content.
+func keepFile(to, from string) error {
 	f, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return writeNew(to, f)
+	sum := sha256.New()
+	if _, err = io.Copy(sum, f); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return err
+	}
+	return writeNew(to, io.MultiReader(f, bytes.NewReader(sum.Sum(nil))))
+}
+
+// restoreFile copies a file from the cache, and reports whether it is there and whole. Files of the cache are not
+// synced, so a power loss can leave a short one, or one with zeros.
+func restoreFile(to, from string) (bool, error) {
+	f, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() < sha256.Size {
+		return false, err
+	}
+	content := io.NewSectionReader(f, 0, info.Size()-sha256.Size)
+	want, sum := make([]byte, sha256.Size), sha256.New()
+	if _, err = f.ReadAt(want, content.Size()); err == nil {
+		_, err = io.Copy(sum, content)
+	}
+	if err != nil || !bytes.Equal(sum.Sum(nil), want) {
+		return false, err
+	}
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return false, err
+	}
+	return true, writeNew(to, content)
 }
 
 // shrink removes the longest unused files until the rest fits.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
@@ -73,13 +74,8 @@ const idleEvery = time.Second
 
 // awaitIdle waits until no slot judges, or until ctx ends: the housekeeping CPUs are for jobs first.
 func (e *Engine) awaitIdle(ctx context.Context) {
-	look := time.NewTicker(idleEvery)
-	defer look.Stop()
 	for e.judging.Load() > 0 && ctx.Err() == nil {
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-		}
+		poll.Sleep(ctx, idleEvery)
 	}
 }
 

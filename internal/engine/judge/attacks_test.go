@@ -20,7 +20,7 @@ import (
 	"judged/internal/engine/jury"
 	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
@@ -257,8 +257,9 @@ func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, program string) 
 func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []api.Report {
 	t.Helper()
 	var tasks []judge.Task
+	input := inputOf(t, attack)
 	for _, args := range attack.Runs(a.host.names(a.workers[0].Resources().CPUs)) {
-		tasks = append(tasks, a.task(t, attack, program, args))
+		tasks = append(tasks, a.task(t, attack, program, input, args))
 	}
 	reports, errs := make([]api.Report, len(tasks)), make([]error, len(tasks))
 	var running, loading sync.WaitGroup
@@ -294,13 +295,20 @@ func (a *arena) judge(ctx context.Context, worker *measure.Worker, task judge.Ta
 	return judge.Run(ctx, worker, task, func(api.TestReport) {})
 }
 
-// task returns the task of an attack as in judged run.
-func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args []string) judge.Task {
+// inputOf returns the input of an attack. All its runs have the same file, as those of a test do.
+func inputOf(t *testing.T, attack attacks.Attack) *api.File {
 	t.Helper()
-	test := api.Test{Name: attack.Name}
-	if attack.Stdin != "" {
-		test.Input = &api.File{Part: written(t, attack.Stdin)}
+	text := attack.Input()
+	if text == "" {
+		return nil
 	}
+	return &api.File{Part: written(t, text)}
+}
+
+// task returns the task of an attack as in judged run.
+func (a *arena) task(t *testing.T, attack attacks.Attack, program string, input *api.File, args []string) judge.Task {
+	t.Helper()
+	test := api.Test{Name: attack.Name, Input: input}
 	if attack.Answer != "" {
 		test.Answer = &api.File{Part: written(t, attack.Answer)}
 	}
@@ -311,12 +319,12 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args [
 		Limits: attack.Limits, CPUs: attack.CPUs, Repeats: api.Repeats{Min: 1, Max: 1}, Head: 4096,
 	}
 	a.addJury(t, attack, &j)
-	j, err := jobspec.Complete(c, j)
+	j, err := intake.Complete(c, j)
 	if err != nil {
 		t.Fatalf("%s: %v", attack.Name, err)
 	}
 	j.Limits = a.loosened(attack, j.Limits)
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(j, api.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

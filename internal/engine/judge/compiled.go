@@ -130,6 +130,9 @@ func (t *Task) juryPrograms() []juryPart {
 			t.Interactor = &compiled
 		}})
 	}
+	if g := t.Grader; g != nil {
+		parts = append(parts, juryPart{GraderName, *g, func(p jury.Program) { t.Grader = &p }})
+	}
 	return parts
 }
 

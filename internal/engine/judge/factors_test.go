@@ -8,7 +8,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/engine/judge"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // TestFactorsOfATask checks that the limits of a job and of its tests are multiplied by the factors once, and that the
@@ -16,12 +16,12 @@ import (
 func TestFactorsOfATask(t *testing.T) {
 	c := config.Default()
 	operator := map[string]api.Factors{"c": {Time: 2, Memory: 0.5}}
-	j, err := jobspec.Complete(c, api.Job{Program: api.File{Part: "x"}, Language: "c", Limits: api.Limits{CPUTimeMS: 1000},
+	j, err := intake.Complete(c, api.Job{Program: api.File{Part: "x"}, Language: "c", Limits: api.Limits{CPUTimeMS: 1000},
 		Tests: []api.Test{{Name: "1"}, {Name: "2", Limits: api.Limits{CPUTimeMS: 50000}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j = jobspec.Scale(c, operator, jobspec.Scale(c, operator, j))
+	j = intake.Scale(c, operator, intake.Scale(c, operator, j))
 	task, err := judge.NewTask(j, "", func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)

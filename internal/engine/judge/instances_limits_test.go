@@ -101,10 +101,10 @@ func TestCompiledInteractor(t *testing.T) {
 	}
 }
 
-// loadCPUs runs four busy loops on the CPUs until the test ends.
-func loadCPUs(t *testing.T, cpus cpuset.Set) {
+// loadCPUs runs n busy loops on the CPUs until the test ends.
+func loadCPUs(t *testing.T, cpus cpuset.Set, n int) {
 	t.Helper()
-	for range 4 {
+	for range n {
 		busy := exec.Command("taskset", "-c", cpus.String(), "sh", "-c", "while :; do :; done")
 		if err := busy.Start(); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func loadCPUs(t *testing.T, cpus cpuset.Set) {
 func TestBusyJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	loadCPUs(t, cpuset.New(0))
+	loadCPUs(t, cpuset.New(0), 4)
 	interactive := api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")},
 		Command: []string{"{program}", "say=1", "hear", "end"}, Tests: []api.Test{{Name: "1"}},
 		Interactor: &api.Interactor{Kind: "icpc", Program: api.File{Part: testkit.JuryProgram(t, "talker")},
@@ -132,13 +132,50 @@ func TestBusyJury(t *testing.T) {
 	}
 }
 
+// TestStarvedJury: a program of the jury that gets a small share of its CPU for as long as judged waits is not at fault.
+func TestStarvedJury(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	limits := engine.JuryLimits(config.Default().Limits.Jury)
+	limits.WallTime = 100 * time.Millisecond
+	eng := openTalkEngine(t, limits)
+	talker := func(args ...string) api.Job {
+		return api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")}, Tests: []api.Test{{Name: "1"}},
+			Command: append([]string{"{program}"}, args...)}
+	}
+	interactor := func(j api.Job, args ...string) api.Job {
+		j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Part: testkit.JuryProgram(t, "talker")}, Args: args}
+		return j
+	}
+	checked := talker("end")
+	checked.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Part: testkit.JuryProgram(t, "talker")},
+		Args: []string{"work=300", "exit=42"}}
+	jobs := map[string]api.Job{
+		"interactor, before the answer": interactor(talker("say=1", "hear", "end"), "hear", "work=300", "say=2", "exit=42"),
+		"interactor, after the program": interactor(talker("say=1"), "hear", "work=300", "exit=42"),
+		"manager, before the answer":    managedJob(t, 1, "say=1|hear|say=2", "want=0:1|work=300|say=0:x|want=0:2|score=1"),
+		"manager, after the program":    managedJob(t, 1, "say=1", "want=0:1|work=300|score=1"),
+		"checker":                       checked,
+	}
+	loadCPUs(t, cpuset.New(0), 20) // after the compilations
+	for name, j := range jobs {
+		j.Limits, j.Repeats = api.Limits{CPUTimeMS: 100, WallTimeMS: 100}, api.Repeats{Policy: api.Single}
+		r, err := eng.Judge(t.Context(), eng.Slots()[0], talkTask(t, config.Default(), j), func(api.TestReport) {})
+		if err != nil {
+			r.Fail(api.FaultOf(err), err.Error())
+		}
+		if r.Verdict != api.InternalError || r.Fault != api.NoiseFault {
+			t.Errorf("%s: verdict %s, fault %q, want IE by noise: %s %s", name, r.Verdict, r.Fault, r.Message, tell(r))
+		}
+	}
+}
+
 // TestInstancesWithBusyCPU: instances on a busy CPU reach the limit of CPU time later, and do not reach that of wall
 // time.
 func TestInstancesWithBusyCPU(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	cpu := eng.Slots()[0].CPUs[0]
-	loadCPUs(t, cpuset.New(cpu))
+	loadCPUs(t, cpuset.New(cpu), 4)
 	for _, n := range []int{1, 2} {
 		j := managedJob(t, n, "spin", "all|end=0|score=1")
 		j.Limits.WallTimeMS = 600 // an instance gets a fifth of it

@@ -8,7 +8,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/engine/judge"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 	"judged/internal/sandbox"
 	"judged/internal/testkit"
 	"judged/internal/testkit/attacks"
@@ -50,11 +50,11 @@ func (a *arena) instances(t *testing.T, attack attacks.Attack, program string) j
 	runs := attack.Runs(a.host.names(a.workers[0].Resources().CPUs))
 	script := "case $1 in\n"
 	for i, args := range runs {
-		script += string(rune('0'+i)) + ") exec ./" + jobspec.ProgramName + " '" + strings.Join(args, "' '") + "';;\n"
+		script += string(rune('0'+i)) + ") exec ./" + api.ProgramName + " '" + strings.Join(args, "' '") + "';;\n"
 	}
 	limits := attack.Limits
 	limits.CPUTimeMS, limits.WallTimeMS = max(limits.CPUTimeMS, 10_000), max(limits.WallTimeMS, 60_000)
-	j, err := jobspec.Complete(config.Default(), api.Job{Program: api.File{Part: program},
+	j, err := intake.Complete(config.Default(), api.Job{Program: api.File{Part: program},
 		Command: []string{"/bin/sh", "-c", script + "esac", "sh"}, Tests: []api.Test{{Name: "1"}},
 		Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: testkit.JuryProgram(t, "manager")},
 			Instances: len(runs), Args: []string{"all", "end=0", "end=1", "score=1"}},
@@ -63,7 +63,7 @@ func (a *arena) instances(t *testing.T, attack attacks.Attack, program string) j
 		t.Fatal(err)
 	}
 	j.Limits = a.loosened(attack, j.Limits)
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(j, api.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +87,14 @@ func TestManagerLeavesNothing(t *testing.T) {
 		{program: "kill=11", manager: "all|hear=0|sleep", verdict: api.RuntimeError},
 		{program: "hear", manager: "kill=11", verdict: api.InternalError},
 	} {
-		j, err := jobspec.Complete(config.Default(), api.Job{Program: api.File{Part: talker},
+		j, err := intake.Complete(config.Default(), api.Job{Program: api.File{Part: talker},
 			Command: append([]string{"{program}"}, strings.Split(x.program, "|")...), Tests: []api.Test{{Name: "1"}},
 			Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: manager}, Instances: 3,
 				Args: strings.Split(x.manager, "|")}, Repeats: api.Repeats{Policy: api.Single}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
+		task, err := judge.NewTask(j, api.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 		if err != nil {
 			t.Fatal(err)
 		}

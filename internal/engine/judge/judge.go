@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"judged/internal/api"
-	"judged/internal/api/scoring"
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
@@ -44,13 +43,14 @@ type Task struct {
 	// Interactor communicates with the program and judges it; it may be nil. If it uses testlib, CheckerProgram
 	// checks its output file.
 	Interactor *jury.Interactor
-	Passes     int          // of a test of a multi-pass problem, at most; else 0
-	Jury       *jury.Runner // runs these programs
-	Limits     api.Limits   // complete; a test's own limits take precedence
+	Grader     *jury.Program // of Scheme; it may be nil
+	Passes     int           // of a test of a multi-pass problem, at most; else 0
+	Jury       *jury.Runner  // runs these programs
+	Limits     api.Limits    // complete; a test's own limits take precedence
 	Repeats    api.Repeats
 	Stop       api.Stop
 	// Scheme decides the order of the tests, which of them are needed, and their scores; it may be nil.
-	Scheme *scoring.Scheme
+	Scheme *api.Scheme
 	Head   units.Bytes
 	// Keep and Collect select the outputs to keep of each test.
 	Keep    api.Keep
@@ -147,12 +147,12 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 	if err := decide(); err != nil {
 		return unfinished(reports), err
 	}
-	return t.summarize(reports), nil
+	return t.summarize(ctx, reports)
 }
 
 // cancelNext publishes the result of a test, and cancels the next test if it is not needed after that. Nobody else uses
 // the progress until the result has passed.
-func (p *pending) cancelNext(progress *scoring.Progress, next string,
+func (p *pending) cancelNext(progress *api.Progress, next string,
 	cancel context.CancelCauseFunc) <-chan measure.Result {
 	passed := make(chan measure.Result, 1)
 	result := p.result
@@ -170,7 +170,7 @@ func (p *pending) cancelNext(progress *scoring.Progress, next string,
 }
 
 // plan returns the tests in the order in which they run, and what keeps track of which of them are needed.
-func (t Task) plan() ([]problem.Test, *scoring.Progress) {
+func (t Task) plan() ([]problem.Test, *api.Progress) {
 	byName := map[string]problem.Test{}
 	for _, test := range t.Tests {
 		byName[test.Name] = test
@@ -184,7 +184,7 @@ func (t Task) plan() ([]problem.Test, *scoring.Progress) {
 }
 
 // scheme is that of the task. Without one all tests are one group, in name order.
-func (t Task) scheme() scoring.Scheme {
+func (t Task) scheme() api.Scheme {
 	if t.Scheme != nil {
 		return *t.Scheme
 	}
@@ -192,7 +192,7 @@ func (t Task) scheme() scoring.Scheme {
 	for _, test := range byName(t.Tests) {
 		all.Members = append(all.Members, api.Member{Test: test.Name})
 	}
-	return scoring.Scheme{Root: all}
+	return api.Scheme{Root: all}
 }
 
 // byName sorts tests in natural order: 1, 2, 10.
@@ -374,24 +374,31 @@ func (in inputs) close() {
 
 // summarize computes the report of a task that came to its end, with the groups and scores of its scheme. The verdict is
 // AC only where every test that counts was run and passed.
-func (t Task) summarize(tests []api.TestReport) api.Report {
+func (t Task) summarize(ctx context.Context, tests []api.TestReport) (api.Report, error) {
 	r := unfinished(tests)
 	if t.Scheme == nil {
 		r.Score = score(tests)
 	}
-	result, err := t.scheme().Result(tests, t.Stop)
+	var failed error // of the grader, or of judged
+	result, err := t.scheme().Result(tests, t.Stop, func(g *api.Group, members []api.Graded) (api.Graded, error) {
+		var graded api.Graded
+		graded, failed = t.Jury.Grade(ctx, *t.Grader, g, members)
+		return graded, failed
+	})
 	switch {
-	case errors.As(err, new(*scoring.UnfinishedError)):
-		return InternalError(r, err)
+	case failed != nil && api.FaultOf(failed) != api.JuryFault:
+		return r, failed
+	case failed != nil, errors.As(err, new(*api.UnfinishedError)):
+		return InternalError(r, err), nil
 	case err != nil:
 		r.Fail(api.ProblemFault, err.Error()+"; the problem's points or its checker are wrong")
-		return r
+		return r, nil
 	}
 	if r.Groups = result.Groups; t.Scheme != nil {
 		r.Score = result.Score
 	}
 	conclude(&r, result.Verdict)
-	return r
+	return r, nil
 }
 
 // conclude sets the verdict of a report. For IE, the first test with IE determines the fault and the message.

@@ -16,7 +16,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 	"judged/internal/testkit"
 )
 
@@ -50,11 +50,11 @@ func (b bench) judge(j api.Job) (api.Report, error) {
 	j = withTest(j)
 	j.Limits.CPUTimeMS, j.Limits.WallTimeMS, j.Limits.Memory, j.Limits.Output = 100, 500, 64<<20, 1<<20
 	j.Repeats.Policy = api.Single
-	complete, err := jobspec.Complete(b.config, j)
+	complete, err := intake.Complete(b.config, j)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	task, err := judge.NewTask(complete, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(complete, api.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestLongestCommand(t *testing.T) {
 // longestCommand repeats an argument as often as intake accepts it.
 func longestCommand(arg string) []string {
 	fits := func(n int) bool {
-		_, err := jobspec.Complete(config.Default(),
+		_, err := intake.Complete(config.Default(),
 			withTest(api.Job{Program: api.File{Part: "p"}, Command: commandOf(arg, n)}))
 		return err == nil
 	}
@@ -340,14 +340,14 @@ func TestFullWorkingDirectory(t *testing.T) {
 		info, err := os.Stat(f.Part)
 		return units.Bytes(info.Size()), err
 	}
-	if err := jobspec.CheckRoom(j, c.Sandbox.WorkSize, size); err != nil {
+	if err := intake.CheckRoom(j, c.Sandbox.WorkSize, size); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := b.judge(j); err != nil || r.Verdict != api.Accepted {
 		t.Errorf("%s, %v", r.Verdict, err)
 	}
 	j.Files["11"] = b.file(nil)
-	if _, err := jobspec.Complete(c, withTest(j)); err == nil {
+	if _, err := intake.Complete(c, withTest(j)); err == nil {
 		t.Error("a file without an inode was let through")
 	}
 }

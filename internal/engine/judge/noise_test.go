@@ -17,7 +17,7 @@ import (
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 	"judged/internal/testkit"
 	"judged/internal/testkit/guest"
 	"judged/internal/testkit/samples"
@@ -108,11 +108,11 @@ func buildShare(t *testing.T, source string, need testkit.Requirement) string {
 // whether it did.
 func waitsWithoutVerdict(t *testing.T, eng *engine.Engine, j api.Job) (longer bool) {
 	t.Helper()
-	j, err := jobspec.Complete(config.Default(), j)
+	j, err := intake.Complete(config.Default(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(j, api.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

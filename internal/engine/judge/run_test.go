@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/api/scoring"
 	"judged/internal/base/units"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
@@ -119,7 +118,7 @@ func TestRunTestsOfScheme(t *testing.T) {
 	}
 	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true,
 		Members: []api.Member{group("1", test("1/10"), test("1/2"), test("1/9")), group("2", test("2/1"))}}
-	task := Task{Scheme: &scoring.Scheme{Root: root, Scoring: true}}
+	task := Task{Scheme: &api.Scheme{Root: root, Scoring: true}}
 	for _, name := range []string{"2/1", "1/10", "1/2", "1/9"} {
 		task.Tests = append(task.Tests, problem.Test{Name: name})
 	}
@@ -253,7 +252,11 @@ func TestSummarize(t *testing.T) {
 			task.Tests = append(task.Tests, problem.Test{Name: tt.tests[i].Name})
 		}
 		tt.want.State, tt.want.Tests = api.Done, tt.tests
-		if diff := cmp.Diff(tt.want, task.summarize(tt.tests)); diff != "" {
+		got, err := task.summarize(t.Context(), tt.tests)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -280,20 +283,23 @@ func TestSummarizeScheme(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		scheme scoring.Scheme
+		scheme api.Scheme
 		tests  []api.TestReport
 		want   said
 	}{
-		{"after a wrong answer", scoring.Scheme{Root: &two}, []api.TestReport{wrong, failed},
+		{"after a wrong answer", api.Scheme{Root: &two}, []api.TestReport{wrong, failed},
 			said{api.InternalError, "JE", api.JuryFault, `judge test "2": the checker crashed`}},
-		{"where its points do not count", scoring.Scheme{Root: &ignored}, []api.TestReport{failed, wrong},
+		{"where its points do not count", api.Scheme{Root: &ignored}, []api.TestReport{failed, wrong},
 			said{api.InternalError, "JE", api.JuryFault, `judge test "2": the checker crashed`}},
-		{"a score above its maximum", scoring.Scheme{Root: group("1", 0.5), Scoring: true},
+		{"a score above its maximum", api.Scheme{Root: group("1", 0.5), Scoring: true},
 			[]api.TestReport{{Name: "1", Verdict: api.Accepted, Agree: true}},
 			said{api.InternalError, "JE", api.ProblemFault,
 				`score 1 of group "1" is above its maximum 0.5; the problem's points or its checker are wrong`}},
 	} {
-		r := Task{Scheme: &tt.scheme}.summarize(tt.tests)
+		r, err := Task{Scheme: &tt.scheme}.summarize(t.Context(), tt.tests)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
 		if diff := cmp.Diff(tt.want, said{r.Verdict, r.JudgementType, r.Fault, r.Message}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}

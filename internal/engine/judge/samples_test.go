@@ -19,7 +19,7 @@ import (
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 	"judged/internal/sandbox"
 	"judged/internal/testkit"
 	"judged/internal/testkit/samples"
@@ -112,11 +112,11 @@ func taskOf(t *testing.T, s samples.Sample) judge.Task {
 	t.Helper()
 	c := config.Default()
 	c.Slots.Width = s.CPUs
-	j, err := jobspec.Complete(c, s.Job())
+	j, err := intake.Complete(c, s.Job())
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(j, api.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

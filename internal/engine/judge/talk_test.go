@@ -15,10 +15,11 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/linux"
+	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/languages"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 	"judged/internal/sandbox"
 	"judged/internal/testkit"
 )
@@ -29,8 +30,10 @@ type conversation struct {
 	kind                      string // kind of the interactor; icpc if empty
 	checker                   string // arguments of a testlib checker; "" for no arguments
 	verdict                   api.Verdict
-	message                   string // of the interactor
-	first                     string // who ended first; "" is not checked
+	or                        api.Verdict // permitted, too
+	message                   string      // of the interactor
+	first                     string      // who ended first; "" is not checked
+	output                    units.Bytes
 }
 
 const anyMessage = "*"
@@ -77,6 +80,14 @@ func TestConversations(t *testing.T) {
 		{name: "both write", program: "deaf|flood", interactor: "deaf|flood|exit=43", verdict: api.IdlenessLimit,
 			message: unread, first: program},
 
+		{name: "the program writes faster than the interactor reads", program: "deaf|much=3000000|end",
+			interactor: "sip|exit=43", verdict: api.IdlenessLimit, or: api.WallTimeLimit, // if it writes at that moment
+			first: program, output: 4 << 20},
+		{name: "the interactor sleeps, and the program has written much", program: "deaf|much=3000000|end",
+			interactor: "sleep|exit=43", verdict: api.InternalError, output: 4 << 20,
+			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if the " +
+				"interactor needs more time"},
+
 		{name: "the interactor sleeps", program: "hear", interactor: "sleep|exit=43", verdict: api.InternalError,
 			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if the " +
 				"interactor needs more time"},
@@ -102,6 +113,8 @@ func TestConversations(t *testing.T) {
 
 		{name: "the program floods, and the interactor crashes", program: "deaf|flood", interactor: "hear|kill=11",
 			verdict: api.OutputLimit, message: "the program wrote more than its output limit to the interactor"},
+		{name: "the program reads more than limits.jury.output", program: "end", interactor: "much=9000000|exit=42",
+			verdict: api.Accepted, first: interactor},
 		{name: "the interactor writes after the end", program: "exit=0",
 			interactor: "end|rest|say=1|much=3000000|judge=gone|exit=43", verdict: api.WrongAnswer, message: "gone",
 			first: program},
@@ -219,10 +232,10 @@ func checkConversations(t *testing.T, cases []conversation) {
 			j := api.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
 				Tests:      []api.Test{{Name: "1"}},
 				Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
-				Limits:     api.Limits{CPUTimeMS: 250, WallTimeMS: 1000, Output: 32 << 10},
+				Limits:     api.Limits{CPUTimeMS: 250, WallTimeMS: 1000, Output: max(x.output, 32<<10)},
 				Repeats:    api.Repeats{Policy: api.Single}}
-			if x.verdict == api.OutputLimit {
-				// A guest can stall while the program continues to write.
+			if x.verdict == api.OutputLimit || x.verdict == api.Accepted {
+				// A guest can stall while the program continues to write, or takes long to read.
 				j.Limits.CPUTimeMS, j.Limits.WallTimeMS = 20_000, 60_000
 			}
 			if x.kind != "" {
@@ -233,7 +246,7 @@ func checkConversations(t *testing.T, cases []conversation) {
 			}
 			r := judgeTalk(t, eng, j)
 			got := r.Tests[0].Checker
-			if r.Verdict != x.verdict || got == nil {
+			if r.Verdict != x.verdict && r.Verdict != x.or || got == nil {
 				t.Fatalf("verdict %s, want %s: %+v %s", r.Verdict, x.verdict, got, tell(r))
 			}
 			if diff := cmp.Diff(x.message, got.Message); diff != "" && x.message != anyMessage {
@@ -337,18 +350,24 @@ func judgeTalk(t testing.TB, eng *engine.Engine, j api.Job) api.Report {
 	return judgeWith(t, eng, config.Default(), j)
 }
 
+// talkTask returns a job whose files are named by their parts.
+func talkTask(t testing.TB, c config.Config, j api.Job) judge.Task {
+	t.Helper()
+	j, err := intake.Complete(c, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := judge.NewTask(j, api.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
 // judgeWith is like judgeTalk with a configuration.
 func judgeWith(t testing.TB, eng *engine.Engine, c config.Config, j api.Job) api.Report {
 	t.Helper()
-	j, err := jobspec.Complete(c, j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := eng.Judge(t.Context(), eng.Slots()[0], task, func(api.TestReport) {})
+	r, err := eng.Judge(t.Context(), eng.Slots()[0], talkTask(t, c, j), func(api.TestReport) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"judged/internal/api"
-	"judged/internal/api/scoring"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/problem"
@@ -35,7 +34,7 @@ func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task,
 		Stop: j.Stop, Head: j.Head,
 		Keep: j.Keep, Collect: j.Collect, Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile,
 		StderrToStdout: j.StderrToStdout,
-		Scheme:         (*scoring.Scheme)(j.Scheme)}
+		Scheme:         j.Scheme}
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}
@@ -44,6 +43,14 @@ func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task,
 	}
 	if t.Interactor != nil {
 		t.Interactor.Transcript = j.Transcript
+	}
+	if t.Scheme != nil && t.Scheme.Grader != nil {
+		g := t.Scheme.Grader
+		program, err := juryProgram(GraderName, g.Program, g.Language, g.Files, path)
+		if err != nil {
+			return Task{}, err
+		}
+		program.Name, t.Grader = g.Name, &program
 	}
 	if j.Language != "" {
 		name = "" // the language names its sources
@@ -113,6 +120,7 @@ func (t Task) check() error {
 const (
 	CheckerName    = "checker"
 	InteractorName = "interactor"
+	GraderName     = "grader"
 )
 
 func (t *Task) setChecker(c api.Checker, path func(api.File) (string, error)) (err error) {
@@ -134,7 +142,7 @@ func (t *Task) setChecker(c api.Checker, path func(api.File) (string, error)) (e
 
 // setCheckerOf sets the comparison of a test with its own arguments, where no program judges.
 func (t *Task) setCheckerOf(test problem.Test, c api.Checker) error {
-	if len(test.CheckerArgs) == 0 || t.NeedsJury() {
+	if len(test.CheckerArgs) == 0 || t.CheckerProgram != nil || t.Interactor != nil {
 		return nil
 	}
 	own, err := checker.Parse(c.Kind, slices.Concat(c.Args, test.CheckerArgs)...)
@@ -185,7 +193,9 @@ func juryProgram(name string, program api.File, language string, files map[strin
 }
 
 // NeedsJury reports whether Task.Jury must be set.
-func (t Task) NeedsJury() bool { return t.CheckerProgram != nil || t.Interactor != nil }
+func (t Task) NeedsJury() bool {
+	return t.CheckerProgram != nil || t.Interactor != nil || t.Grader != nil
+}
 
 func (t *Task) addFile(name string, f api.File, exec bool, path func(api.File) (string, error)) error {
 	p, err := path(f)

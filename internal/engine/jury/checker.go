@@ -123,21 +123,24 @@ func (r *Runner) report(what string, p api.Protocol, multiPass bool, box *sandbo
 
 // failed returns the report of a faulty program of the jury.
 func failed(what string, p api.Protocol, fault error, e ending) api.CheckReport {
-	of := api.JuryFault
-	if errors.As(fault, new(lack)) {
-		of = api.HostFault
-	}
 	why := fmt.Sprintf("%s %s: %v", p, what, fault)
 	if said := e.reason(); said != "" {
 		why += "; it says: " + said
 	}
-	r := api.FailedCheck(of, why)
+	r := api.FailedCheck(faultOf(fault), why)
 	r.Stderr = e.stderr
 	return r
 }
 
-// lack is a fault of the host: a missing interpreter or loader.
-type lack struct{ error }
+// faultOf returns the party at fault for the failure of a program of the jury: the jury, unless the failure states
+// another one.
+func faultOf(failure error) api.Fault {
+	var stated interface{ Fault() api.Fault }
+	if errors.As(failure, &stated) {
+		return stated.Fault()
+	}
+	return api.JuryFault
+}
 
 // exhaustion is a fault of a program that exceeded a limit.
 type exhaustion struct{ error }
@@ -153,7 +156,7 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	l := r.limits
 	switch {
 	case result.Lacks != "":
-		return lack{fmt.Errorf("cannot be executed: this host has no %q; install it", result.Lacks)}, nil
+		return api.Blame(api.HostFault, fmt.Errorf("cannot be executed: %s", result.WhyLacks())), nil
 	case result.ExecError == syscall.ENOENT:
 		return errors.New("cannot be executed: its interpreter or loader is not in the sandbox; link it " +
 			"statically, or install what it needs"), nil
@@ -164,11 +167,15 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	case result.Stop == sandbox.StopCPU:
 		return exhausted("used %s of CPU time, the value of limits.jury.cpu_time", l.CPUTime), nil
 	case result.Stop == sandbox.StopWall:
-		return fmt.Errorf("did not end within %s, the value of limits.jury.wall_time", l.WallTime), nil
+		fault = fmt.Errorf("did not end within %s, the value of limits.jury.wall_time", l.WallTime)
+		if w := result.Waited; w != nil && result.WallTime-*w < l.WallTime {
+			fault = starved(fault, *w)
+		}
+		return fault, nil
 	case full:
 		return exhausted("filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must " +
 			"write as much"), nil
-	case result.OutputBytes > l.Output || result.Signal == syscall.SIGXFSZ:
+	case result.FileBytes > l.Output || result.Signal == syscall.SIGXFSZ: // what a program has read takes no space
 		return exhausted("wrote more than %s, the value of limits.jury.output, to stdout and stderr or to a file",
 			l.Output), nil
 	case result.Signal != 0:

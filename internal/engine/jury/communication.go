@@ -95,7 +95,7 @@ func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Commu
 	if err := c.box.Load(sandbox.Spec{
 		Args: r.command(m.Program, managerArgs(m.Instances, m.Program.Args)), Files: m.Program.Files, Stdin: c.input,
 		Open: []sandbox.OpenFile{{Name: managerInput, File: c.input},
-			{File: c.theirAlive}}, FIFOs: c.fifos, Limits: limits,
+			{File: c.theirAlive}}, FIFOs: c.fifos, Limits: limits, Explained: sandbox.WaitingExplains,
 	}); err != nil {
 		return nil, err
 	}
@@ -198,13 +198,17 @@ func (c *Communication) Await(ctx context.Context, i int) bool {
 	}
 }
 
-// AtLimit records that an instance has reached a limit and has not been killed yet. Only the first instance that
-// reaches its wall limit shows what the manager was doing; once that instance is killed, the manager continues.
-func (c *Communication) AtLimit(i int, wall bool) {
-	if wall {
+// AtLimit records that an instance has reached a limit and has not been killed yet, as with a Conversation. Only the
+// first instance that reaches its wall limit shows what the manager was doing; once that instance is killed, the
+// manager continues.
+func (c *Communication) AtLimit(i int, excess, explained time.Duration) {
+	if excess >= 0 {
 		c.atWall.CompareAndSwap(nobody, int32(i))
 	}
-	c.instances[i].witness.atLimit(wall && c.atWall.Load() == int32(i))
+	if c.atWall.Load() != int32(i) {
+		excess = min(excess, -1)
+	}
+	c.instances[i].witness.atLimit(excess, explained)
 }
 
 // Ended records that a started instance has ended. From then on, what the manager writes to it is discarded.
@@ -242,8 +246,7 @@ func (c *Communication) Finish(ctx context.Context, programs []sandbox.Result, f
 	if failed >= 0 && !said.First {
 		c.cancel(errFailed)
 	} else {
-		patience := time.AfterFunc(c.runner.limits.WallTime, func() { c.cancel(errHung) })
-		defer patience.Stop()
+		go cancelLate(c.runner.limits.WallTime, c.Delay, c.ended, c.cancel)
 	}
 	<-c.decided
 	switch {
@@ -308,8 +311,11 @@ func (c *Communication) said(hung bool) (api.CheckReport, error) {
 	case c.result.Stop == sandbox.StopCancelled:
 		return late(c.what, api.CMS, c.result, c.delay, c.runner.limits.WallTime, e), nil
 	case c.result.Stop == sandbox.StopWall:
-		return failed(c.what, api.CMS,
-			fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall), e), nil
+		fault := fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall)
+		if w := c.result.Waited; w != nil && c.result.WallTime-*w < c.runner.limits.WallTime {
+			fault = starved(fault, *w)
+		}
+		return failed(c.what, api.CMS, fault, e), nil
 	}
 	if c.reported.Verdict != api.InternalError && !c.hasOpened() {
 		// No instance was started, so the score does not depend on the program.

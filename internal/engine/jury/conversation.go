@@ -30,6 +30,9 @@ const answerPipe = 1 << 20
 // explains.
 const wallFactor = 10
 
+// maxWait is how long a program of the jury may wait for a CPU, as a multiple of its wall limit.
+const maxWait = wallFactor - 1
+
 // Conversation is one run of an interactor with one run of a contestant's program. Two pipes connect the programs
 // directly, or through a relay if the conversation is recorded. Call Close after use.
 type Conversation struct {
@@ -111,7 +114,7 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 		Stdin: c.ends.theirStdin, Stdout: c.ends.theirStdout,
 		Open: []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]},
 			{File: c.theirAlive}},
-		Folder: feedbackName, FolderFrom: t.Feedback, Limits: limits,
+		Folder: feedbackName, FolderFrom: t.Feedback, Limits: limits, Explained: sandbox.WaitingExplains,
 	})
 }
 
@@ -198,8 +201,9 @@ func (c *Conversation) discard(pipe io.Reader) bool {
 	return c.drain.from(pipe, c.runner.limits.Output, func() { c.cancel(errUnread) })
 }
 
-// AtLimit records that the program has reached a limit and has not been killed yet.
-func (c *Conversation) AtLimit(wall bool) { c.witness.atLimit(wall) }
+// AtLimit records that the program has reached a limit and has not been killed yet. excess is how far it is over its
+// wall limit, negative if it is not, and explained is how much of that noise explains, including Delay.
+func (c *Conversation) AtLimit(excess, explained time.Duration) { c.witness.atLimit(excess, explained) }
 
 // Delay returns how long the interactor has waited for a CPU so far. The program may have waited for the interactor
 // during that time. The program runs on other CPUs, so it does not cause the delay, except on a host with one CPU.
@@ -226,7 +230,10 @@ var errHung = errors.New("did not end")
 type Said struct {
 	api.CheckReport
 	// First reports whether the interactor ended first.
-	First      bool
+	First bool
+	// Starved reports whether the program was stopped at its wall limit because of noise. CheckReport says nothing
+	// about such a program.
+	Starved    bool
 	Transcript *api.Transcript // nil unless Interactor.Transcript is set
 }
 
@@ -237,8 +244,7 @@ func (c *Conversation) Finish(ctx context.Context, program sandbox.Result, finis
 	if c.relay == nil {
 		c.drain.running.Go(func() { c.discard(c.ends.stdin) })
 	}
-	patience := time.AfterFunc(c.runner.limits.WallTime, func() { c.cancel(errHung) })
-	defer patience.Stop()
+	go cancelLate(c.runner.limits.WallTime, c.Delay, c.ended, c.cancel)
 	<-c.decided
 	if c.err != nil {
 		return Said{}, c.err
@@ -250,7 +256,7 @@ func (c *Conversation) Finish(ctx context.Context, program sandbox.Result, finis
 	if err != nil {
 		return Said{}, err
 	}
-	said := Said{First: first}
+	said := Said{First: first, Starved: !first && c.witness.isStarved(program)}
 	c.drain.running.Wait()
 	if c.relay != nil {
 		said.Transcript = c.relay.transcript()
@@ -303,18 +309,38 @@ func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
 	return said
 }
 
-// late returns the report of a program of the jury that did not end in time after the contestant's program. delay is
-// how long it had waited for a CPU before. If it was busy or waited for a CPU for most of the time, it has used up that
-// time: it may still have been reading the output of the contestant's program.
-func late(what string, p api.Protocol, r sandbox.Result, delay, wall time.Duration, e ending) api.CheckReport {
-	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
-		wall), e)
-	busy := r.CPUTime
-	if r.Waited != nil {
-		busy += *r.Waited - delay
+// cancelLate cancels a program of the jury that does not end within its wall limit after the contestant's program. The
+// time that it waits for a CPU does not count, up to a bound, as for a checker.
+func cancelLate(wall time.Duration, delay func() time.Duration, ended <-chan struct{}, cancel context.CancelCauseFunc) {
+	start, before := time.Now(), delay()
+	for left := wall; left > 0; left = wall + min(delay()-before, maxWait*wall) - time.Since(start) {
+		select {
+		case <-ended:
+			return
+		case <-time.After(left):
+		}
 	}
-	said.Exhausted = busy > wall/2
+	cancel(errHung)
+}
+
+// late returns the report of a program of the jury that did not end in time after the contestant's program. delay is
+// how long it had waited for a CPU before. If it was busy for most of the time, it has used up that time: it may still
+// have been reading the output of the contestant's program.
+func late(what string, p api.Protocol, r sandbox.Result, delay, wall time.Duration, e ending) api.CheckReport {
+	fault := fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time", wall)
+	if r.Waited != nil && *r.Waited-delay >= maxWait*wall {
+		return failed(what, p, starved(fault, *r.Waited-delay), e)
+	}
+	said := failed(what, p, fault, e)
+	said.Exhausted = r.CPUTime > wall/2
 	return said
+}
+
+// starved returns the fault of a program of the jury that would have kept its wall limit if it had not waited for a
+// CPU.
+func starved(fault error, waited time.Duration) error {
+	return api.Blame(api.NoiseFault, fmt.Errorf("%w; it waited %s for a CPU; judge it again when the host is quiet",
+		fault, units.Duration(waited)))
 }
 
 func (c *Conversation) ending() ending {

@@ -1,6 +1,7 @@
 package jury
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -279,27 +280,65 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestLate: a program of the jury that does not end after the contestant's program has used up its time if it was busy
-// or waited for a CPU, but not if it slept.
+// TestLate: a program of the jury that does not end after the contestant's program has used up its time if it was busy,
+// but not if it slept. If it waited for a CPU for as long as judged allows, noise is at fault.
 func TestLate(t *testing.T) {
 	const wall = 2 * time.Second
-	waited, before := 900*time.Millisecond, 100*time.Millisecond
+	little, most := 900*time.Millisecond, maxWait*wall
 	for _, tt := range []struct {
-		name   string
-		result sandbox.Result
-		delay  time.Duration
-		want   bool
+		name      string
+		result    sandbox.Result
+		delay     time.Duration
+		exhausted bool
+		fault     api.Fault
 	}{
-		{"busy", sandbox.Result{CPUTime: 1100 * time.Millisecond}, 0, true},
-		{"on a busy CPU", sandbox.Result{CPUTime: 250 * time.Millisecond, Waited: &waited}, before, true},
-		{"on a CPU that was busy before the end", sandbox.Result{CPUTime: 250 * time.Millisecond, Waited: &waited},
-			waited, false},
-		{"asleep", sandbox.Result{CPUTime: 5 * time.Millisecond}, 0, false},
-		{"asleep on a busy CPU", sandbox.Result{CPUTime: 5 * time.Millisecond, Waited: &waited}, before, false},
+		{"busy", sandbox.Result{CPUTime: 1100 * time.Millisecond}, 0, true, api.JuryFault},
+		{"busy on a busy CPU", sandbox.Result{CPUTime: 1100 * time.Millisecond, Waited: &little}, 0, true, api.JuryFault},
+		{"asleep", sandbox.Result{CPUTime: 5 * time.Millisecond}, 0, false, api.JuryFault},
+		{"asleep on a busy CPU", sandbox.Result{CPUTime: 5 * time.Millisecond, Waited: &little}, 0, false, api.JuryFault},
+		{"always waiting", sandbox.Result{CPUTime: 1100 * time.Millisecond, Waited: &most}, 0, false, api.NoiseFault},
+		{"always waiting, partly before", sandbox.Result{CPUTime: 5 * time.Millisecond, Waited: &most}, little, false,
+			api.JuryFault},
 	} {
 		got := late("interactor", icpc, tt.result, tt.delay, wall, ending{})
-		if got.Verdict != api.InternalError || got.Exhausted != tt.want {
-			t.Errorf("%s: verdict %s, exhausted %t", tt.name, got.Verdict, got.Exhausted)
+		if got.Verdict != api.InternalError || got.Exhausted != tt.exhausted || got.Fault != tt.fault {
+			t.Errorf("%s: verdict %s, exhausted %t, fault %q", tt.name, got.Verdict, got.Exhausted, got.Fault)
+		}
+	}
+}
+
+// TestGrader checks the protocol of graders: a grader reads and writes the verdicts of problemtools, and one score.
+func TestGrader(t *testing.T) {
+	for output, want := range map[string]string{
+		"AC 12.5\n":    "AC 12.5",
+		"TLE 0":        "TLE 0",
+		"RTE\t3 \n":    "RTE 3",
+		"":             "want a verdict and a score",
+		"AC":           "want a verdict and a score",
+		"AC 1\nAC 2\n": "want a verdict and a score",
+		"JE 0":         `the verdict "JE"`,
+		"PC 3":         `the verdict "PC"`,
+		"AC x":         "is not a number",
+		"AC -1":        "is not a number",
+		"AC NaN":       "is not a number",
+		"AC 1e300":     "is above",
+		"ac 1":         `the verdict "ac"`,
+	} {
+		g, err := readGraded(output)
+		got := fmt.Sprintf("%s %g", g.Verdict, g.Score)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) || (err == nil) != (got == want) {
+			t.Errorf("%q: %s, want %s", output, got, want)
+		}
+	}
+	for v, want := range map[api.Verdict]string{api.Accepted: "AC", api.Partial: "AC", api.WrongAnswer: "WA",
+		api.PresentationError: "WA", api.TimeLimit: "TLE", api.WallTimeLimit: "TLE", api.IdlenessLimit: "TLE",
+		api.MemoryLimit: "MLE", api.OutputLimit: "OLE", api.RuntimeError: "RTE", api.SecurityViolation: "RTE",
+		api.NotExecutable: "RTE"} {
+		if got := graderVerdict(v); got != want {
+			t.Errorf("a grader reads %s for %s, want %s", got, v, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"judged/internal/base/linux"
 	"judged/internal/sandbox"
@@ -14,9 +15,14 @@ import (
 type witness struct {
 	order *linux.Order
 	box   *sandbox.Sandbox // sandbox of the program of the jury
+	other *sandbox.Sandbox // sandbox of the program
 	ended <-chan struct{}  // closed when the program of the jury has ended
 	first atomic.Int32     // value of order when the program reached a limit; nobody if neither had ended
-	hung  atomic.Bool      // at its wall limit the program waited for the jury's, which did not wait for a program
+
+	// State at the wall limit of the program, while it waited for the jury's: whether that one did not wait for a
+	// program, nor read what the program wrote without end, and whether noise explains how far the program was over its
+	// limit.
+	hung, starved atomic.Bool
 
 	mu    sync.Mutex // guards the fields below
 	known int        // last value of order
@@ -35,14 +41,18 @@ const nobody = -1
 func (w *witness) watch(program, jury *sandbox.Sandbox, alive *os.File, ended <-chan struct{}) (err error) {
 	w.first.Store(nobody)
 	w.known = nobody
-	w.box, w.ended = jury, ended
+	w.box, w.other, w.ended = jury, program, ended
 	w.order, err = sandbox.NewOrder([]*sandbox.Sandbox{program, jury}, alive)
 	return err
 }
 
+// readsWithin is the time within which a program of the jury that is not hung reads again from a full pipe.
+const readsWithin = 100 * time.Millisecond
+
 // atLimit records which program ended first when the program reaches a limit, before it is killed. If the program is
-// killed at that limit, the jury's program was first only if it has already ended.
-func (w *witness) atLimit(wall bool) {
+// killed at that limit, the jury's program was first only if it has already ended. excess is how far the program is
+// over its wall limit, negative if it is not, and explained is how much of that noise explains.
+func (w *witness) atLimit(excess, explained time.Duration) {
 	if w.first.Load() == nobody {
 		if first, err := w.whoFirst(); err == nil {
 			w.first.Store(int32(first))
@@ -51,8 +61,9 @@ func (w *witness) atLimit(wall bool) {
 	select {
 	case <-w.ended:
 	default:
-		if wall {
-			w.hung.Store(!w.box.WaitsForOthers())
+		if excess >= 0 {
+			w.hung.Store(!w.box.WaitsForOthers() && !(w.other.WaitsForReader() && w.box.Reads(readsWithin)))
+			w.starved.Store(explained >= excess)
 		}
 	}
 }
@@ -83,9 +94,15 @@ func (w *witness) juryFirst(program sandbox.Result) (bool, error) {
 	return w.juryEndedFirst()
 }
 
-// isHung reports whether the program waited for the jury's program until its wall limit.
+// isHung reports whether the program waited for the jury's program until its wall limit, and that was not noise.
 func (w *witness) isHung(program sandbox.Result) bool {
-	return w.hung.Load() && program.Stop == sandbox.StopWall && program.Idle
+	return w.hung.Load() && !w.starved.Load() && program.Stop == sandbox.StopWall && program.Idle
+}
+
+// isStarved reports whether the program was stopped at its wall limit although noise explains its time. What the
+// jury's program does after that is a consequence.
+func (w *witness) isStarved(program sandbox.Result) bool {
+	return w.starved.Load() && program.Stop == sandbox.StopWall
 }
 
 // close may be called without watch.

@@ -75,8 +75,10 @@ func (r *Runner) makeByTalk(ctx context.Context, box *sandbox.Sandbox, spec sand
 	defer conversation.Close()
 	spec.Input, spec.Stdin, spec.Stdout = nil, conversation.Stdin(), conversation.Stdout()
 	spec.Explained = func(p sandbox.Progress) sandbox.Allowance {
-		conversation.AtLimit(p.WallTime >= r.limits.WallTime)
-		return sandbox.WaitingExplains(p)
+		x := sandbox.WaitingExplains(p)
+		x.WallTime += conversation.Delay()
+		conversation.AtLimit(p.WallTime-r.limits.WallTime, x.WallTime)
+		return x
 	}
 	if err := box.Load(spec); err != nil {
 		return nil, err

@@ -1,19 +1,14 @@
 package languages
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 
+	"judged/internal/base/diskcache"
 	"judged/internal/base/units"
 )
 
@@ -35,69 +30,37 @@ type entry struct {
 	transient bool // may end differently another time, so it is not cached
 }
 
-// cache stores compiled programs in a folder. It removes the least recently used ones first. Only one process uses it
-// at a time.
-type cache struct {
-	folder string
-	most   units.Bytes
+// cache stores compiled programs.
+type cache struct{ *diskcache.Cache }
 
-	mu   sync.Mutex // guards the files and pins
-	pins map[string]int
-}
-
-// unfinished is the prefix of the names of entries that are being written.
-const unfinished = "new-"
-
-// openCache opens a cache and removes unfinished entries of an earlier judged.
-func openCache(folder string, most units.Bytes) (*cache, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("open cache of compiled programs: %w", err)
-	}
-	left, err := filepath.Glob(filepath.Join(folder, unfinished+"*"))
-	for _, path := range left {
-		err = errors.Join(err, os.RemoveAll(path))
-	}
+func openCache(folder string, most units.Bytes) (cache, error) {
+	c, err := diskcache.Open(folder, most, preparedFolder)
 	if err != nil {
-		return nil, fmt.Errorf("open cache of compiled programs: %w", err)
+		return cache{}, fmt.Errorf("open cache of compiled programs: %w", err)
 	}
-	return &cache{folder: folder, most: most, pins: map[string]int{}}, nil
+	return cache{c}, nil
 }
 
-// pin returns an entry and the folder of its program, which stays until unpin is called.
-func (c *cache) pin(key string) (e entry, folder string, unpin func(), ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	folder = filepath.Join(c.folder, key)
-	text, err := os.ReadFile(filepath.Join(folder, recordFile))
+// pin returns an entry and the folder of its program, which stays until it is released. An entry whose record cannot be
+// read counts as missing.
+func (c cache) pin(key string) (e entry, folder diskcache.Held, ok bool) {
+	if folder, ok = c.Acquire(key); !ok {
+		return e, folder, false
+	}
+	text, err := os.ReadFile(filepath.Join(folder.Path, recordFile))
 	if err != nil || json.Unmarshal(text, &e) != nil {
-		return entry{}, "", nil, false
+		folder.Release()
+		return entry{}, diskcache.Held{}, false
 	}
-	now := time.Now()
-	_ = os.Chtimes(folder, now, now) // an older time only removes it earlier
-	c.pins[key]++
-	return e, folder, sync.OnceFunc(func() { c.unpin(key) }), true
-}
-
-func (c *cache) unpin(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.pins[key]--; c.pins[key] == 0 {
-		delete(c.pins, key)
-	}
+	return e, folder, true
 }
 
 // put stores an entry and a copy of its program or of the files of its folder, which may be nil. The record is written
-// last, and the entry becomes visible atomically, so a crash leaves no partial entry.
-func (c *cache) put(key string, e entry, program *os.File) error {
-	folder, err := os.MkdirTemp(c.folder, unfinished)
-	if err == nil {
-		err = fillEntry(folder, e, program)
-	}
-	if err == nil {
-		err = c.publish(folder, key)
-	}
+// last.
+func (c cache) put(key string, e entry, program *os.File) error {
+	err := c.Put(key, func(folder string) error { return fillEntry(folder, e, program) })
 	if err != nil {
-		return errors.Join(fmt.Errorf("keep a compiled program: %w", err), os.RemoveAll(folder))
+		return fmt.Errorf("keep a compiled program: %w", err)
 	}
 	return nil
 }
@@ -129,73 +92,4 @@ func copyFile(path string, from io.Reader) error {
 		err = f.Sync() // the entry survives a power loss only as a whole
 	}
 	return errors.Join(err, f.Close())
-}
-
-func (c *cache) publish(folder, key string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	path := filepath.Join(c.folder, key)
-	if c.pins[key] > 0 {
-		return os.RemoveAll(folder) // the same program exists and is in use
-	}
-	if err := errors.Join(os.RemoveAll(path), os.Rename(folder, path)); err != nil {
-		return err
-	}
-	return c.shrink(key)
-}
-
-// shrink removes the least recently used entries until the rest fits. It keeps the newest one and those in use.
-func (c *cache) shrink(newest string) error {
-	list, err := os.ReadDir(c.folder)
-	if err != nil {
-		return err
-	}
-	type kept struct {
-		key  string
-		used time.Time
-		size units.Bytes
-	}
-	var all []kept
-	var sum units.Bytes
-	for _, d := range list {
-		info, err := d.Info()
-		if err != nil || strings.HasPrefix(d.Name(), unfinished) || d.Name() == preparedFolder {
-			continue
-		}
-		k := kept{d.Name(), info.ModTime(), diskUse(filepath.Join(c.folder, d.Name()))}
-		sum += k.size
-		all = append(all, k)
-	}
-	slices.SortFunc(all, func(a, b kept) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.key, b.key)) })
-	for _, k := range all {
-		if sum <= c.most {
-			break
-		}
-		if k.key == newest || c.pins[k.key] > 0 {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(c.folder, k.key)); err != nil {
-			return err
-		}
-		sum -= k.size
-	}
-	return nil
-}
-
-// block is the minimum disk space of a file.
-const block = 4 << 10
-
-func diskUse(folder string) units.Bytes {
-	var sum units.Bytes
-	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // nobody else writes here; what cannot be read is not counted
-		}
-		sum += block
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
-			sum += units.Bytes(info.Size())
-		}
-		return nil
-	})
-	return sum
 }

@@ -67,7 +67,7 @@ type Compiler struct {
 	options  Options
 	launcher *sandbox.Launcher // with the host's files
 	slot     sandbox.Resources
-	cache    *cache
+	cache    cache
 	flights  singleflight.Group
 	running  sync.WaitGroup
 	gate     chan struct{} // limits the number of concurrent compilations to that of the CPUs
@@ -174,23 +174,25 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 
 // cached returns the cached result for sources.
 func (c *Compiler) cached(p plan, key string) (Result, bool) {
-	e, folder, unpin, ok := c.cache.pin(key)
+	e, folder, ok := c.cache.pin(key)
 	if !ok {
 		return Result{}, false
 	}
-	r := Result{Failure: e.Failure, Output: e.Output, Size: max(e.Size, units.Bytes(len(e.Output))), Key: key, unpin: unpin}
+	r := Result{Failure: e.Failure, Output: e.Output, Size: max(e.Size, units.Bytes(len(e.Output))), Key: key,
+		unpin: folder.Release}
 	if e.Failure != "" {
 		return r, true
 	}
 	main := "./" + artifactFile
-	r.Files = []sandbox.File{{Name: artifactFile, Path: filepath.Join(folder, artifactFile), Exec: true}}
+	r.Files = []sandbox.File{{Name: artifactFile, Path: filepath.Join(folder.Path, artifactFile), Exec: true}}
 	switch p.language.Artifact {
 	case artifactSources:
 		main, r.Files = "./"+p.files[0].Name, p.files
 	case artifactFolder, artifactTree:
 		main, r.Files = "./"+runFile, nil
 		for _, name := range e.Files {
-			r.Files = append(r.Files, sandbox.File{Name: name, Path: filepath.Join(folder, builtFolder, name), Exec: true})
+			r.Files = append(r.Files, sandbox.File{Name: name, Path: filepath.Join(folder.Path, builtFolder, name),
+				Exec: true})
 		}
 	}
 	r.Args = command(p.language.Run, nil, map[string]string{programMark: main})
@@ -311,7 +313,7 @@ func (c *Compiler) program(box *sandbox.Sandbox, p plan) (f *os.File, failure st
 		return f, "", nil
 	}
 	defer f.Close()
-	return withEntry(f, c.cache.folder, p.sources())
+	return withEntry(f, c.options.Folder, p.sources())
 }
 
 // notProgram returns the reason why the kernel would not execute the compiler's output, such as a library, or "" if it

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"judged/internal/base/diskcache"
 	"judged/internal/base/units"
 )
 
@@ -46,7 +47,7 @@ func withEntry(jar *os.File, folder string, sources []string) (program *os.File,
 	if failure != "" {
 		return nil, failure, nil
 	}
-	out, err := os.CreateTemp(folder, unfinished)
+	out, err := os.CreateTemp(folder, diskcache.Unfinished)
 	if err != nil {
 		return nil, "", err
 	}

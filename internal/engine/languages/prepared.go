@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"judged/internal/api"
+	"judged/internal/base/diskcache"
 	"judged/internal/base/linux"
 	"judged/internal/sandbox"
 )
@@ -104,7 +105,7 @@ func storePrepared(dir *os.File, folder, name string) error {
 	if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o755), os.Chmod(folder, 0o755)); err != nil {
 		return err
 	}
-	copied := filepath.Join(folder, unfinished+name)
+	copied := filepath.Join(folder, diskcache.Unfinished+name)
 	if err := os.CopyFS(copied, from.FS()); err != nil {
 		return err
 	}

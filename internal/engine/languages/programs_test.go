@@ -60,6 +60,13 @@ func loadPrograms(t *testing.T) map[string]programs {
 	if err := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields().Decode(&all); err != nil {
 		t.Fatal(err)
 	}
+	for id, p := range all { // also of languages that this host lacks
+		for _, x := range p.table() {
+			if x.text == "" {
+				t.Errorf("testdata/programs.toml has no program %s of %s", x.name, id)
+			}
+		}
+	}
 	return all
 }
 

@@ -39,12 +39,14 @@ type Attack struct {
 	Verdicts  []api.Verdict `json:"verdict"`    // with all layers; several if the kernel does not determine one
 	Signal    string        `json:"signal"`     // the signal that ended the first process; "" accepts any
 
-	Args     []string   `json:"args"`
-	Stdin    string     `json:"stdin"`
-	Phases   [][]string `json:"phases"`   // additional arguments of consecutive runs, each in its own sandbox
-	Together bool       `json:"together"` // run the phases concurrently
-	Limits   api.Limits `json:"limits"`
-	CPUs     int        `json:"cpus"` // CPUs of the slot, at least 1
+	Args  []string `json:"args"`
+	Stdin string   `json:"stdin"`
+	// StdinBytes is the size of an input that is made of numbers, instead of Stdin.
+	StdinBytes units.Bytes `json:"stdin_bytes"`
+	Phases     [][]string  `json:"phases"`   // additional arguments of consecutive runs, each in its own sandbox
+	Together   bool        `json:"together"` // run the phases concurrently
+	Limits     api.Limits  `json:"limits"`
+	CPUs       int         `json:"cpus"` // CPUs of the slot, at least 1
 
 	// Language is the language of an attack on a compiler: judged compiles its source. "" means a program
 	// compiled by gcc.
@@ -181,6 +183,8 @@ func (a Attack) validate() error {
 		return errors.New("as_checker does not go with a checker or an interactor")
 	case a.Passes > 0 && a.Checker == nil:
 		return errors.New("passes are for a checker, which asks for them")
+	case a.StdinBytes != 0 && (a.Stdin != "" || a.StdinBytes < 8 || a.StdinBytes%8 != 0):
+		return fmt.Errorf("stdin_bytes %d: use a multiple of 8, without stdin", a.StdinBytes)
 	case a.Together && len(a.Phases) != 2:
 		return fmt.Errorf("together asks for two phases and it has %d", len(a.Phases))
 	}
@@ -228,6 +232,11 @@ func (a Attack) CheckerKind() string {
 		return "testlib"
 	}
 	return "icpc"
+}
+
+// Input returns the content of the input of all runs.
+func (a Attack) Input() string {
+	return a.Stdin + strings.Repeat("1 2 3 4\n", int(a.StdinBytes/8))
 }
 
 func line(s string) bool { return s != "" && !strings.ContainsAny(s, "\n|`") }
