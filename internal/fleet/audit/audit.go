@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 	"judged/internal/jobs"
 )
 
@@ -46,21 +47,12 @@ type Observer interface {
 	NodeRetired(pool, node string)
 }
 
-// Screen decides which jobs are judged again for a screening pool; *screen.Screen implements it.
-type Screen interface {
-	Tend(ctx context.Context) error
-	Concerns(pool string) bool
-	Sample(ctx context.Context, salt string, rec jobs.Record) (audit jobs.Audit, wanted bool, err error)
-	Compare(a jobs.Audit, original jobs.Record, again api.Report) jobs.AuditResult
-	Compared(ctx context.Context, a jobs.Audit, original jobs.Record, r jobs.AuditResult) error
-}
-
 // Options configure an Auditor. All members are required.
 type Options struct {
 	Store    Store
 	Nodes    Nodes
 	Observer Observer
-	Screen   Screen
+	Screen   *Screen
 	Holder   string                    // name of this process among those that share the database
 	Share    func(pool string) float64 // share of the jobs of a pool, 0 to 1
 	Interval time.Duration             // between two runs of the detector
@@ -91,14 +83,7 @@ const (
 // Run audits until ctx is done. If this process stops, another one takes over within three scans.
 func (a *Auditor) Run(ctx context.Context) {
 	every := max(a.o.Interval/scans, 100*time.Millisecond)
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range poll.Every(ctx, every) {
 		lead, err := a.o.Store.Lead(ctx, "audit", a.o.Holder, 3*every)
 		if err == nil && lead {
 			err = a.Step(ctx)
@@ -122,7 +107,7 @@ func (a *Auditor) Step(ctx context.Context) error {
 	if err := a.clean(ctx); err != nil {
 		return err
 	}
-	if err := a.o.Screen.Tend(ctx); err != nil {
+	if err := a.o.Screen.tend(ctx); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
@@ -227,7 +212,7 @@ func (a *Auditor) salt(ctx context.Context) (salt string, err error) {
 // sample queues an audit of a job if one is wanted.
 func (a *Auditor) sample(ctx context.Context, e jobs.Ended, salt string, pools map[string]pool) error {
 	routine := len(pools[e.Pool].up) > 1 && chosen(salt, e.ID, a.o.Share(e.Pool))
-	if !routine && !a.o.Screen.Concerns(e.Pool) {
+	if !routine && !a.o.Screen.concerns(e.Pool) {
 		return nil
 	}
 	rec, err := a.o.Store.Get(ctx, e.ID)
@@ -239,7 +224,7 @@ func (a *Auditor) sample(ctx context.Context, e jobs.Ended, salt string, pools m
 			return err
 		}
 	}
-	audit, wanted, err := a.o.Screen.Sample(ctx, salt, rec)
+	audit, wanted, err := a.o.Screen.sample(ctx, salt, rec)
 	if err != nil || !wanted {
 		return err
 	}
@@ -283,13 +268,13 @@ func (a *Auditor) compare(ctx context.Context, e jobs.Ended) error {
 	if err := a.o.Store.CompareAudit(ctx, e.ID, r); err != nil {
 		return err
 	}
-	return a.o.Screen.Compared(ctx, audit, original, r)
+	return a.o.Screen.compared(ctx, audit, original, r)
 }
 
 // result compares the two reports of an audit.
 func (a *Auditor) result(audit jobs.Audit, original jobs.Record, again api.Report) (r jobs.AuditResult) {
 	if audit.Stage == jobs.Learning || audit.Stage == jobs.Check {
-		return a.o.Screen.Compare(audit, original, again)
+		return a.o.Screen.compare(audit, original, again)
 	}
 	if again.Host != nil {
 		r.Node = again.Host.Node

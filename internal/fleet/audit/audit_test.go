@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/fleet/decision"
 	"judged/internal/fleet/front"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
@@ -66,7 +65,7 @@ func newCluster(t *testing.T, nodes int, with func(*Options)) *cluster {
 	o := Options{Store: store, Nodes: c.registry, Observer: c, Holder: "front", Share: whole,
 		Interval: time.Hour, Now: c.now,
 		Log: slog.New(slog.DiscardHandler)}
-	o.Screen = decision.NewScreen(decision.ScreenOptions{})
+	o.Screen = NewScreen(ScreenOptions{})
 	if with != nil {
 		with(&o)
 	}
@@ -319,7 +318,7 @@ func (c *cluster) checkRejudgingSet(slowed time.Time) {
 		c.t.Errorf("%d jobs to judge again, want at most twice the %d of the oracle; %d other verdicts", len(got), ideal,
 			flipped)
 	}
-	if _, err := c.registry.RejudgingSet(c.t.Context(), "n0"); !errors.Is(err, front.ErrUnknownNode) {
+	if _, err := c.registry.RejudgingSet(c.t.Context(), "n0"); !errors.Is(err, api.ErrUnknownNode) {
 		c.t.Errorf("rejudging set of a node that was not drained: %v", err)
 	}
 }

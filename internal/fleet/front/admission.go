@@ -8,10 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"judged/internal/host/fingerprint"
-
 	"judged/internal/api"
-
 	"judged/internal/jobs"
 )
 
@@ -60,15 +57,7 @@ func apart(node *api.KernelTimes, others []*api.KernelTimes, virtual bool) []api
 	case len(node.CPUTime) == 0:
 		return measuring()
 	}
-	return differencesOf(fingerprint.Apart(node, fingerprint.Median(others), fingerprint.BoundsOf(virtual).Fail))
-}
-
-func differencesOf(found []fingerprint.Difference) []api.NodeDifference {
-	var all []api.NodeDifference
-	for _, d := range found {
-		all = append(all, api.NodeDifference{Member: d.Name, Node: d.Here, Pool: d.Pool})
-	}
-	return all
+	return node.Apart(api.MedianTimes(others), api.TimeBoundsOf(virtual).Fail)
 }
 
 // Admit lets a node judge in its pool although it differs. Its reports say so. The admission ends when the fingerprint
@@ -112,7 +101,7 @@ func (r *Registry) node(ctx context.Context, name string) (api.Node, error) {
 	}
 	i := slices.IndexFunc(nodes, func(n api.Node) bool { return n.Name == name })
 	if i < 0 {
-		return api.Node{}, fmt.Errorf("node %q: %w", name, ErrUnknownNode)
+		return api.Node{}, fmt.Errorf("node %q: %w", name, api.ErrUnknownNode)
 	}
 	return nodes[i], nil
 }

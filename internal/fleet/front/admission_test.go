@@ -90,7 +90,7 @@ func TestAdmission(t *testing.T) {
 		}
 		values.all[keptOutValue+" x"] = append(values.all[keptOutValue+" x"], ' ')
 	}
-	if err := fronts[0].Admit(t.Context(), "nobody"); !errors.Is(err, ErrUnknownNode) {
+	if err := fronts[0].Admit(t.Context(), "nobody"); !errors.Is(err, api.ErrUnknownNode) {
 		t.Errorf("admit an unknown node: %v", err)
 	}
 	if _, kept := values.all[jobs.OperatorValues+" node-admitted d"]; !kept {

@@ -7,10 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"judged/internal/host/fingerprint"
-
 	"judged/internal/api"
-
 	"judged/internal/jobs"
 )
 
@@ -82,7 +79,7 @@ func (s storedNode) byHand(sum string) bool {
 }
 
 func alike(a, b storedNode) bool {
-	return len(fingerprint.Differences(a.hardware, b.hardware, fingerprint.OfJudged())) == 0
+	return len(api.Differences(a.hardware, b.hardware, api.JudgedMembers())) == 0
 }
 
 // join decides whether a node belongs to its pool, and reports whether it has stored the node. A node belongs to its
@@ -273,10 +270,10 @@ func differences(self storedNode, examples []storedNode, member bool) []api.Node
 	var timed []*api.KernelTimes // of nodes with equal hardware
 	equal := false
 	for _, e := range examples {
-		found := fingerprint.Differences(self.hardware, e.hardware, fingerprint.OfJudged())
+		found := api.Differences(self.hardware, e.hardware, api.JudgedMembers())
 		switch {
 		case len(found) > 0 && (closest == nil || len(found) < len(closest)):
-			closest = differencesOf(found)
+			closest = found
 		case len(found) == 0:
 			equal = true
 			timed = append(timed, e.kernels)
@@ -285,5 +282,5 @@ func differences(self storedNode, examples []storedNode, member bool) []api.Node
 	if !equal && !member {
 		return closest
 	}
-	return apart(self.kernels, timed, fingerprint.Virtual(self.hardware))
+	return apart(self.kernels, timed, api.IsVirtual(self.hardware))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,9 +49,6 @@ const (
 	// deviationFor is the maximum age of the copy of deviations, which change every hour.
 	deviationFor = 10 * time.Second
 )
-
-// ErrUnknownNode means that no node of this name has registered.
-var ErrUnknownNode = errors.New("no such node")
 
 // Registry tracks the nodes of a fleet. It is safe for concurrent use.
 type Registry struct {

@@ -242,7 +242,7 @@ func TestRegistry(t *testing.T) {
 	if diff := cmp.Diff(map[string][3]bool{}, states(one)); diff != "" {
 		t.Errorf("nodes after a day (-want +got):\n%s", diff)
 	}
-	if err := one.SetDrained(t.Context(), "c", true); !errors.Is(err, ErrUnknownNode) {
+	if err := one.SetDrained(t.Context(), "c", true); !errors.Is(err, api.ErrUnknownNode) {
 		t.Errorf("drain an unknown node: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func (r *Registry) RejudgingSet(ctx context.Context, node string) (s api.Rejudgi
 		return json.Unmarshal(value, &s)
 	}, rejudgeValue)
 	if err == nil && !found {
-		err = fmt.Errorf("rejudging set of node %q: %w", node, ErrUnknownNode)
+		err = fmt.Errorf("rejudging set of node %q: %w", node, api.ErrUnknownNode)
 	}
 	return s, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 	"judged/internal/client"
 )
 
@@ -68,15 +69,8 @@ func (s *Source) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() { s.sendTests(ctx) })
-	tick := time.NewTicker(api.RegisterEvery)
-	defer tick.Stop()
-	for {
+	for range poll.NowAndEvery(ctx, api.RegisterEvery) {
 		_ = s.HandIn(ctx) // repeated at the next tick
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
 }
 

@@ -61,27 +61,14 @@ func (s spool) store(q api.FinishRequest) error {
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", q.ID, err)
 	}
-	if err := s.write(path, data); err != nil {
+	err = linux.ReplaceFile(path, unfinished+"*", func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("spool the report of job %q: %w; free disk space there", q.ID, err)
 	}
 	return nil
-}
-
-// write makes the content durable before the name.
-func (s spool) write(path string, data []byte) error {
-	f, err := os.CreateTemp(s.dir, unfinished+"*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // nothing to remove after the rename
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return linux.SyncDir(s.dir)
 }
 
 // remove deletes a report that was sent.

@@ -1,4 +1,4 @@
-package decision
+package audit
 
 import (
 	"context"
@@ -17,11 +17,11 @@ const viewFor = 5 * time.Second
 // view is the stored state of all screening pools.
 type view struct {
 	nodes []api.Node
-	pools map[string]*pool
+	pools map[string]*screenedPool
 }
 
-// pool is a screening pool.
-type pool struct {
+// screenedPool is a screening pool.
+type screenedPool struct {
 	gate    gate
 	learned map[class]ratios
 }
@@ -89,7 +89,7 @@ func (s *Screen) look(ctx context.Context) (*view, error) {
 		if err != nil {
 			return nil, err
 		}
-		v := &view{nodes: nodes, pools: map[string]*pool{}}
+		v := &view{nodes: nodes, pools: map[string]*screenedPool{}}
 		for name, decider := range s.deciders {
 			if v.pools[name], err = s.readPool(ctx, name, decider); err != nil {
 				return nil, err
@@ -99,8 +99,8 @@ func (s *Screen) look(ctx context.Context) (*view, error) {
 	})
 }
 
-func (s *Screen) readPool(ctx context.Context, name, decider string) (*pool, error) {
-	p := &pool{learned: map[class]ratios{}}
+func (s *Screen) readPool(ctx context.Context, name, decider string) (*screenedPool, error) {
+	p := &screenedPool{learned: map[class]ratios{}}
 	if _, err := s.o.Store.Value(ctx, &p.gate, jobs.OperatorValues, gateValue, name); err != nil {
 		return nil, err
 	}

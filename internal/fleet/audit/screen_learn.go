@@ -1,10 +1,8 @@
-package decision
+package audit
 
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -23,13 +21,13 @@ func (s *Screen) Screens(pool string) bool {
 	return screening
 }
 
-// Concerns reports whether jobs that end in a pool may need to be judged again for a screening pool.
-func (s *Screen) Concerns(pool string) bool {
+// concerns reports whether jobs that end in a pool may need to be judged again for a screening pool.
+func (s *Screen) concerns(pool string) bool {
 	return s.Screens(pool) || slices.Contains(slices.Collect(maps.Values(s.deciders)), pool)
 }
 
-// Sample returns the audit for a user's job that has ended. salt is a secret.
-func (s *Screen) Sample(ctx context.Context, salt string, rec jobs.Record) (audit jobs.Audit, wanted bool, err error) {
+// sample returns the audit for a user's job that has ended. salt is a secret.
+func (s *Screen) sample(ctx context.Context, salt string, rec jobs.Record) (audit jobs.Audit, wanted bool, err error) {
 	decider, screened := s.deciders[rec.Job.Pool]
 	rep := rec.Report
 	if !screened || rep.Host == nil || !measured(rep) {
@@ -45,7 +43,7 @@ func (s *Screen) Sample(ctx context.Context, salt string, rec jobs.Record) (audi
 		return audit, v.lacks(rec.Job.Pool, rec.Job.Language, rep.Host.Fingerprint), nil
 	case rec.Pool == rec.Job.Pool && (rep.Verdict == api.Accepted || rep.Verdict == api.Partial):
 		audit = jobs.Audit{Stage: jobs.Check, Pool: decider}
-		return audit, chosen(salt, rec.ID, s.checks[rec.Job.Pool]), nil
+		return audit, chosen(salt+"\x00check", rec.ID, s.checks[rec.Job.Pool]), nil
 	}
 	return audit, false, nil
 }
@@ -63,21 +61,15 @@ func (v *view) lacks(pool, language, deciding string) bool {
 	})
 }
 
-// chosen reports whether a job is in a share of all jobs, by a salted hash that differs from that of audits.
-func chosen(salt, id string, share float64) bool {
-	sum := sha256.Sum256([]byte(salt + "\x00check\x00" + id))
-	return float64(binary.BigEndian.Uint64(sum[:]))/math.Exp2(64) < share
-}
-
-// Compare returns the result of an audit from Sample.
-func (s *Screen) Compare(a jobs.Audit, original jobs.Record, again api.Report) jobs.AuditResult {
+// compare returns the result of an audit from Sample.
+func (s *Screen) compare(a jobs.Audit, original jobs.Record, again api.Report) jobs.AuditResult {
 	screening, deciding := again, original.Report
 	if a.Stage == jobs.Check {
 		screening, deciding = deciding, screening
 	}
 	var r jobs.AuditResult
 	c, known := classOf(original.Job.Pool, original.Job.Language, screening, deciding)
-	r.LogRatio, r.Usable = LogRatio(screening, deciding)
+	r.LogRatio, r.Usable = smallestLogRatio(screening, deciding)
 	r.Class, r.Usable = c.String(), r.Usable && known
 	r.Refuted = a.Stage == jobs.Check && overTime(deciding.Verdict)
 	if again.Host != nil {
@@ -89,8 +81,8 @@ func (s *Screen) Compare(a jobs.Audit, original jobs.Record, again api.Report) j
 	return r
 }
 
-// Compared evaluates a stored check, and closes the pool if necessary.
-func (s *Screen) Compared(ctx context.Context, a jobs.Audit, original jobs.Record, r jobs.AuditResult) error {
+// compared evaluates a stored check, and closes the pool if necessary.
+func (s *Screen) compared(ctx context.Context, a jobs.Audit, original jobs.Record, r jobs.AuditResult) error {
 	if a.Stage != jobs.Check {
 		return nil
 	}

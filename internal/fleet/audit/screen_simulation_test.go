@@ -1,4 +1,4 @@
-package decision
+package audit
 
 import (
 	"math"
@@ -46,7 +46,7 @@ func (w *world) judged(part float64) api.Report {
 func (w *world) learn(n int) float64 {
 	smallest := math.Inf(1)
 	for found := 0; found < n; {
-		if log, ok := LogRatio(w.submission(shortest, longest)); ok {
+		if log, ok := smallestLogRatio(w.submission(shortest, longest)); ok {
 			smallest = min(smallest, log)
 			found++
 		}
@@ -114,7 +114,7 @@ func (w *world) closes(learned int, checks int, drift float64) (n int, refuted b
 		if overTime(deciding.Verdict) {
 			return n, true
 		}
-		log, ok := LogRatio(screening, deciding)
+		log, ok := smallestLogRatio(screening, deciding)
 		if !ok {
 			continue
 		}

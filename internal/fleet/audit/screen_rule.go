@@ -1,4 +1,4 @@
-package decision
+package audit
 
 import (
 	"fmt"
@@ -16,9 +16,6 @@ const (
 	enough = 299
 	// enoughForContests is the same for jobs of the priority contest.
 	enoughForContests = 2995
-	// leastTime is the shortest time that is compared: in shorter ones, the start takes a share that varies. A shorter
-	// time counts as this long.
-	leastTime = 50 * time.Millisecond
 )
 
 // needed returns the number of submissions from which the ratio for a job must have been learned.
@@ -96,9 +93,10 @@ func overTime(v api.Verdict) bool {
 	return v == api.TimeLimit || v == api.WallTimeLimit || v == api.IdlenessLimit
 }
 
-// LogRatio returns the logarithm of the smallest ratio, over the tests of a submission, of the time in the screening
-// pool to that in the deciding pool. Tests that take less than leastTime in the deciding pool are ignored.
-func LogRatio(screening, deciding api.Report) (smallest float64, ok bool) {
+// smallestLogRatio returns the logarithm of the smallest ratio, over the tests of a submission, of the time in the
+// screening pool to that in the deciding pool. Tests that take less than leastTime in the deciding pool are ignored. In the
+// screening pool, a shorter time counts as leastTime.
+func smallestLogRatio(screening, deciding api.Report) (smallest float64, ok bool) {
 	times := map[string]api.TestReport{}
 	for _, t := range screening.Tests {
 		times[t.Name] = t
@@ -106,7 +104,7 @@ func LogRatio(screening, deciding api.Report) (smallest float64, ok bool) {
 	smallest = math.Inf(1)
 	for _, d := range deciding.Tests {
 		s, found := times[d.Name]
-		if !found || s.CPUTime == nil || d.CPUTime == nil || *d.CPUTime < leastTime || !comparable(s.Verdict, d.Verdict) {
+		if !found || s.CPUTime == nil || d.CPUTime == nil || *d.CPUTime < leastTime || !sameWork(s.Verdict, d.Verdict) {
 			continue
 		}
 		smallest = min(smallest, math.Log(float64(max(*s.CPUTime, leastTime))/float64(*d.CPUTime)))
@@ -114,9 +112,9 @@ func LogRatio(screening, deciding api.Report) (smallest float64, ok bool) {
 	return smallest, !math.IsInf(smallest, 1)
 }
 
-// comparable reports whether both times of a test are for the same work. A run that the deciding pool ended at its
+// sameWork reports whether both times of a test are for the same work. A run that the deciding pool ended at its
 // limit would have taken longer, so its ratio is an upper bound. It must count: it is one of the smallest.
-func comparable(screening, deciding api.Verdict) bool {
+func sameWork(screening, deciding api.Verdict) bool {
 	whole := []api.Verdict{api.Accepted, api.Partial, api.WrongAnswer, api.PresentationError, api.RuntimeError}
 	return slices.Contains(whole, screening) && (deciding == screening || deciding == api.TimeLimit)
 }

@@ -1,4 +1,4 @@
-package decision
+package audit
 
 import (
 	"context"
@@ -25,13 +25,13 @@ type ScreenStore interface {
 	SetValue(ctx context.Context, v any, name ...string) error
 }
 
-// Nodes are the judge nodes; *front.Registry implements it.
-type Nodes interface {
+// ScreenNodes are the judge nodes; *front.Registry implements it.
+type ScreenNodes interface {
 	Nodes(ctx context.Context) ([]api.Node, error)
 }
 
-// Observer counts jobs that a screening pool has decided or forwarded, and its checks.
-type Observer interface {
+// ScreenObserver counts jobs that a screening pool has decided or forwarded, and its checks.
+type ScreenObserver interface {
 	Screened(pool string, decided bool)
 	ScreenChecked(pool string, r jobs.AuditResult)
 }
@@ -39,9 +39,9 @@ type Observer interface {
 // ScreenOptions configure a Screen. All members are required.
 type ScreenOptions struct {
 	Store    ScreenStore
-	Nodes    Nodes
+	Nodes    ScreenNodes
 	Pools    []config.Pool
-	Observer Observer
+	Observer ScreenObserver
 	Now      func() time.Time
 	Log      *slog.Logger
 }
@@ -127,8 +127,8 @@ func (s *Screen) Finish(ctx context.Context, l api.Lease, rep api.Report) error 
 	return err
 }
 
-// Tend forwards jobs that wait for a screening pool that is closed or has no judging node.
-func (s *Screen) Tend(ctx context.Context) error {
+// tend forwards jobs that wait for a screening pool that is closed or has no judging node.
+func (s *Screen) tend(ctx context.Context) error {
 	if len(s.deciders) == 0 {
 		return nil
 	}
