@@ -211,7 +211,7 @@ func (b *batch) newSegment(tasks []task) (_ *segment, err error) {
 		s.held = append(s.held, x)
 		s.tasks = append(s.tasks, t)
 		s.job.Tests = append(s.job.Tests, problem.Test{Name: strconv.Itoa(i + 1),
-			Input: filepath.Join(x.path, inputFile), Answer: filepath.Join(x.path, outputFile),
+			Input: filepath.Join(x.Path, inputFile), Answer: filepath.Join(x.Path, outputFile),
 			CheckerArgs: strings.Fields(string(t.compare.Args))})
 	}
 	return s, nil
@@ -223,7 +223,7 @@ func quietPyPy() []string { return []string{"PYPY_GC_NURSERY=4MB"} }
 
 func (s *segment) close() {
 	for _, x := range s.held {
-		x.release()
+		x.Release()
 	}
 }
 

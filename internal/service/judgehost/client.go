@@ -210,7 +210,13 @@ func (c *Client) once(ctx context.Context, r request) error {
 		return because(ctx, refusal(answer, in))
 	}
 	counted := &counter{in: in, left: r.limit}
-	if err := r.take(counted); err != nil {
+	if r.take != nil {
+		err = r.take(counted)
+	}
+	if err == nil { // only a connection whose response was read to its end is used again
+		_, err = io.Copy(io.Discard, counted)
+	}
+	if err != nil {
 		return because(ctx, fmt.Errorf("read the answer: %w", err))
 	}
 	return nil
@@ -297,8 +303,7 @@ func get[T any](ctx context.Context, c *Client, r request) (v T, err error) {
 	}
 	r.take = func(in io.Reader) error {
 		var fresh *T
-		d := json.NewDecoder(in)
-		if err := d.Decode(&fresh); err != nil {
+		if err := json.NewDecoder(in).Decode(&fresh); err != nil {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
@@ -308,8 +313,7 @@ func get[T any](ctx context.Context, c *Client, r request) (v T, err error) {
 			return errors.New("it is null")
 		}
 		v = *fresh
-		_, err := io.Copy(io.Discard, d.Buffered())
-		return err
+		return nil
 	}
 	return v, c.do(ctx, r)
 }
@@ -317,9 +321,5 @@ func get[T any](ctx context.Context, c *Client, r request) (v T, err error) {
 // send sends a request and ignores the content of the response.
 func (c *Client) send(ctx context.Context, r request) error {
 	r.limit = smallAnswer
-	r.take = func(in io.Reader) error {
-		_, err := io.Copy(io.Discard, in)
-		return err
-	}
 	return c.do(ctx, r)
 }

@@ -45,7 +45,9 @@ const (
 type source struct {
 	name string
 	path string
-	md5  string
+	// digest is a SHA-256, unlike those of the protocol: who writes two sources with the same MD5 sum must not get the
+	// program of the first one for the second one.
+	digest string
 }
 
 // errCompilerError ends the judging of a submission that does not compile. The server already has that result.
@@ -82,8 +84,8 @@ func (h *host) compileJob(ctx context.Context, t task) (program, error) {
 }
 
 func (p program) close() {
-	if p.release != nil {
-		p.release()
+	if p.Release != nil {
+		p.Release()
 	}
 }
 
@@ -91,20 +93,9 @@ func (p program) close() {
 func (s *Service) sources(ctx context.Context, t task, folder string) (sources []source, err error) {
 	path := fmt.Sprintf("judgehosts/get_files/source/%s/%s", url.PathEscape(string(t.Contest)),
 		url.PathEscape(string(t.Submission)))
-	err = s.client.do(ctx, request{method: "GET", path: path, limit: mediumAnswer, take: func(in io.Reader) error {
-		sources = nil
-		if err := empty(folder); err != nil {
-			return err
-		}
-		var f *hashed
-		at := func(n int) string { return filepath.Join(folder, fmt.Sprint(n)) }
-		return readFiles(in, func(n int) (_ io.WriteCloser, err error) {
-			f, err = newHashed(at(n))
-			return f, err
-		}, func(n int, named file) error {
-			sources = append(sources, source{named.Name, at(n), f.String()})
-			return checkName(named.Name)
-		})
+	err = s.client.do(ctx, request{method: "GET", path: path, limit: mediumAnswer, take: func(in io.Reader) (err error) {
+		sources, err = readSources(in, folder)
+		return err
 	}})
 	if err == nil && len(sources) == 0 {
 		err = errors.New("the server has no source files for it")
@@ -113,6 +104,23 @@ func (s *Service) sources(ctx context.Context, t task, folder string) (sources [
 		return nil, fmt.Errorf("fetch sources of submission %s: %w", t.Submission, err)
 	}
 	return sources, nil
+}
+
+// readSources writes the files of a submission to a folder, and replaces its contents.
+func readSources(in io.Reader, folder string) (sources []source, err error) {
+	if err := empty(folder); err != nil {
+		return nil, err
+	}
+	var f *hashed
+	at := func(n int) string { return filepath.Join(folder, fmt.Sprint(n)) }
+	err = readFiles(in, func(n int) (_ io.WriteCloser, err error) {
+		f, err = newHashed(at(n), sha256.New())
+		return f, err
+	}, func(n int, named file) error {
+		sources = append(sources, source{named.Name, at(n), f.String()})
+		return checkName(named.Name)
+	})
+	return sources, err
 }
 
 // compile compiles a submission, or returns the cached result.
@@ -126,10 +134,10 @@ func (h *host) compile(ctx context.Context, t task, sources []source) (c compila
 	if err != nil {
 		return c, p, err
 	}
-	defer script.release()
+	defer script.Release()
 	once := new(compileOnce)
 	kept, err := h.store.get(ctx, compileKey(t, sources, passed), func(ctx context.Context, folder string) error {
-		return h.runCompiler(ctx, folder, t, sources, passed, script.path)
+		return h.runCompiler(ctx, folder, t, sources, passed, script.Path)
 	})
 	if errors.As(err, &once) {
 		return once.compilation, p, nil
@@ -138,15 +146,15 @@ func (h *host) compile(ctx context.Context, t task, sources []source) (c compila
 		return c, p, err
 	}
 	p.held = kept
-	text, err := os.ReadFile(filepath.Join(kept.path, compilationFile))
+	text, err := os.ReadFile(filepath.Join(kept.Path, compilationFile))
 	if err == nil {
 		err = json.Unmarshal(text, &c)
 	}
 	if err == nil && !c.Failed {
-		p.files, err = filesIn(filepath.Join(kept.path, programFolder))
+		p.files, err = filesIn(filepath.Join(kept.Path, programFolder))
 	}
 	if err != nil {
-		kept.release()
+		kept.Release()
 		return c, program{}, err
 	}
 	return c, p, nil
@@ -172,7 +180,7 @@ func compileKey(t task, sources []source, passed []string) string {
 	fmt.Fprintf(sum, "%q %q %q %v %v %v %v", t.CompileScript, t.compile.Hash, t.run.EntryPoint, t.run.Memory,
 		t.compile.TimeLimit, t.compile.Memory, t.compile.FileSize)
 	for _, s := range sources {
-		fmt.Fprintf(sum, " %q %q", s.name, s.md5)
+		fmt.Fprintf(sum, " %q %q", s.name, s.digest)
 	}
 	fmt.Fprintf(sum, " %q", passed)
 	return fmt.Sprintf("compilation %x", sum.Sum(nil))

@@ -44,12 +44,12 @@ func (s *Service) executable(ctx context.Context, kind string, id stringOrNumber
 	if err != nil {
 		return executable{}, blame(scripts[kind], id, fmt.Errorf("fetch, compile or deploy %s script %s: %w", kind, id, err))
 	}
-	files, err := filesIn(h.path)
+	files, err := filesIn(h.Path)
 	if err != nil {
-		h.release()
+		h.Release()
 		return executable{}, err
 	}
-	_, err = os.Stat(filepath.Join(h.path, redirectMark))
+	_, err = os.Stat(filepath.Join(h.Path, redirectMark))
 	return executable{h, files, err == nil}, nil
 }
 
@@ -74,19 +74,19 @@ func (s *Service) makeExecutable(ctx context.Context, folder, kind string, id st
 	if err != nil {
 		return err
 	}
-	if kind == "run" {
-		if err := markRedirect(folder, fetched); err != nil {
-			return err
-		}
-	}
 	command, err := s.buildCommand(files)
 	if err != nil {
 		return err
 	}
 	if command == nil {
-		return copyTree(folder, fetched)
+		err = copyTree(folder, fetched)
+	} else {
+		err = s.build(ctx, folder, fetched, command)
 	}
-	return s.build(ctx, folder, fetched, command)
+	if err != nil || kind != "run" {
+		return err
+	}
+	return markRedirect(folder, fetched)
 }
 
 // executableHash returns the hash of the files of an executable.
@@ -276,8 +276,13 @@ func copyFile(to string, root *os.Root, name string, mode fs.FileMode) error {
 // redirects them itself.
 const redirectMark = ".only-redirects"
 
-// markRedirect marks the folder of a run script if the script only redirects.
+// markRedirect marks the folder of a run script if the script only redirects. It removes a file with that name that came
+// with the script.
 func markRedirect(folder, fetched string) error {
+	mark := filepath.Join(folder, redirectMark)
+	if err := os.RemoveAll(mark); err != nil {
+		return err
+	}
 	build, err := os.ReadFile(filepath.Join(fetched, buildFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -289,7 +294,7 @@ func markRedirect(folder, fetched string) error {
 	if err != nil || len(statements(build)) > 0 || !onlyRedirects(run) {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, redirectMark), nil, 0o600)
+	return os.WriteFile(mark, nil, 0o600)
 }
 
 // onlyRedirects reports whether a script does nothing except execute its third argument with the file $1 as stdin and

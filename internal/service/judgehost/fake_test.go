@@ -214,7 +214,8 @@ type world struct {
 	language domserver.Language
 	run      domserver.Executable
 	compare  domserver.Executable
-	drain    context.CancelFunc // drains the services that start has started
+	service  *Service           // the last one that start has started
+	drain    context.CancelFunc // drains it
 }
 
 func newWorld(t *testing.T) *world {
@@ -272,7 +273,7 @@ func (w *world) startOn(pool *slots.Pool, folder string, e Engine) (stop func())
 		w.t.Fatal(err)
 	}
 	drain, cancel := context.WithCancel(context.Background())
-	w.drain = cancel
+	w.service, w.drain = s, cancel
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -290,17 +291,24 @@ func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(w.t.Out
 
 // client returns a client with short pauses.
 func (w *world) client(password string) *Client {
-	c, err := NewClient(Server{URL: w.Base(), Account: Account{domserver.User, password}, Log: w.log(),
-		Idle: 100 * time.Millisecond, Pause: func(ctx context.Context, d time.Duration) {
-			select {
-			case <-time.After(min(d/50, 20*time.Millisecond)):
-			case <-ctx.Done():
-			}
-		}})
+	s := quickServer(w.Base(), password, w.log())
+	s.Idle = 100 * time.Millisecond
+	c, err := NewClient(s)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return c
+}
+
+// quickServer is a server whose clients make short pauses.
+func quickServer(url, password string, log *slog.Logger) Server {
+	return Server{URL: url, Account: Account{domserver.User, password}, Log: log,
+		Pause: func(ctx context.Context, d time.Duration) {
+			select {
+			case <-time.After(min(d/50, 20*time.Millisecond)):
+			case <-ctx.Done():
+			}
+		}}
 }
 
 // await waits until a judging has a result and nothing is assigned.

@@ -235,10 +235,26 @@ func TestDisabledHost(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"host-0": false, "host-1": false}, w.Hosts()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
+	said := func(first, second string) {
+		t.Helper()
+		testkit.WaitFor(t, 10*time.Second, "hosts that are "+first+" and "+second, func() bool {
+			got := []string{"unknown", "unknown"}
+			for i := range got {
+				if on := w.service.Enabled(i); on != nil {
+					got[i] = map[bool]string{true: "enabled", false: "disabled"}[*on]
+				}
+			}
+			return got[0] == first && got[1] == second
+		})
+	}
+	said("disabled", "disabled")
 	w.Enable("host-1", true)
 	if got := w.await(id).Tasks[0].Results[0].Host; got != "host-1" {
 		t.Errorf("judged by %s", got)
 	}
+	said("disabled", "enabled")
+	w.Enable("host-1", false) // while there is no work
+	said("disabled", "disabled")
 	w.clean()
 }
 
@@ -354,6 +370,20 @@ func TestUnknownSpace(t *testing.T) {
 	if e.Kind != "judgehost" || e.ID != "host-0" || !strings.Contains(e.Description, "read the free space") {
 		t.Errorf("internal error %+v", e)
 	}
+}
+
+// TestConnectionsAreKept: a server with PHP ends a response some time after its content. Requests nevertheless share a
+// few connections.
+func TestConnectionsAreKept(t *testing.T) {
+	w := newWorld(t)
+	w.Fault = func(string, string) *domserver.Fault { return &domserver.Fault{Linger: 5 * time.Millisecond} }
+	w.start(newFakeEngine(1))
+	w.await(w.submit(w.problem(strings.Fields(strings.Repeat("1 ", 50))...), ""))
+	// Two at a time are enough, but net/http may open one before another is back.
+	if n := w.Opened(); n > 10 {
+		t.Errorf("%d connections, want at most 10", n)
+	}
+	w.clean()
 }
 
 // TestTryAgain: the server may ask a host to repeat its request.

@@ -76,8 +76,11 @@ const maxArchive = 256 << 20
 func (h *history) archive(to io.Writer, job stringOrNumber) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.bytes[job] > maxArchive {
-		return fmt.Errorf("job %s has %d bytes of outputs; at most %d are sent", job, h.bytes[job], maxArchive)
+	switch size := h.bytes[job]; {
+	case size == 0:
+		return fmt.Errorf("no outputs of job %q are stored", string(job)) // "" would be the folder of all jobs
+	case size > maxArchive:
+		return fmt.Errorf("job %s has %d bytes of outputs; at most %d are sent", job, size, maxArchive)
 	}
 	root, err := os.OpenRoot(filepath.Join(h.folder, string(job)))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"judged/internal/base/linux"
@@ -20,6 +21,9 @@ type host struct {
 	lease *slots.Lease // of slot, while it works
 	log   *slog.Logger
 	stale bool // the server may have assigned work to this host; register again before asking for more
+	polls int  // requests for work without an answer since the last work
+	// enabled is whether the server has enabled this host, nil while that is unknown.
+	enabled atomic.Pointer[bool]
 
 	last lastJob
 }
@@ -76,6 +80,7 @@ func (h *host) work(drain, abort context.Context) (tasks int, err error) {
 	case err != nil || drain.Err() != nil:
 		h.stale = true // the server may have assigned work meanwhile
 	case len(list) > 0:
+		h.enabled.Store(new(true)) // others get nothing
 		h.lease = lease
 		h.stale = h.handle(drain, abort, list)
 	}
@@ -86,18 +91,37 @@ func (h *host) work(drain, abort context.Context) (tasks int, err error) {
 func (h *host) waitForWork(ctx context.Context, wait time.Duration) time.Duration {
 	if wait == 0 {
 		h.forget()
-		switch on, err := h.client.enabled(ctx, h.name); {
-		case err == nil && !on:
-			h.log.Warn("no work: this judgehost is not enabled; enable it in the web interface of the server")
-		case err == nil:
-			h.log.Info("no work; waiting")
-		case ctx.Err() == nil:
-			h.log.Warn("no work, and cannot read whether this judgehost is enabled; waiting", "error", err)
-		}
-		wait = firstWait
+		h.polls, wait = 0, firstWait
 	}
+	if h.polls%askEvery == 0 {
+		h.askEnabled(ctx)
+	}
+	h.polls++
 	h.client.server.Pause(ctx, wait)
 	return min(2*wait, longestWait)
+}
+
+// askEvery is the number of requests without work after which a host asks whether it is still enabled: once a minute.
+const askEvery = int(time.Minute / longestWait)
+
+// askEnabled asks whether the server has enabled this host. It logs the answer once after work, and when it changes.
+func (h *host) askEnabled(ctx context.Context) {
+	on, err := h.client.enabled(ctx, h.name)
+	if err != nil {
+		h.enabled.Store(nil)
+		if ctx.Err() == nil {
+			h.log.Warn("no work, and cannot read whether this judgehost is enabled; waiting", "error", err)
+		}
+		return
+	}
+	before := h.enabled.Swap(&on)
+	switch {
+	case h.polls > 0 && before != nil && *before == on:
+	case on:
+		h.log.Info("no work; waiting")
+	default:
+		h.log.Warn("no work: this judgehost is not enabled; enable it in the web interface of the server")
+	}
 }
 
 // giveBack registers the host until that succeeds; registering returns all of its unfinished tasks. It returns false
@@ -149,7 +173,7 @@ func (h *host) hasSpace(ctx context.Context) bool {
 		}
 		if try == 0 {
 			h.log.Warn("low on disk space; clearing the cache", "free_bytes", free.Bytes, "wanted_bytes", want)
-			if err := h.store.clear(); err != nil {
+			if err := h.store.Clear(); err != nil {
 				h.log.Error("cannot clear the cache", "error", err)
 			}
 			continue
@@ -220,7 +244,7 @@ func (h *host) prefetchScript(ctx context.Context, kind string, id stringOrNumbe
 	}
 	x, err := h.executable(ctx, kind, id, hash)
 	if err == nil {
-		x.release()
+		x.Release()
 	}
 	return err
 }
@@ -231,7 +255,7 @@ func (h *host) prefetchTestcase(ctx context.Context, t task) error {
 	}
 	x, err := h.testcase(ctx, t.Testcase, t.TestcaseHash)
 	if err == nil {
-		x.release()
+		x.Release()
 	}
 	return err
 }

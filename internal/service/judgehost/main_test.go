@@ -12,5 +12,9 @@ func TestMain(m *testing.M) {
 	if initproc.IsInit() {
 		initproc.Main()
 	}
+	if host := os.Getenv(hostVariable); host != "" {
+		hostMain(host)
+		return
+	}
 	os.Exit(testkit.Run(m))
 }

@@ -12,6 +12,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/linux"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/sandbox"
 )
@@ -269,7 +270,7 @@ func judgeText(said api.CheckReport) string {
 func (r run) explanation() string {
 	t := r.report
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: judged's verdict %s after %s", r.result, t.Verdict, times(len(t.Runs), "run"))
+	fmt.Fprintf(&b, "%s: judged's verdict %s after %s", r.result, t.Verdict, text.Count(len(t.Runs), "run"))
 	if len(t.Runs) > 0 {
 		fmt.Fprintf(&b, " on CPU %s", t.Runs[0].CPUs)
 	}
@@ -295,13 +296,6 @@ func (r run) explanation() string {
 		b.WriteString("\n")
 	}
 	return b.String()
-}
-
-func times(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // scriptMetadata describes the run of a script.

@@ -13,6 +13,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/diskcache"
 	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
@@ -71,7 +72,7 @@ type Service struct {
 	client     *Client
 	engine     Engine
 	pool       *slots.Pool
-	store      *store
+	store      store
 	scratch    string // folder of temporary files
 	work       Work
 	extensions map[string][]string // file extensions of sources of jury programs
@@ -111,7 +112,7 @@ func New(ctx context.Context, o Options) (_ *Service, err error) {
 		os.MkdirAll(s.scratch, 0o700)); err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
-	if s.store, err = openStore(filepath.Join(o.Folder, "store"), cacheBytes); err != nil {
+	if s.store.Cache, err = diskcache.Open(filepath.Join(o.Folder, "store"), cacheBytes); err != nil {
 		return nil, err
 	}
 	known, err := s.client.languages(ctx)
@@ -136,6 +137,9 @@ func (s *Service) Run(drain, abort context.Context) {
 	}
 	group.Wait()
 }
+
+// Enabled reports whether the server has enabled the host of slot i. It returns nil while that is unknown.
+func (s *Service) Enabled(i int) *bool { return s.hosts[i].enabled.Load() }
 
 func (s *Service) config() Config { return *s.settings.Load() }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -75,7 +76,7 @@ func writeFiles(in io.Reader, folder string) (map[string]written, error) {
 	temporary := filepath.Join(folder, ".part")
 	var sum *hashed
 	err := readFiles(in, func(int) (_ io.WriteCloser, err error) {
-		sum, err = newHashed(temporary)
+		sum, err = newHashed(temporary, md5.New())
 		return sum, err
 	}, func(_ int, f file) error {
 		if err := checkName(f.Name); err != nil {
@@ -110,18 +111,15 @@ func empty(folder string) error {
 	return err
 }
 
-// hashed is a file that computes its MD5 sum while it is written.
+// hashed is a file that computes its hash while it is written.
 type hashed struct {
 	file *os.File // not embedded: its ReadFrom would bypass the sum
-	sum  interface {
-		io.Writer
-		Sum([]byte) []byte
-	}
+	sum  hash.Hash
 }
 
-func newHashed(path string) (*hashed, error) {
+func newHashed(path string, sum hash.Hash) (*hashed, error) {
 	f, err := os.Create(path)
-	return &hashed{f, md5.New()}, err
+	return &hashed{f, sum}, err
 }
 
 func (h *hashed) Write(b []byte) (int, error) {

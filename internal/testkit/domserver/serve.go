@@ -79,6 +79,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if fault.Truncate > 0 {
 		panic(http.ErrAbortHandler)
 	}
+	if fault.Linger > 0 {
+		_ = http.NewResponseController(w).Flush()
+		<-s.after(fault.Linger)
+	}
 }
 
 // plain returns a path without IDs.

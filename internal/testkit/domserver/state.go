@@ -4,6 +4,7 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -131,6 +132,7 @@ type Fault struct {
 	Handle    bool          // handle the request nevertheless
 	Truncate  int           // number of bytes of the response after which the connection is closed; 0 means all
 	Wait      time.Duration // delay of the response, while the client waits
+	Linger    time.Duration // delay of the end of the response, after its content
 	Corrupt   func(string) string
 	CutBefore bool // close the connection without a response
 }
@@ -162,6 +164,7 @@ type Server struct {
 	complaints []string
 	requests   map[string]int
 	again      int // number of try_again responses to send
+	opened     int // connections
 }
 
 // New starts a server that is stopped at the end of the test.
@@ -172,7 +175,13 @@ func New(t testing.TB) *Server {
 		Settings: map[string]any{"diskspace_error": 1, "output_storage_limit": 50000, "timelimit_overshoot": "1s|10%",
 			"script_timelimit": 30, "script_memory_limit": 2097152, "script_filesize_limit": 2621440,
 			"results_prio": map[string]int{"correct": 1}}}
-	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.locked(func() { s.opened++ })
+		}
+	}
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }
@@ -316,33 +325,10 @@ func (s *Server) Task(id int) (c Task) {
 	return c
 }
 
-// Started reports whether a prefetch or debug task was handed out.
-func (t Task) Started() bool { return t.started }
-
 // Errors returns the internal errors.
 func (s *Server) Errors() (list []InternalError) {
 	s.locked(func() { list = slices.Clone(s.errors) })
 	return list
-}
-
-// Resolve removes the internal errors and enables the objects that they disabled. Judgings whose tasks were withdrawn
-// are judged again.
-func (s *Server) Resolve() {
-	s.locked(func() {
-		s.errors, s.disabled = nil, map[string]bool{}
-		for name := range s.hosts {
-			s.hosts[name] = true
-		}
-		for _, j := range s.judgings {
-			if j.Result == internalError {
-				j.Result = ""
-				for _, t := range j.Tasks {
-					t.host, t.started, t.valid, t.Results = "", false, true, nil
-				}
-				j.Compiled = nil
-			}
-		}
-	})
 }
 
 // Complaints returns the violations in requests.
@@ -354,6 +340,12 @@ func (s *Server) Complaints() (list []string) {
 // Requests returns the number of requests for a path, given by its first words without IDs.
 func (s *Server) Requests(path string) (n int) {
 	s.locked(func() { n = s.requests[path] })
+	return n
+}
+
+// Opened returns the number of connections that were opened.
+func (s *Server) Opened() (n int) {
+	s.locked(func() { n = s.opened })
 	return n
 }
 
