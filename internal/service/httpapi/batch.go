@@ -14,7 +14,6 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/intake"
-	"judged/internal/jobs/jobspec"
 )
 
 const (
@@ -119,20 +118,29 @@ type batch struct {
 
 // postBatch stores many jobs in one transaction. A job that is refused does not affect the others.
 func (s *Server) postBatch(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
 	key := r.Header.Get("Idempotency-Key")
 	if err := errors.Join(checkKey(key), s.checkAccepts()); err != nil {
 		return err
 	}
-	sent, err := s.readBatch(w, r)
+	b, err := s.receiveBatch(w, r, key)
 	if err != nil {
 		return err
 	}
+	return b.answer(w)
+}
+
+// receiveBatch reads a batch and stores its jobs. It releases its reserved memory when it returns, because the body
+// stays in memory while the batch waits for others.
+func (s *Server) receiveBatch(w http.ResponseWriter, r *http.Request, key string) (*batch, error) {
+	aside := &room{memory: s.memory}
+	defer aside.release()
+	sent, err := s.readBatch(w, r, aside)
+	if err != nil {
+		return nil, err
+	}
 	empty, release, err := s.newBatch(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
 	b := &batch{Batch: empty, results: make([]batchResult, len(sent.Jobs))}
@@ -142,18 +150,15 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request) error {
 			err = b.add(r.Context(), i, id, item.Job)
 		}
 		if err := b.refuse(i, err); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := b.store(r.Context()); err != nil {
-		return err
-	}
-	return b.answer(w)
+	return b, b.store(r.Context())
 }
 
 // readBatch reads the body of a batch.
-func (s *Server) readBatch(w http.ResponseWriter, r *http.Request) (batchRequest, error) {
-	sent, err := readStrict[batchRequest](s, w, r)
+func (s *Server) readBatch(w http.ResponseWriter, r *http.Request, aside *room) (batchRequest, error) {
+	sent, err := readStrictAside[batchRequest](s, w, r, aside)
 	switch n := len(sent.Jobs); {
 	case err != nil:
 		return sent, err
@@ -187,7 +192,7 @@ func (b *batch) add(ctx context.Context, i int, id string, body json.RawMessage)
 	if len(body) == 0 {
 		return problem("bad-request", "send the job in the member job", "jobs[%d] has no job", i)
 	}
-	j, unfit, err := jobspec.Decode[api.Job](bytes.NewReader(body))
+	j, unfit, err := intake.Decode[api.Job](bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

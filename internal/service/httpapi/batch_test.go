@@ -248,6 +248,39 @@ func TestBatchIsOneTransaction(t *testing.T) {
 	}
 }
 
+// heldMemory checks how much memory of bodies is reserved while a batch is stored.
+type heldMemory struct {
+	Jobs
+	free func() bool // all of it is free
+	held bool
+}
+
+func (h *heldMemory) PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error) {
+	h.held = !h.free()
+	return h.Jobs.PutAll(ctx, list)
+}
+
+// TestBatchHoldsMemory checks that the body of a batch has its memory reserved until its jobs are stored: it stays in
+// memory while other batches are stored.
+func TestBatchHoldsMemory(t *testing.T) {
+	held := &heldMemory{Jobs: openStore(t)}
+	f := newFixture(t, func(o *Options) { o.Jobs = held })
+	all := bodiesAtOnce * int64(f.config.HTTP.MaxBody)
+	held.free = func() bool {
+		if !f.memory.TryAcquire(all) {
+			return false
+		}
+		f.memory.Release(all)
+		return true
+	}
+	if w := f.submit("POST", batchPath, batchOf(2)); w.Code != 200 {
+		t.Fatalf("status %d %s", w.Code, w.Body)
+	}
+	if !held.held || !held.free() {
+		t.Errorf("reserved while the jobs are stored: %t, free afterwards: %t", held.held, held.free())
+	}
+}
+
 // TestBatchDuringOutage checks that an error of the store refuses the whole batch, and stores none of it.
 func TestBatchDuringOutage(t *testing.T) {
 	f := newFixture(t)

@@ -12,7 +12,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs/intake"
-	"judged/internal/jobs/jobspec"
 )
 
 // jobPart is the part of a multipart body that holds the JSON.
@@ -23,13 +22,10 @@ const maxParts = 10_000
 
 // readJob reads a submission. aside reserves memory for the JSON.
 func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (intake.Request, error) {
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil {
-		kind = ""
-	}
+	kind, params := mediaType(r)
 	body := s.patientBody(w, r)
 	switch kind {
-	case "application/json":
+	case mediaJSON:
 		return s.readJSON(w, r, body, aside)
 	case "multipart/form-data":
 		if params["boundary"] == "" {
@@ -38,18 +34,31 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (i
 		}
 		return s.readParts(w, r, multipart.NewReader(body, params["boundary"]), aside)
 	}
-	return intake.Request{}, problem(
-		"media-type",
-		"send application/json, or multipart/form-data with the JSON in the part job",
-		"content type %q is not supported",
-		r.Header.Get("Content-Type"),
-	).with("Accept", "application/json, multipart/form-data")
+	return intake.Request{}, wrongType(r, "send application/json, or multipart/form-data with the JSON in the part job",
+		"application/json, multipart/form-data")
+}
+
+const mediaJSON = "application/json"
+
+// mediaType returns the media type of the body and its parameters, or "" if the header is invalid.
+func mediaType(r *http.Request) (kind string, params map[string]string) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return "", nil
+	}
+	return kind, params
+}
+
+// wrongType returns the error for a body that has none of the accepted media types.
+func wrongType(r *http.Request, next, accepted string) error {
+	return problem("media-type", next, "content type %.70q is not supported", r.Header.Get("Content-Type")).
+		with("Accept", accepted)
 }
 
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCloser, aside *room) (intake.Request, error) {
 	aside.Reader = http.MaxBytesReader(w, body, int64(s.config.HTTP.MaxBody))
-	j, unfit, err := jobspec.Decode[api.Job](untilGone{r.Context(), aside})
-	var useless jobspec.Errors
+	j, unfit, err := intake.Decode[api.Job](untilGone{r.Context(), aside})
+	var useless intake.Errors
 	if err != nil && !errors.As(err, &useless) {
 		err = unreadable(err)
 	}
@@ -60,8 +69,16 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCl
 func readStrict[T any](s *Server, w http.ResponseWriter, r *http.Request) (T, error) {
 	aside := &room{memory: s.memory}
 	defer aside.release()
+	return readStrictAside[T](s, w, r, aside)
+}
+
+// readStrictAside is readStrict for a caller that releases the memory.
+func readStrictAside[T any](s *Server, w http.ResponseWriter, r *http.Request, aside *room) (v T, err error) {
+	if kind, _ := mediaType(r); kind != mediaJSON {
+		return v, wrongType(r, "send "+mediaJSON, mediaJSON)
+	}
 	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
-	v, unfit, err := jobspec.Decode[T](untilGone{r.Context(), aside})
+	v, unfit, err := intake.Decode[T](untilGone{r.Context(), aside})
 	if useless := findingsOf(err); len(useless) > 0 {
 		unfit, err = useless, nil
 	}
@@ -123,7 +140,7 @@ func (s *Server) readParts(
 }
 
 // findingsOf returns the validation errors in err.
-func findingsOf(err error) (list jobspec.Errors) {
+func findingsOf(err error) (list intake.Errors) {
 	errors.As(err, &list)
 	return list
 }
@@ -154,12 +171,20 @@ type room struct {
 // Read implements io.Reader.
 func (r *room) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
-	if !r.memory.TryAcquire(int64(n)) {
+	if !r.take(int64(n)) {
 		return 0, problem("not-ready", "try again later, or send large files as blobs",
 			"other large bodies are being read").retryAfter(retryNotReady)
 	}
-	r.held += int64(n)
 	return n, err
+}
+
+// take reserves memory for more bytes, and reports whether there was enough.
+func (r *room) take(n int64) bool {
+	if !r.memory.TryAcquire(n) {
+		return false
+	}
+	r.held += n
+	return true
 }
 
 func (r *room) release() { r.memory.Release(r.held) }

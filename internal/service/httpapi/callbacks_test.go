@@ -11,13 +11,13 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // fakeCallbacks refuses all callbacks with its findings.
-type fakeCallbacks struct{ found jobspec.Errors }
+type fakeCallbacks struct{ found intake.Errors }
 
-func (f *fakeCallbacks) Check(context.Context, string, api.Callback) (jobspec.Errors, error) {
+func (f *fakeCallbacks) Check(context.Context, string, api.Callback) (intake.Errors, error) {
 	return f.found, nil
 }
 
@@ -32,7 +32,7 @@ func TestCallbackRefused(t *testing.T) {
 	if w := f.submit("PUT", "/v1/jobs/a", callbackJob); w.Code != http.StatusAccepted {
 		t.Fatalf("status %d %s", w.Code, w.Body)
 	}
-	check.found = jobspec.Errors{{Field: "callback.url", Detail: "disabled"}}
+	check.found = intake.Errors{{Field: "callback.url", Detail: "disabled"}}
 	if w := f.submit("PUT", "/v1/jobs/a", callbackJob); w.Code != http.StatusOK {
 		t.Errorf("repeated: status %d %s", w.Code, w.Body)
 	}

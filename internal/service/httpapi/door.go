@@ -6,10 +6,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/intake"
 )
@@ -71,7 +73,13 @@ func (d *Desk) Nodes() Nodes { return d.s.nodes }
 func (d *Desk) Ready() error { return d.s.ready() }
 
 // Filter returns the filter of a list of jobs with the parameters of GET /v1/jobs, or a *Problem.
-func (d *Desk) Filter(r *http.Request) (jobs.Filter, error) { return listFilter(r) }
+func (d *Desk) Filter(r *http.Request) (jobs.Filter, error) {
+	values, err := query(r, route{pattern: "?" + jobParameters}.parameters())
+	if err != nil {
+		return jobs.Filter{}, err
+	}
+	return filterOf(values)
+}
 
 // Log records what the caller of a request has changed.
 func (d *Desk) Log(r *http.Request, what string, args ...any) {
@@ -88,6 +96,33 @@ func (d *Desk) Body(w http.ResponseWriter, r *http.Request) (body []byte, releas
 		return nil, nil, unreadable(err)
 	}
 	return body, aside.release, nil
+}
+
+// maxFiles is the maximum size of the files of a response, in bodies of the maximum size: more than a job has.
+const maxFiles = 2
+
+// Files returns a function that reads blobs for one response. It reserves memory for them until release is called.
+func (d *Desk) Files() (read func(digest string) ([]byte, error), release func()) {
+	aside, most := &room{memory: d.s.memory}, maxFiles*int64(d.s.config.HTTP.MaxBody)
+	return func(digest string) ([]byte, error) {
+		path, err := d.s.blobs.Path(digest)
+		if err != nil {
+			return nil, err
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if aside.held+info.Size() > most {
+			return nil, problem("too-large", "ask for less in one request",
+				"the files of the response have more than %s", units.Bytes(most))
+		}
+		if !aside.take(info.Size()) {
+			return nil, problem("not-ready", "try again later", "other large bodies and files are in memory").
+				retryAfter(retryNotReady)
+		}
+		return os.ReadFile(path)
+	}, aside.release
 }
 
 // Room returns a *Problem if no job is accepted now.
@@ -135,22 +170,38 @@ func (d *Desk) List(ctx context.Context, f jobs.Filter) (page []api.Report, next
 	return d.s.jobs.List(ctx, f)
 }
 
-// Load returns how many jobs wait, and the slots of this host.
-func (d *Desk) Load(ctx context.Context) (waiting int, slots []api.SlotStatus, err error) {
+// Load returns how many jobs wait, and the states of the slots of this host, or of the nodes that judge for a front.
+func (d *Desk) Load(ctx context.Context) (waiting int, states []string, err error) {
 	depths, err := d.s.jobs.Depth(ctx)
-	if err == nil && d.s.slots != nil {
-		slots = d.s.slots.Snapshot()
+	if err != nil {
+		return 0, nil, err
 	}
-	return depths.Total(), slots, err
+	if d.s.slots != nil {
+		for _, s := range d.s.slots.Snapshot() {
+			states = append(states, s.State)
+		}
+	}
+	if d.s.nodes != nil {
+		nodes, err := d.s.nodes.Nodes(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, n := range nodes {
+			if !n.Judging() {
+				continue
+			}
+			for _, s := range n.Slots {
+				states = append(states, s.State)
+			}
+		}
+	}
+	return depths.Total(), states, nil
 }
 
 // Languages returns the languages of this host or fleet.
 func (d *Desk) Languages(ctx context.Context) ([]api.LanguageStatus, error) {
 	return d.s.languages.ListLanguages(ctx)
 }
-
-// BlobPath returns the path of a stored file.
-func (d *Desk) BlobPath(digest string) (string, error) { return d.s.blobs.Path(digest) }
 
 // Now returns the time.
 func (d *Desk) Now() time.Time { return d.s.now() }

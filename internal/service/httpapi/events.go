@@ -61,13 +61,8 @@ func lastEvents(r *http.Request, values url.Values) []string {
 }
 
 // resumeAt returns the number of the last event that the caller has.
-func resumeAt(r *http.Request) (uint64, error) {
-	values, err := query(r, "after")
-	if err != nil {
-		return 0, err
-	}
-	var last uint64
-	for _, text := range lastEvents(r, values) {
+func resumeAt(r *http.Request) (last uint64, err error) {
+	for _, text := range lastEvents(r, r.URL.Query()) {
 		if text == "" {
 			continue
 		}

@@ -82,10 +82,7 @@ var feedID = text.Pattern(`^([0-9]{1,18})(?:\.([0-9]{1,9}))?$`)
 
 // feedQuery returns where the caller begins, and what it wants.
 func feedQuery(r *http.Request) (after jobs.FeedPosition, filter jobs.FeedFilter, err error) {
-	values, err := query(r, "label*", "type*", "after")
-	if err != nil {
-		return after, filter, err
-	}
+	values := r.URL.Query()
 	if filter.Label, err = labelsOf(values); err != nil {
 		return after, filter, err
 	}

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
+
+	"judged/internal/jobs"
 )
 
 // FuzzRequest sends any request that net/http accepts, and checks that the response is JSON and not an internal error,
@@ -26,13 +29,23 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add(line + "\r\nHost: x\r\n\r\n")
 	}
+	dir, store := f.TempDir(), openStore(f)
+	names := regexp.MustCompile(`\{[^}]*\}`)
+	for _, r := range newFixtureIn(dir).routes() { // each of them, so that no list lacks one
+		path := names.ReplaceAllString(r.path(), "a")
+		f.Add(r.method + " " + path + " HTTP/1.1\r\nHost: x\r\n\r\n")
+		f.Add(r.method + " " + path + "?after=1.2&limit=1&type=done&label=a%3Db&created_to=2026-11-20T12:00:00Z " +
+			"HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 7\r\n\r\n")
+	}
 	for _, path := range []string{"/v1/jobs:batch", "/v1/blobs:have"} {
 		for _, body := range []string{`{"jobs": [{"id": "a", "job": ` + small + `}, {"job": {}}]}`, `{"jobs": [{"job": 1}]}`,
 			`{"sha256": ["` + strings.Repeat("0", 64) + `"]}`} {
 			f.Add(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body))
 		}
 	}
-	for _, body := range []string{small, "{", "", strings.Repeat("[", 5000)} {
+	doors := `{"program": {"text": "x"}, "tests": [{"name": "1"}], "callback": {"url": "http://a.example/"},
+		"compile_options": ["-O2"], "keep": {"stdout": "failed", "bytes": 9}, "collect": ["out.txt"]}`
+	for _, body := range []string{small, doors, "{", "", strings.Repeat("[", 5000)} {
 		f.Add(
 			fmt.Sprintf(
 				"PUT /v1/jobs/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
@@ -50,14 +63,13 @@ func FuzzRequest(f *testing.F) {
 		f.Add(fmt.Sprintf("PUT /v1/jobs/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: %s"+
 			"\r\nContent-Length: %d\r\n\r\n%s", encoding, len(body), body))
 	}
-	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
 		if err != nil {
 			return
 		}
 		r.Host = "localhost"
-		holdAnswer(t, dir, r)
+		holdAnswer(t, dir, store, r)
 	})
 }
 
@@ -72,19 +84,21 @@ func FuzzMultipart(f *testing.F) {
 	f.Add(part(form("../job"), asks) + part(form("job\x00"), asks) + "--b--")
 	f.Add("--b\r\n" + strings.Repeat("A: b\r\n", 2000) + "\r\n--b--")
 	f.Add("preamble\n--b\n" + form("job") + "\n\n{}\n--b--\nepilogue")
-	dir := f.TempDir()
+	dir, store := f.TempDir(), openStore(f)
 	f.Fuzz(func(t *testing.T, body string) {
 		r := httptest.NewRequest("PUT", "/v1/jobs/a", strings.NewReader(body))
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", `multipart/form-data; boundary=b`)
-		holdAnswer(t, dir, r)
+		holdAnswer(t, dir, store, r)
 	})
 }
 
-// holdAnswer checks what holds for all responses. All blobs are stored in dir.
-func holdAnswer(t *testing.T, dir string, r *http.Request) {
+// holdAnswer checks what holds for all responses. All blobs are stored in dir. The store answers what the fake one
+// cannot.
+func holdAnswer(t *testing.T, dir string, store *jobs.Store, r *http.Request) {
 	t.Helper()
 	s := newFixtureIn(dir)
+	s.jobs.Jobs = store
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	if w.Code >= 500 || w.Code < 200 {

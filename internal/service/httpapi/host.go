@@ -13,19 +13,15 @@ type slotList struct {
 	Slots []api.SlotStatus `json:"slots"`
 }
 
-func (s *Server) getSlots(w http.ResponseWriter, _ *http.Request) error {
-	return s.writeJSON(w, http.StatusOK, slotList{Slots: s.slots.Snapshot()})
+func (s *Server) getSlots(_ *http.Request) (any, error) {
+	return slotList{Slots: s.slots.Snapshot()}, nil
 }
 
 // drainSlot takes a slot out of use. A running job ends first.
-func (s *Server) drainSlot(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "reason")
-	if err != nil {
-		return err
-	}
-	reason := values.Get("reason")
+func (s *Server) drainSlot(r *http.Request) (any, error) {
+	reason := r.URL.Query().Get("reason")
 	if len(reason) > 255 {
-		return problem("bad-request", "send at most 255 bytes", "the reason has %d bytes", len(reason))
+		return nil, problem("bad-request", "send at most 255 bytes", "the reason has %d bytes", len(reason))
 	}
 	if reason == "" {
 		reason = "drained over HTTP"
@@ -33,7 +29,7 @@ func (s *Server) drainSlot(w http.ResponseWriter, r *http.Request) error {
 			reason += " by " + name
 		}
 	}
-	return s.changeSlot(w, r, func(cpus cpuset.Set) error {
+	return s.changeSlot(r, func(cpus cpuset.Set) error {
 		err := s.slots.Drain(cpus, reason)
 		if err == nil {
 			s.log.Info("drained a slot", "cpus", cpus.String(), "reason", reason, by(r))
@@ -42,8 +38,8 @@ func (s *Server) drainSlot(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (s *Server) undrainSlot(w http.ResponseWriter, r *http.Request) error {
-	return s.changeSlot(w, r, func(cpus cpuset.Set) error {
+func (s *Server) undrainSlot(r *http.Request) (any, error) {
+	return s.changeSlot(r, func(cpus cpuset.Set) error {
 		err := s.slots.Undrain(cpus)
 		if err == nil {
 			s.log.Info("undrained a slot", "cpus", cpus.String(), by(r))
@@ -53,15 +49,15 @@ func (s *Server) undrainSlot(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changeSlot changes a slot and responds with the new state of all slots.
-func (s *Server) changeSlot(w http.ResponseWriter, r *http.Request, change func(cpuset.Set) error) error {
+func (s *Server) changeSlot(r *http.Request, change func(cpuset.Set) error) (any, error) {
 	cpus, err := cpuset.Parse(r.PathValue("cpus"))
 	if err != nil {
-		return problem("bad-request", "see GET /v1/slots for the CPUs of each slot", "%s", err)
+		return nil, problem("bad-request", "see GET /v1/slots for the CPUs of each slot", "%s", err)
 	}
 	if err := change(cpus); err != nil {
-		return err
+		return nil, err
 	}
-	return s.getSlots(w, r)
+	return s.getSlots(r)
 }
 
 // queueDepth is the number of waiting jobs in all pools by priority.
@@ -71,10 +67,10 @@ type queueDepth struct {
 	Most    int                  `json:"max_waiting"`
 }
 
-func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) getQueue(r *http.Request) (any, error) {
 	depths, err := s.jobs.Depth(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	q := queueDepth{Waiting: map[api.Priority]int{}, Total: depths.Total(), Most: s.config.Queue.MaxWaiting}
 	for _, p := range api.Priorities() {
@@ -83,42 +79,33 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
 			q.Waiting[p] += depth[p]
 		}
 	}
-	return s.writeJSON(w, http.StatusOK, q)
+	return q, nil
 }
 
 // getTenants responds with all tenants, or with that of the caller.
-func (s *Server) getTenants(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) getTenants(r *http.Request) (any, error) {
 	list, err := s.jobs.Tenants(r.Context())
-	if err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, api.TenantList{Tenants: list})
+	return api.TenantList{Tenants: list}, err
 }
 
 type languageList struct {
 	Languages []api.LanguageStatus `json:"languages"`
 }
 
-func (s *Server) getLanguages(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) getLanguages(r *http.Request) (any, error) {
 	list, err := s.languages.ListLanguages(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(l api.LanguageStatus) bool { return l.ID == api.BuildLanguage })
 	for i := range list {
 		factors := s.factors[list[i].ID].Or(api.Factors{Time: 1, Memory: 1})
 		list[i].Factors = &factors
 	}
-	return s.writeJSON(w, http.StatusOK, languageList{Languages: list})
+	return languageList{Languages: list}, nil
 }
 
-func (s *Server) getDoctor(w http.ResponseWriter, r *http.Request) error {
-	report, err := s.doctor(r.Context())
-	if err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, report)
-}
+func (s *Server) getDoctor(r *http.Request) (any, error) { return s.doctor(r.Context()) }
 
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
 	s.metrics.ServeHTTP(w, r)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/jobs"
 )
 
 // getJob responds with the report; with wait=, once the job has ended or the time has passed.
@@ -72,47 +71,40 @@ type jobList struct {
 	Next string       `json:"next,omitempty"`
 }
 
-// listFilter returns the filter of a list of jobs.
-func listFilter(r *http.Request) (jobs.Filter, error) {
-	values, err := query(r, "state", "verdict", "problem", "language", "tenant", "label*", "created_from", "created_to",
-		"after", "limit")
-	if err != nil {
-		return jobs.Filter{}, err
-	}
-	return filterOf(values)
-}
+// jobParameters are the query parameters of a list of jobs.
+const jobParameters = "state&verdict&problem&language&tenant&label*&created_from&created_to&after&limit"
 
-func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
-	filter, err := listFilter(r)
+func (s *Server) listJobs(r *http.Request) (any, error) {
+	filter, err := filterOf(r.URL.Query())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	reports, next, err := s.jobs.List(r.Context(), filter)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if reports == nil {
 		reports = []api.Report{}
 	}
-	return s.writeJSON(w, http.StatusOK, jobList{Jobs: reports, Next: next})
+	return jobList{Jobs: reports, Next: next}, nil
 }
 
 // cancelJob cancels a job. Cancelling it again changes nothing.
-func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) cancelJob(r *http.Request) (any, error) {
 	id := r.PathValue("id")
 	report, err := s.jobs.Cancel(r.Context(), id)
 	if errors.Is(err, api.ErrFinal) && report.State == api.CancelledState {
 		record, err := s.jobs.Get(r.Context(), id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return s.writeJSON(w, http.StatusOK, record.Report)
+		return record.Report, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.log.Info("cancelled a job", "job", id, by(r))
-	return s.writeJSON(w, http.StatusOK, report)
+	return report, nil
 }
 
 // deleteJob deletes a job that has ended. It has a path of its verb, because DELETE cancels.

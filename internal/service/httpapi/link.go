@@ -24,28 +24,24 @@ const (
 )
 
 // linkJob signs an address of the page of a job.
-func (s *Server) linkJob(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "valid_seconds")
-	if err != nil {
-		return err
-	}
-	valid := linkTime
+func (s *Server) linkJob(r *http.Request) (any, error) {
+	values, valid := r.URL.Query(), linkTime
 	if text := values.Get("valid_seconds"); values.Has("valid_seconds") {
 		seconds, err := strconv.ParseUint(text, 10, 32)
 		if valid = time.Duration(seconds) * time.Second; err != nil || valid < time.Second || valid > maxLink {
-			return problem("bad-request", fmt.Sprintf("send a number from 1 to %d", maxLink/time.Second),
+			return nil, problem("bad-request", fmt.Sprintf("send a number from 1 to %d", maxLink/time.Second),
 				"parameter valid_seconds: %.70q", text)
 		}
 	}
 	record, err := s.jobs.GetShort(r.Context(), r.PathValue("id"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	until := s.now().Add(valid).Truncate(time.Second).UTC()
 	address := LinkPath + url.PathEscape(record.ID) + "?" + url.Values{"until": {strconv.FormatInt(until.Unix(), 10)},
 		"signature": {s.signLink(record.Report, until)}}.Encode()
 	s.log.Info("linked a job", "job", record.ID, "until", until, by(r))
-	return s.writeJSON(w, http.StatusOK, api.Link{Path: address, Until: until})
+	return api.Link{Path: address, Until: until}, nil
 }
 
 // signLink returns the signature of a link. It has the time of creation, so that a later job with the same ID has other

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
@@ -84,11 +86,13 @@ func readDocument(t *testing.T) document {
 
 func TestOpenAPIHasTheRoutes(t *testing.T) {
 	want := map[string][]Scope{}
-	for _, r := range (&Server{jobs: struct{ Jobs }{}, slots: struct{ Slots }{}, work: struct{ Work }{}}).routes() {
+	doctor := func(context.Context) (api.DoctorReport, error) { return api.DoctorReport{}, nil }
+	s := &Server{jobs: struct{ Jobs }{}, slots: struct{ Slots }{}, work: struct{ Work }{}, doctor: doctor}
+	for _, r := range s.routes() {
 		if strings.HasPrefix(r.pattern, "/v1/work/") {
 			continue // internal interface between judge nodes and fronts
 		}
-		want[r.method+" "+strings.TrimSuffix(r.pattern, "{$}")] = r.scopes
+		want[r.method+" "+r.path()] = r.scopes
 	}
 	got := map[string][]Scope{}
 	for path, operations := range readDocument(t).Paths {
@@ -122,6 +126,64 @@ func TestOpenAPIDeclaresPathParameters(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s %s: path parameters (-path +declared):\n%s", method, path, diff)
+			}
+		}
+	}
+}
+
+// TestParameters checks that the table of routes has the query parameters of the document, and that each route refuses
+// others.
+func TestParameters(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Work, o.Nodes = noWork{}, noNodes{} })
+	paths := readDocument(t).Paths
+	wildcard := regexp.MustCompile(`\{\w+\}`)
+	for _, r := range f.routes() {
+		if !strings.HasPrefix(r.path(), "/v1/") || strings.HasPrefix(r.path(), "/v1/work/") {
+			continue
+		}
+		want := []string{}
+		documented := paths[r.path()][strings.ToLower(r.method)]
+		if _, ok := documented.Responses["400"]; !ok {
+			t.Errorf("%s %s lacks the status 400", r.method, r.path())
+		}
+		for _, p := range documented.Parameters {
+			if p.In == "query" && p.Schema.Type == "array" {
+				p.Name += "*"
+			}
+			if p.In == "query" {
+				want = append(want, p.Name)
+			}
+		}
+		got := r.parameters()
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s %s: parameters (-openapi.json +table):\n%s", r.method, r.path(), diff)
+		}
+		w := f.ask(r.method, wildcard.ReplaceAllString(r.path(), "a")+"?unheard_of=1", "")
+		if p := answer[Problem](t, w); p.Status != http.StatusBadRequest || p.Detail != `unknown parameter "unheard_of"` {
+			t.Errorf("%s %s: %+v", r.method, r.path(), p)
+		}
+	}
+}
+
+// TestMediaTypes checks that a route that takes JSON refuses a body without that media type, and the document says so.
+func TestMediaTypes(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Work, o.Nodes = noWork{}, noNodes{} })
+	for path, operations := range readDocument(t).Paths {
+		for method, o := range operations {
+			if _, isJSON := o.RequestBody.Content[mediaJSON]; !isJSON {
+				continue
+			}
+			if _, documented := o.Responses["415"]; !documented {
+				t.Errorf("%s %s lacks the status 415", method, path)
+			}
+			for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json;;"} {
+				w := f.ask(strings.ToUpper(method), strings.NewReplacer("{id}", "a", "{pool}", "a").Replace(path), "{}",
+					"Content-Type: "+kind)
+				if p := answer[Problem](t, w); p.Type != problemType+"media-type" {
+					t.Errorf("%s %s with %q: %+v", method, path, kind, p)
+				}
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"judged/internal/api"
 	packages "judged/internal/engine/problem"
 	"judged/internal/jobs"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // putProblem stores a package and what jobs need from it.
@@ -60,12 +60,9 @@ func (s *Server) editor(r *http.Request) jobs.Editor {
 	return jobs.Editor{Name: name, Any: s.tokens == nil || s.tokens.has(name, Admin)}
 }
 
-func (s *Server) getProblem(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) getProblem(r *http.Request) (any, error) {
 	p, err := s.jobs.Problem(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, p.Shown())
+	return p.Shown(), err
 }
 
 // problemList is a page of the list of problems.
@@ -74,20 +71,13 @@ type problemList struct {
 	Next     string               `json:"next,omitempty"`
 }
 
-func (s *Server) listProblems(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "after", "limit")
+func (s *Server) listProblems(r *http.Request) (any, error) {
+	values, limit, err := pageOf(r)
 	if err != nil {
-		return err
-	}
-	limit, err := limitOf(values)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	page, next, err := s.jobs.Problems(r.Context(), values.Get("after"), limit)
-	if err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, problemList{Problems: page, Next: next})
+	return problemList{Problems: page, Next: next}, err
 }
 
 // deleteProblem deletes a problem. Accepted jobs keep what they have of it.
@@ -170,7 +160,7 @@ func (s *Server) packageJob(pkg *packages.Package) (api.Job, error) {
 	}
 	with := j
 	with.Command = []string{"true"}
-	err = jobspec.Check(s.config, with)
+	err = intake.Check(s.config, with)
 	if found := findingsOf(err); len(found) > 0 {
 		p := problem("invalid-problem", "change the package, or the limits of the configuration", "%s", found)
 		p.Errors = found

@@ -30,7 +30,7 @@ func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.log.Info("requested that the nodes of a pool fetch blobs", "pool", pool, "blobs", len(list), by(r))
-	return s.getPrefetch(w, r)
+	return s.answer(s.getPrefetch)(w, r)
 }
 
 // prefetched returns each blob of a request once. All of them exist.
@@ -83,10 +83,6 @@ func (s *Server) prefetched(ctx context.Context, q api.PrefetchRequest) ([]api.B
 	return list, nil
 }
 
-func (s *Server) getPrefetch(w http.ResponseWriter, r *http.Request) error {
-	status, err := s.nodes.PrefetchStatus(r.Context(), r.PathValue("pool"))
-	if err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, status)
+func (s *Server) getPrefetch(r *http.Request) (any, error) {
+	return s.nodes.PrefetchStatus(r.Context(), r.PathValue("pool"))
 }

@@ -13,11 +13,9 @@ import (
 	"judged/internal/api"
 	"judged/internal/jobs/intake"
 
-	"judged/internal/fleet/front"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/jobspec"
 )
 
 // Problem is an error for callers: problem details of RFC 9457 with the next step and, for an invalid body, all
@@ -98,7 +96,7 @@ func (p *Problem) retryAfter(seconds int) *Problem {
 func problemOf(err error) *Problem {
 	var (
 		p       *Problem
-		invalid jobspec.Errors
+		invalid intake.Errors
 		blob    *intake.MissingBlobsError
 		lang    *intake.MissingLanguageError
 		absent  *intake.MissingProblemError
@@ -179,7 +177,7 @@ func problemOf(err error) *Problem {
 		return problem("bad-request", "send the member next of the previous page", "parameter after is not a cursor")
 	case errors.Is(err, api.ErrStale):
 		return problem("stale", "stop the run", "another attempt has the job, or it is queued again")
-	case errors.Is(err, front.ErrUnknownNode):
+	case errors.Is(err, api.ErrUnknownNode):
 		return problem("not-found", "see GET /v1/nodes", "no such node")
 	case errors.Is(err, api.ErrUnknownPool):
 		return problem("not-found", "see GET /v1/pools", "no such pool")

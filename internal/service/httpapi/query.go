@@ -12,12 +12,12 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/text"
 	"judged/internal/jobs"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // query returns the parameters of r. Only known parameters are accepted, and only those that end in "*" may be
 // repeated.
-func query(r *http.Request, known ...string) (url.Values, error) {
+func query(r *http.Request, known []string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, problem("bad-request", "encode the query", "invalid query: %s", err)
@@ -25,8 +25,11 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 	for name, list := range values {
 		switch many := slices.Contains(known, name+"*"); {
 		case !many && !slices.Contains(known, name):
-			return nil, problem("bad-request", "use "+strings.ReplaceAll(strings.Join(known, ", "), "*", ""),
-				"unknown parameter %q", name)
+			next := "send no parameters"
+			if len(known) > 0 {
+				next = "use " + strings.ReplaceAll(strings.Join(known, ", "), "*", "")
+			}
+			return nil, problem("bad-request", next, "unknown parameter %q", name)
 		case !many && len(list) > 1:
 			return nil, problem("bad-request", "send it once", "parameter %q is given %d times", name, len(list))
 		}
@@ -41,13 +44,9 @@ const maxWait = time.Minute
 // that overflow.
 var waitText = text.Pattern(`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|s|m|h)){1,4})?$`)
 
-// waitOf returns the parameter wait, at most maxWait, of a request without others.
+// waitOf returns the parameter wait, at most maxWait.
 func waitOf(r *http.Request) (time.Duration, error) {
-	values, err := query(r, "wait")
-	if err != nil {
-		return 0, err
-	}
-	text := values.Get("wait")
+	text := r.URL.Query().Get("wait")
 	if text == "" {
 		return 0, nil
 	}
@@ -122,9 +121,9 @@ func timeOf(values url.Values, name string) (time.Time, error) {
 
 // labelsOf returns the parameters label.
 func labelsOf(values url.Values) (labels map[string]string, err error) {
-	if n := len(values["label"]); n > jobspec.MaxLabels {
+	if n := len(values["label"]); n > intake.MaxLabels {
 		return nil, problem("bad-request", "send fewer", "parameter label is given %d times, and no job has more than %d",
-			n, jobspec.MaxLabels)
+			n, intake.MaxLabels)
 	}
 	for _, label := range values["label"] {
 		key, value, ok := strings.Cut(label, "=")
@@ -142,6 +141,13 @@ func labelsOf(values url.Values) (labels map[string]string, err error) {
 		labels[key] = value
 	}
 	return labels, nil
+}
+
+// pageOf returns the parameters of a list with pages.
+func pageOf(r *http.Request) (values url.Values, limit int, err error) {
+	values = r.URL.Query()
+	limit, err = limitOf(values)
+	return values, limit, err
 }
 
 // limitOf returns the parameter limit, the number of entries on a page.

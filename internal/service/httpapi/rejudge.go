@@ -13,7 +13,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/jobs"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // maxReason limits the reason of a rejudging, in bytes.
@@ -90,7 +90,7 @@ func (s *Server) checkRejudging(ctx context.Context, q *api.RejudgingRequest) er
 			return bad("correct the filter", "invalid filter: %s", detail)
 		}
 	}
-	if err := jobspec.CheckChanges(s.config, q.Limits, q.Repeats); err != nil {
+	if err := intake.CheckChanges(s.config, q.Limits, q.Repeats); err != nil {
 		return err
 	}
 	if q.Pool == "" {
@@ -110,8 +110,8 @@ func (s *Server) checkRejudging(ctx context.Context, q *api.RejudgingRequest) er
 func invalidFilter(f api.RejudgingFilter) string {
 	verdict := func(m api.Meaning) bool { return m.Word == string(f.Verdict) }
 	switch {
-	case len(f.Labels) > jobspec.MaxLabels:
-		return fmt.Sprintf("%d labels, and no job has more than %d", len(f.Labels), jobspec.MaxLabels)
+	case len(f.Labels) > intake.MaxLabels:
+		return fmt.Sprintf("%d labels, and no job has more than %d", len(f.Labels), intake.MaxLabels)
 	case f.Verdict != "" && !slices.ContainsFunc(api.Verdicts(), verdict):
 		return fmt.Sprintf("unknown verdict %q", f.Verdict)
 	case f.Priority != "" && !slices.Contains(api.Priorities(), f.Priority):
@@ -135,67 +135,55 @@ func rejudgingProblem(id string, err error) error {
 	return err
 }
 
-func (s *Server) listRejudgings(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "after", "limit")
+func (s *Server) listRejudgings(r *http.Request) (any, error) {
+	values, limit, err := pageOf(r)
 	if err != nil {
-		return err
-	}
-	limit, err := limitOf(values)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	page, next, err := s.jobs.Rejudgings(r.Context(), values.Get("after"), limit)
-	if err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, api.RejudgingList{Rejudgings: page, Next: next})
+	return api.RejudgingList{Rejudgings: page, Next: next}, err
 }
 
 // getRejudging responds with a rejudging and a page of its jobs.
-func (s *Server) getRejudging(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "changed", "after", "limit")
+func (s *Server) getRejudging(r *http.Request) (any, error) {
+	values, limit, err := pageOf(r)
 	if err != nil {
-		return err
-	}
-	limit, err := limitOf(values)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	changed := values.Get("changed")
 	if changed != "" && changed != "true" && changed != "false" {
-		return problem("bad-request", "use true or false", "parameter changed: %q", changed)
+		return nil, problem("bad-request", "use true or false", "parameter changed: %q", changed)
 	}
 	id := r.PathValue("id")
 	view, err := s.jobs.Rejudging(r.Context(), id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	view.Page, view.Next, err = s.jobs.RejudgedPage(r.Context(), id, changed == "true", values.Get("after"), limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.writeJSON(w, http.StatusOK, view)
+	return view, nil
 }
 
-func (s *Server) applyRejudging(w http.ResponseWriter, r *http.Request) error {
-	return s.closeRejudging(w, r, "applied", s.jobs.ApplyRejudging)
+func (s *Server) applyRejudging(r *http.Request) (any, error) {
+	return s.closeRejudging(r, "applied", s.jobs.ApplyRejudging)
 }
 
-func (s *Server) cancelRejudging(w http.ResponseWriter, r *http.Request) error {
-	return s.closeRejudging(w, r, "cancelled", s.jobs.CancelRejudging)
+func (s *Server) cancelRejudging(r *http.Request) (any, error) {
+	return s.closeRejudging(r, "cancelled", s.jobs.CancelRejudging)
 }
 
 // closeRejudging applies or cancels a rejudging. If the caller disconnects, the work continues in the background.
-func (s *Server) closeRejudging(w http.ResponseWriter, r *http.Request, done string,
-	end func(context.Context, string) error) error {
+func (s *Server) closeRejudging(r *http.Request, done string, end func(context.Context, string) error) (any, error) {
 	id := r.PathValue("id")
 	if err := end(r.Context(), id); err != nil {
-		return rejudgingProblem(id, err)
+		return nil, rejudgingProblem(id, err)
 	}
 	view, err := s.jobs.Rejudging(r.Context(), id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.log.Info(done+" a rejudging", "rejudging", id, "changed", view.Changed, by(r))
-	return s.writeJSON(w, http.StatusOK, view)
+	return view, nil
 }

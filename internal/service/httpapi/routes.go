@@ -9,12 +9,31 @@ import (
 	"time"
 )
 
-// route is one method of one path. Any of the scopes permits it; without scopes it is open to all. HEAD follows GET.
+// route is one method of one path. Any of the scopes permits it; without scopes it is open to all. HEAD follows GET. The
+// pattern has the query parameters: "/path?one&many*", where those that end in * may be repeated.
 type route struct {
 	method  string
 	pattern string
 	scopes  []Scope
 	handle  func(http.ResponseWriter, *http.Request) error
+}
+
+// path returns the pattern without the query parameters.
+func (r route) path() string {
+	path, _, _ := strings.Cut(r.pattern, "?")
+	return path
+}
+
+// parameters returns the query parameters.
+func (r route) parameters() []string {
+	_, names, _ := strings.Cut(r.pattern, "?")
+	return strings.FieldsFunc(names, func(c rune) bool { return c == '&' })
+}
+
+// isStrict reports whether unknown parameters are errors. Judge nodes may be newer, and probes may add parameters to the
+// routes that are not below /v1/.
+func (r route) isStrict() bool {
+	return strings.HasPrefix(r.pattern, "/v1/") && !slices.Equal(r.scopes, []Scope{Node})
 }
 
 // routes returns the routes of the daemon's role: a judge node has no jobs, a front no slots.
@@ -28,9 +47,7 @@ func (s *Server) routes() []route {
 	if s.jobs != nil {
 		all = append(all, s.jobRoutes()...)
 	}
-	if s.slots != nil {
-		all = append(all, s.hostRoutes()...)
-	}
+	all = append(all, s.hostRoutes()...)
 	if s.work != nil {
 		all = append(all, s.nodeRoutes()...)
 	}
@@ -44,60 +61,66 @@ func (s *Server) jobRoutes() []route {
 		{"HEAD", "/v1/blobs/{sha256}", []Scope{Read, Submit}, s.getBlob},
 		{"GET", "/v1/blobs/{sha256}", []Scope{Read, Node}, s.getBlob},
 		{"POST", "/v1/blobs:have", []Scope{Read, Submit}, s.haveBlobs},
-		{"POST", "/v1/jobs", submit, s.postJob},
+		{"POST", "/v1/jobs?wait", submit, s.postJob},
 		{"POST", "/v1/jobs:batch", submit, s.postBatch},
-		{"GET", "/v1/jobs", read, s.listJobs},
-		{"PUT", "/v1/jobs/{id}", submit, s.putJob},
-		{"GET", "/v1/jobs/{id}", read, s.getJob},
-		{"DELETE", "/v1/jobs/{id}", submit, s.bodiless(s.cancelJob)},
+		{"GET", "/v1/jobs?" + jobParameters, read, s.answer(s.listJobs)},
+		{"PUT", "/v1/jobs/{id}?wait", submit, s.putJob},
+		{"GET", "/v1/jobs/{id}?wait", read, s.getJob},
+		{"DELETE", "/v1/jobs/{id}", submit, s.bodiless(s.answer(s.cancelJob))},
 		{"POST", "/v1/jobs/{id}/delete", edit, s.bodiless(s.deleteJob)},
-		{"POST", "/v1/jobs/{id}/link", read, s.bodiless(s.linkJob)},
-		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
-		{"GET", "/v1/events", read, s.getFeed},
-		{"GET", "/v1/jobs/{id}/callbacks", read, s.getCallbacks},
-		{"GET", "/v1/receivers", read, s.listReceivers},
-		{"POST", "/v1/receivers/{receiver}/enable", edit, s.bodiless(s.enableReceiver)},
-		{"GET", "/v1/problems", read, s.listProblems},
+		{"POST", "/v1/jobs/{id}/link?valid_seconds", read, s.bodiless(s.answer(s.linkJob))},
+		{"GET", "/v1/jobs/{id}/events?after", read, s.getEvents},
+		{"GET", "/v1/events?label*&type*&after", read, s.getFeed},
+		{"GET", "/v1/jobs/{id}/callbacks", read, s.answer(s.getCallbacks)},
+		{"GET", "/v1/receivers?after&limit", read, s.answer(s.listReceivers)},
+		{"POST", "/v1/receivers/{receiver}/enable", edit, s.bodiless(s.answer(s.enableReceiver))},
+		{"GET", "/v1/problems?after&limit", read, s.answer(s.listProblems)},
 		{"PUT", "/v1/problems/{id}", edit, s.putProblem},
-		{"GET", "/v1/problems/{id}", read, s.getProblem},
+		{"GET", "/v1/problems/{id}", read, s.answer(s.getProblem)},
 		{"DELETE", "/v1/problems/{id}", edit, s.bodiless(s.deleteProblem)},
 		{"POST", "/v1/rejudgings", admin, s.postRejudging},
-		{"GET", "/v1/rejudgings", read, s.listRejudgings},
-		{"GET", "/v1/rejudgings/{id}", read, s.getRejudging},
-		{"POST", "/v1/rejudgings/{id}/apply", admin, s.bodiless(s.applyRejudging)},
-		{"DELETE", "/v1/rejudgings/{id}", admin, s.bodiless(s.cancelRejudging)},
-		{"GET", "/v1/queue", read, s.getQueue},
-		{"GET", "/v1/tenants", read, s.getTenants},
-		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
+		{"GET", "/v1/rejudgings?after&limit", read, s.answer(s.listRejudgings)},
+		{"GET", "/v1/rejudgings/{id}?changed&after&limit", read, s.answer(s.getRejudging)},
+		{"POST", "/v1/rejudgings/{id}/apply", admin, s.bodiless(s.answer(s.applyRejudging))},
+		{"DELETE", "/v1/rejudgings/{id}", admin, s.bodiless(s.answer(s.cancelRejudging))},
+		{"GET", "/v1/queue", read, s.answer(s.getQueue)},
+		{"GET", "/v1/tenants", read, s.answer(s.getTenants)},
+		{"GET", "/v1/languages", []Scope{Read, Submit}, s.answer(s.getLanguages)},
 	}
 }
 
-func (s *Server) hostRoutes() []route {
+func (s *Server) hostRoutes() (all []route) {
 	read, admin := []Scope{Read}, []Scope{Admin}
-	return []route{
-		{"GET", "/v1/slots", read, operators(s.getSlots)},
-		{"POST", "/v1/slots/{cpus}/drain", admin, operators(s.bodiless(s.drainSlot))},
-		{"POST", "/v1/slots/{cpus}/undrain", admin, operators(s.bodiless(s.undrainSlot))},
-		{"GET", "/v1/doctor", read, operators(s.getDoctor)},
+	if s.slots != nil {
+		all = []route{
+			{"GET", "/v1/slots", read, operators(s.answer(s.getSlots))},
+			{"POST", "/v1/slots/{cpus}/drain?reason", admin, operators(s.bodiless(s.answer(s.drainSlot)))},
+			{"POST", "/v1/slots/{cpus}/undrain", admin, operators(s.bodiless(s.answer(s.undrainSlot)))},
+		}
 	}
+	if s.doctor != nil {
+		all = append(all, route{"GET", "/v1/doctor", read, operators(s.answer(s.getDoctor))})
+	}
+	return all
 }
 
-// mux groups the routes by pattern, because net/http would respond to a wrong method without problem details.
+// mux groups the routes by path, because net/http would respond to a wrong method without problem details.
 func (s *Server) mux() http.Handler {
 	methods := map[string]map[string]route{}
 	for _, r := range s.routes() {
-		if methods[r.pattern] == nil {
-			methods[r.pattern] = map[string]route{}
+		path := r.path()
+		if methods[path] == nil {
+			methods[path] = map[string]route{}
 		}
-		methods[r.pattern][r.method] = r
+		methods[path][r.method] = r
 	}
 	mux := http.NewServeMux()
-	for pattern, byMethod := range methods {
+	for path, byMethod := range methods {
 		if get, ok := byMethod["GET"]; ok && byMethod["HEAD"].handle == nil {
 			get.method = "HEAD"
 			byMethod["HEAD"] = get
 		}
-		mux.Handle(pattern, s.dispatch(byMethod))
+		mux.Handle(path, s.dispatch(byMethod))
 	}
 	for _, d := range s.doors {
 		handler := d.Open(&Desk{s})
@@ -144,8 +167,13 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 	})
 }
 
-// handle passes the request to its handler, with its body decoded.
+// handle passes the request to its handler, with its parameters checked and its body decoded.
 func (s *Server) handle(route route, w http.ResponseWriter, r *http.Request) error {
+	if route.isStrict() {
+		if _, err := query(r, route.parameters()); err != nil {
+			return err
+		}
+	}
 	r, end, err := s.codec.decode(r)
 	if err != nil {
 		return err

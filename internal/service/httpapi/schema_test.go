@@ -15,7 +15,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // every calls f with every schema of the document and its position.
@@ -313,9 +313,9 @@ func TestOpenAPIIsAsStrict(t *testing.T) {
 		if faults := d.faults(d.Components.Schemas["Job"], value, ""); (len(faults) == 0) != tt.fine {
 			t.Errorf("%s: the schema finds %v, want valid %t", text, faults, tt.fine)
 		}
-		j, unfit, err := jobspec.Decode[api.Job](strings.NewReader(text))
+		j, unfit, err := intake.Decode[api.Job](strings.NewReader(text))
 		if err == nil {
-			_, err = jobspec.Complete(config.Default(), j)
+			_, err = intake.Complete(config.Default(), j)
 		}
 		if (err == nil && unfit == nil) != tt.fine {
 			t.Errorf("%s: the server finds %v %v, want valid %t", text, unfit, err, tt.fine)

@@ -268,6 +268,17 @@ func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // an error means that the caller has disconnected
 }
 
+// answer returns a handler that responds with the value of a function.
+func (s *Server) answer(f func(*http.Request) (any, error)) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, err := f(r)
+		if err != nil {
+			return err
+		}
+		return s.writeJSON(w, http.StatusOK, v)
+	}
+}
+
 func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
 	return s.writeAs(w, "application/json", status, v)
 }

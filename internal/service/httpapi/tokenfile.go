@@ -173,32 +173,17 @@ func editTokens(path string, edit func(lines []string, known *Tokens) ([]string,
 	return replaceFile(real, after)
 }
 
-// replaceFile writes a file under another name and renames it, so that judged never reads a part of it.
-func replaceFile(path, text string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+// replaceFile writes a file so that judged never reads a part of it. The file keeps its mode and owner.
+func replaceFile(path, text string) error {
+	return linux.ReplaceFile(path, "."+filepath.Base(path)+"-", func(f *os.File) error {
+		if old, err := os.Stat(path); err == nil {
+			if err := errors.Join(f.Chmod(old.Mode().Perm()), copyOwner(f, old)); err != nil {
+				return err
+			}
 		}
-	}()
-	if old, err := os.Stat(path); err == nil {
-		if err := errors.Join(f.Chmod(old.Mode().Perm()), copyOwner(f, old)); err != nil {
-			return err
-		}
-	}
-	if _, err = f.WriteString(text); err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+		_, err := f.WriteString(text)
 		return err
-	}
-	return errors.Join(f.Close(), linux.SyncDir(filepath.Dir(path)))
+	})
 }
 
 // copyOwner sets the owner of f to that of old.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -52,23 +53,23 @@ type Nodes interface {
 func (s *Server) nodeRoutes() []route {
 	node, read, admin := []Scope{Node}, []Scope{Read}, []Scope{Admin}
 	return []route{
-		{"POST", "/v1/work/register", node, s.registerNode},
-		{"POST", "/v1/work/take", node, s.takeJob},
-		{"POST", "/v1/work/extend", node, s.extendJob},
-		{"POST", "/v1/work/emit", node, s.emitTest},
-		{"POST", "/v1/work/keep", node, s.storeOutput},
-		{"POST", "/v1/work/finish", node, s.finishJob},
-		{"POST", "/v1/work/return", node, s.returnJob},
-		{"POST", "/v1/work/verify", node, s.verifyBlob},
-		{"GET", "/v1/nodes", read, operators(s.getNodes)},
-		{"GET", "/v1/nodes/{name}/rejudge", read, operators(s.getRejudgingSet)},
-		{"GET", "/v1/pools", read, s.getPools},
-		{"GET", "/v1/pools/{pool}/prefetch", read, operators(s.getPrefetch)},
+		{"POST", "/v1/work/register", node, work(s, s.registerNode)},
+		{"POST", "/v1/work/take", node, work(s, s.takeJob)},
+		{"POST", "/v1/work/extend", node, leasedWork(s, s.extendJob)},
+		{"POST", "/v1/work/emit", node, leasedWork(s, s.emitTest)},
+		{"POST", "/v1/work/keep", node, leasedWork(s, s.storeOutput)},
+		{"POST", "/v1/work/finish", node, leasedWork(s, s.finishJob)},
+		{"POST", "/v1/work/return", node, leasedWork(s, s.returnJob)},
+		{"POST", "/v1/work/verify", node, work(s, s.verifyBlob)},
+		{"GET", "/v1/nodes", read, operators(s.answer(s.getNodes))},
+		{"GET", "/v1/nodes/{name}/rejudge", read, operators(s.answer(s.getRejudgingSet))},
+		{"GET", "/v1/pools", read, s.answer(s.getPools)},
+		{"GET", "/v1/pools/{pool}/prefetch", read, operators(s.answer(s.getPrefetch))},
 		{"POST", "/v1/pools/{pool}/prefetch", admin, operators(s.requestPrefetch)},
-		{"POST", "/v1/pools/{pool}/open", admin, operators(s.bodiless(s.openScreen))},
-		{"POST", "/v1/nodes/{name}/drain", admin, operators(s.bodiless(s.drainNode))},
-		{"POST", "/v1/nodes/{name}/undrain", admin, operators(s.bodiless(s.undrainNode))},
-		{"POST", "/v1/nodes/{name}/admit", admin, operators(s.bodiless(s.admitNode))},
+		{"POST", "/v1/pools/{pool}/open", admin, operators(s.bodiless(s.answer(s.openScreen)))},
+		{"POST", "/v1/nodes/{name}/drain", admin, operators(s.bodiless(s.answer(s.drainNode)))},
+		{"POST", "/v1/nodes/{name}/undrain", admin, operators(s.bodiless(s.answer(s.undrainNode)))},
+		{"POST", "/v1/nodes/{name}/admit", admin, operators(s.bodiless(s.answer(s.admitNode)))},
 	}
 }
 
@@ -76,11 +77,39 @@ func (s *Server) nodeRoutes() []route {
 // share the database.
 func nodeOwner(node string) string { return "node/" + node }
 
+// work returns a handler that decodes the body of a node, checks its name, and responds with the value of a function.
+func work[T any, P interface {
+	*T
+	From() *api.Caller
+}](s *Server, f func(*http.Request, P) (any, error)) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		q, err := readWork[T, P](s, w, r)
+		if err != nil {
+			return err
+		}
+		return s.answer(func(r *http.Request) (any, error) { return f(r, q) })(w, r)
+	}
+}
+
+// leasedWork is work for a request about a job that the node must have.
+func leasedWork[T any, P interface {
+	*T
+	From() *api.Caller
+	Lease() api.Lease
+}](s *Server, f func(*http.Request, P) (any, error)) func(http.ResponseWriter, *http.Request) error {
+	return work(s, func(r *http.Request, q P) (any, error) {
+		if err := s.held(r.Context(), q.From().Node, q.Lease()); err != nil {
+			return nil, err
+		}
+		return f(r, q)
+	})
+}
+
 // readWork decodes the body of a node and checks its name.
 func readWork[T any, P interface {
 	*T
 	From() *api.Caller
-}](s *Server, w http.ResponseWriter, r *http.Request) (*T, error) {
+}](s *Server, w http.ResponseWriter, r *http.Request) (P, error) {
 	v := new(T)
 	if err := s.decode(w, r, v, "run the same version of judged on nodes and fronts"); err != nil {
 		return nil, err
@@ -111,7 +140,10 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next stri
 	aside := &room{memory: s.memory}
 	defer aside.release()
 	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
-	err := json.NewDecoder(aside).Decode(v)
+	body, err := io.ReadAll(aside)
+	if err == nil {
+		err = json.Unmarshal(body, v)
+	}
 	var noRoom *Problem
 	if tooLong := new(http.MaxBytesError); err == nil || errors.As(err, &tooLong) || errors.As(err, &noRoom) {
 		return err
@@ -122,12 +154,12 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next stri
 func callerName(r *http.Request) string { return caller(r.Context()) }
 
 // held returns an error if another node has the job.
-func (s *Server) held(ctx context.Context, h api.Hold) error {
-	host, err := s.work.Holder(ctx, h.Lease())
+func (s *Server) held(ctx context.Context, node string, l api.Lease) error {
+	host, err := s.work.Holder(ctx, l)
 	if err != nil {
 		return err
 	}
-	if host != nodeOwner(h.Node) {
+	if host != nodeOwner(node) {
 		return api.ErrStale
 	}
 	return nil
@@ -150,47 +182,42 @@ func (s *Server) poolOf(r *http.Request, pool string) error {
 	return nil
 }
 
-func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
-	g, err := readWork[api.Registration](s, w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) registerNode(r *http.Request, g *api.Registration) (any, error) {
 	if err := s.poolOf(r, g.Pool); err != nil {
-		return err
+		return nil, err
 	}
 	if !config.ValidPool(g.Pool) {
-		return problem("bad-request", "set slots.pool on the judge node", "invalid pool name %q", g.Pool)
+		return nil, problem("bad-request", "set slots.pool on the judge node", "invalid pool name %q", g.Pool)
 	}
 	if err := g.Check(); err != nil {
-		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid registration: %s",
+		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "invalid registration: %s",
 			err)
 	}
 	if size := hardwareSize(g); size > maxHardware {
-		return problem("bad-request", "run the same version of judged on nodes and fronts",
+		return nil, problem("bad-request", "run the same version of judged on nodes and fronts",
 			"the hardware of the node has %d bytes, want at most %d", size, maxHardware)
 	}
 	if err := g.Kernels.Check(); err != nil {
-		return problem("bad-request", "run the same version of judged on nodes and fronts",
-			"invalid times of the node: %s",
-			err)
+		return nil, problem("bad-request", "run the same version of judged on nodes and fronts",
+			"invalid times of the node: %s", err)
 	}
 	if g.Started {
 		n, err := s.work.Reclaim(r.Context(), nodeOwner(g.Node))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s.log.Info("a judge node has started", "node", g.Node, "pool", g.Pool, "version", g.Version,
 			"jobs_taken_again", n)
 	}
 	commands, err := s.nodes.Seen(r.Context(), *g)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	commands.Node = g.Node
 	if (g.Started || g.Kernels != nil) && commands.KeptOut != "" {
 		s.log.Warn("a judge node gets no jobs", "node", g.Node, "reason", commands.KeptOut)
 	}
-	return s.writeJSON(w, http.StatusOK, commands)
+	return commands, nil
 }
 
 // maxHardware is the maximum size of the hardware description that a node sends, in bytes; a host with 100 CPUs sends
@@ -212,251 +239,191 @@ func hardwareSize(g *api.Registration) int {
 }
 
 // takeJob waits for a job. A job that was leased while the node disconnected is returned to the queue immediately.
-func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[api.TakeRequest](s, w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) takeJob(r *http.Request, q *api.TakeRequest) (any, error) {
 	if err := s.poolOf(r, q.Pool); err != nil {
-		return err
+		return nil, err
 	}
 	if err := q.Check(); err != nil {
-		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid slot: %s", err)
+		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "invalid slot: %s", err)
 	}
 	ctx, done := s.waiting(r, q.WaitMS)
 	defer done()
 	drained, err := s.nodes.Drained(r.Context(), q.Node) // even if the node does not wait
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for drained {
 		select {
 		case <-ctx.Done(): // the node will ask again
-			return s.writeJSON(w, http.StatusOK, api.TakeAnswer{})
+			return api.TakeAnswer{}, nil
 		case <-time.After(time.Second):
 		}
 		if drained, err = s.nodes.Drained(r.Context(), q.Node); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	contests, err := s.nodes.Reserved(r.Context(), q.Pool, q.Node, q.CPUs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	work, err := s.work.Take(ctx, api.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), Node: q.Node,
 		CPUs: q.CPUs, Contests: contests, Key: q.Key, Repeated: q.Repeated})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return s.writeJSON(w, http.StatusOK, api.TakeAnswer{})
+		return api.TakeAnswer{}, nil
 	case err != nil:
-		return err
+		return nil, err
 	case r.Context().Err() != nil:
-		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, api.Returned{Uncounted: true})
+		return api.TakeAnswer{}, s.work.Return(context.WithoutCancel(r.Context()), work.Lease, api.Returned{Uncounted: true})
 	}
 	s.leases.note(work.Lease, leasedJob{job: work.Job, pool: cmp.Or(q.Pool, config.Default().Slots.Pool)})
-	return s.writeJSON(w, http.StatusOK, api.TakeAnswer{Work: api.NodeWorkOf(work)})
+	return api.TakeAnswer{Work: api.NodeWorkOf(work)}, nil
 }
 
 // extendJob extends a lease, and with wait_ms responds as soon as it is lost.
-func (s *Server) extendJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[api.ExtendRequest](s, w, r)
-	if err != nil {
-		return err
-	}
-	if err := s.held(r.Context(), q.Hold); err != nil {
-		return err
-	}
+func (s *Server) extendJob(r *http.Request, q *api.ExtendRequest) (any, error) {
 	until, err := s.work.Extend(r.Context(), q.Lease())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if q.WaitMS > 0 {
 		ctx, done := s.waiting(r, q.WaitMS)
 		defer done()
 		if err := s.work.Lost(ctx, q.Lease()); err != nil && ctx.Err() == nil {
-			return err
+			return nil, err
 		}
 	}
-	return s.writeJSON(w, http.StatusOK, api.ExtendAnswer{Until: until})
+	return api.ExtendAnswer{Until: until}, nil
 }
 
-func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[api.EmitRequest](s, w, r)
-	if err != nil {
-		return err
-	}
-	if err := s.held(r.Context(), q.Hold); err != nil {
-		return err
-	}
+func (s *Server) emitTest(r *http.Request, q *api.EmitRequest) (any, error) {
 	leased, err := s.leasedJob(r.Context(), q.Lease())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := leased.job.CheckTest(q.N, q.Test); err != nil {
-		return invalidReport(q.Hold, err)
+		return nil, invalidReport(q.Hold, err)
 	}
-	if err := s.work.Emit(q.Lease(), q.N, q.Test); err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, api.Nothing{})
+	return api.Nothing{}, s.work.Emit(q.Lease(), q.N, q.Test)
 }
 
 // storeOutput stores an output that the report of the attempt will name. A node repeats the request if the response was
 // lost, or if the report was not accepted.
-func (s *Server) storeOutput(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[api.KeepRequest](s, w, r)
-	if err != nil {
-		return err
-	}
-	if err := s.held(r.Context(), q.Hold); err != nil {
-		return err
-	}
+func (s *Server) storeOutput(r *http.Request, q *api.KeepRequest) (any, error) {
 	leased, err := s.leasedJob(r.Context(), q.Lease())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !blobs.ValidDigest(q.SHA256) {
-		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid digest %.80q", q.SHA256)
+		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "invalid digest %.80q",
+			q.SHA256)
 	}
 	if _, err := s.blobs.Stat(q.SHA256); err == nil {
-		return s.writeJSON(w, http.StatusOK, api.Nothing{})
+		return api.Nothing{}, nil
 	}
 	size, keep := units.Bytes(len(q.Content)), leased.job.Keep
 	if size > keep.Bytes || s.leases.spend(q.Lease(), size) > keep.Total {
-		return invalidReport(q.Hold, fmt.Errorf("an output of %d bytes is more than the job keeps", size))
+		return nil, invalidReport(q.Hold, fmt.Errorf("an output of %d bytes is more than the job keeps", size))
 	}
-	if _, _, _, err := s.blobs.Put(r.Context(), q.SHA256, bytes.NewReader(q.Content)); err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, api.Nothing{})
+	_, _, _, err = s.blobs.Put(r.Context(), q.SHA256, bytes.NewReader(q.Content))
+	return api.Nothing{}, err
 }
 
 // finishJob stores a report. A node repeats the request if the response was lost.
-func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[api.FinishRequest](s, w, r)
-	if err != nil {
-		return err
-	}
-	if err := s.held(r.Context(), q.Hold); err != nil {
-		return err
-	}
+func (s *Server) finishJob(r *http.Request, q *api.FinishRequest) (any, error) {
 	leased, err := s.leasedJob(r.Context(), q.Lease())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := leased.job.CheckReport(q.Report); err != nil {
 		s.log.Error("refused the report of a judge node", "node", q.Node, "job", q.ID, "error", err)
-		return invalidReport(q.Hold, err)
+		return nil, invalidReport(q.Hold, err)
 	}
 	if err := s.vouch(r.Context(), q, leased); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.work.Finish(r.Context(), q.Lease(), q.Report); err != nil {
-		return err
+		return nil, err
 	}
 	s.leases.forget(q.Lease())
-	return s.writeJSON(w, http.StatusOK, api.Nothing{})
+	return api.Nothing{}, nil
 }
 
-func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[api.ReturnRequest](s, w, r)
-	if err != nil {
-		return err
-	}
-	if err := s.held(r.Context(), q.Hold); err != nil {
-		return err
-	}
+func (s *Server) returnJob(r *http.Request, q *api.ReturnRequest) (any, error) {
 	delay, err := q.Delay()
 	if err != nil {
-		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid return: %s", err)
+		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "invalid return: %s", err)
 	}
 	s.leases.forget(q.Lease())
 	back := api.Returned{Delay: delay, Uncounted: q.Uncounted, Reason: q.Reason}
-	if err := s.work.Return(r.Context(), q.Lease(), back); err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, api.Nothing{})
+	return api.Nothing{}, s.work.Return(r.Context(), q.Lease(), back)
 }
 
 // verifyBlob verifies a blob that reached a node with a wrong digest.
-func (s *Server) verifyBlob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork[api.VerifyRequest](s, w, r)
-	if err != nil {
-		return err
-	}
-	err = s.blobs.Verify(r.Context(), q.Blob)
+func (s *Server) verifyBlob(r *http.Request, q *api.VerifyRequest) (any, error) {
+	err := s.blobs.Verify(r.Context(), q.Blob)
 	if errors.Is(err, blobs.ErrNotFound) {
 		s.log.Warn("a blob for a node is missing or damaged", "node", q.Node, "error", err)
-		return s.writeJSON(w, http.StatusOK, api.VerifyAnswer{})
+		return api.VerifyAnswer{}, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.writeJSON(w, http.StatusOK, api.VerifyAnswer{Stored: true})
+	return api.VerifyAnswer{Stored: true}, nil
 }
 
-func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) getNodes(r *http.Request) (any, error) {
 	nodes, err := s.nodes.Nodes(r.Context())
-	if err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, api.NodeList{Nodes: nodes})
+	return api.NodeList{Nodes: nodes}, err
 }
 
-func (s *Server) getRejudgingSet(w http.ResponseWriter, r *http.Request) error {
-	set, err := s.nodes.RejudgingSet(r.Context(), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, set)
+func (s *Server) getRejudgingSet(r *http.Request) (any, error) {
+	return s.nodes.RejudgingSet(r.Context(), r.PathValue("name"))
 }
 
-func (s *Server) getPools(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) getPools(r *http.Request) (any, error) {
 	depth, err := s.jobs.Depth(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pools, err := s.nodes.Pools(r.Context(), depth)
-	if err != nil {
-		return err
-	}
-	return s.writeJSON(w, http.StatusOK, api.PoolList{Pools: pools})
+	return api.PoolList{Pools: pools}, err
 }
 
 // openScreen makes a screening pool learn its ratios again after a check has closed it.
-func (s *Server) openScreen(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) openScreen(r *http.Request) (any, error) {
 	pool := r.PathValue("pool")
 	if err := s.nodes.OpenScreen(r.Context(), pool); err != nil {
-		return err
+		return nil, err
 	}
 	s.log.Info("opened a screening pool", "pool", pool, by(r))
-	return s.getPools(w, r)
+	return s.getPools(r)
 }
 
-func (s *Server) drainNode(w http.ResponseWriter, r *http.Request) error {
-	return s.changeNode(w, r, true, "drained a judge node")
+func (s *Server) drainNode(r *http.Request) (any, error) {
+	return s.changeNode(r, true, "drained a judge node")
 }
 
-func (s *Server) undrainNode(w http.ResponseWriter, r *http.Request) error {
-	return s.changeNode(w, r, false, "undrained a judge node")
+func (s *Server) undrainNode(r *http.Request) (any, error) {
+	return s.changeNode(r, false, "undrained a judge node")
 }
 
 // admitNode lets a node judge although it differs from its pool.
-func (s *Server) admitNode(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) admitNode(r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	if err := s.nodes.Admit(r.Context(), name); err != nil {
-		return err
+		return nil, err
 	}
 	s.log.Info("admitted a judge node that differs from its pool", "node", name, by(r))
-	return s.getNodes(w, r)
+	return s.getNodes(r)
 }
 
 // changeNode changes a node and responds with all nodes.
-func (s *Server) changeNode(w http.ResponseWriter, r *http.Request, drained bool, done string) error {
+func (s *Server) changeNode(r *http.Request, drained bool, done string) (any, error) {
 	name := r.PathValue("name")
 	if err := s.nodes.SetDrained(r.Context(), name, drained); err != nil {
-		return err
+		return nil, err
 	}
 	s.log.Info(done, "node", name, by(r))
-	return s.getNodes(w, r)
+	return s.getNodes(r)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,8 @@ import (
 // view says how the caller wants submissions to be shown.
 type view struct {
 	fields  []string
-	encoded bool // strings are in base64
+	encoded bool                                // strings are in base64
+	read    func(digest string) ([]byte, error) // returns the content of a blob
 }
 
 // defaultFields are the members that are shown by default.
@@ -35,8 +35,7 @@ type getter func(s submission) (any, error)
 type submission struct {
 	jobs.Record
 	view    view
-	path    func(digest string) (string, error) // returns the path of a blob
-	known   catalogue                           // provides the name of the language
+	known   catalogue // provides the name of the language
 	asked   asked
 	decided bool // the job has ended
 }
@@ -166,19 +165,11 @@ func (s submission) file(f *api.File) (any, error) {
 	if f == nil {
 		return nil, nil
 	}
-	text, err := s.read(*f)
+	text, err := s.view.read(f.Blob)
 	if err != nil {
 		return nil, err
 	}
 	return s.text(text)
-}
-
-func (s submission) read(f api.File) ([]byte, error) {
-	path, err := s.path(f.Blob)
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
 }
 
 func (s submission) source() (any, error) {
@@ -203,7 +194,7 @@ func (s submission) files() (any, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		text, err := s.read(all[name])
+		text, err := s.view.read(all[name].Blob)
 		if err != nil {
 			return nil, err
 		}

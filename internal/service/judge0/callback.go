@@ -3,6 +3,7 @@ package judge0
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"time"
 
 	"judged/internal/api"
@@ -19,7 +20,14 @@ func Callback(path func(digest string) (string, error)) callback.Format {
 	return callback.Format{
 		Method: http.MethodPut, Tests: true, Limit: 5 * time.Second, Pauses: []time.Duration{time.Second, 5 * time.Second},
 		Body: func(rec jobs.Record) ([]byte, error) {
-			members, err := submission{Record: rec, view: view{fields: defaultFields, encoded: true}, path: path}.show()
+			read := func(digest string) ([]byte, error) {
+				name, err := path(digest)
+				if err != nil {
+					return nil, err
+				}
+				return os.ReadFile(name)
+			}
+			members, err := submission{Record: rec, view: view{defaultFields, true, read}}.show()
 			if err != nil {
 				return nil, err
 			}

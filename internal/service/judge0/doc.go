@@ -4,6 +4,6 @@
 // A submission is a job with one test. Its token is a UUID, from which the ID of the job is derived. Members of a
 // submission that a job does not have are stored with the job as its origin.
 //
-// Not here: authorization, request limits and admission of jobs (httpapi), and the meaning of jobs (jobspec, judge). No
+// Not here: authorization, request limits and admission of jobs (httpapi), and the meaning of jobs (intake, judge). No
 // lower package knows Judge0.
 package judge0

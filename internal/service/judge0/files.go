@@ -3,6 +3,7 @@ package judge0
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"judged/internal/base/units"
+	"judged/internal/engine/problem"
 )
 
 // maxEntries is the maximum number of entries in a zip file.
@@ -18,12 +20,12 @@ const maxEntries = 1000
 // unzip returns the files of a zip file by name. As in Judge0, empty folders are ignored, and of several files with one
 // name the first is used.
 func unzip(content []byte) (map[string][]byte, error) {
-	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	archive, err := problem.OpenZIP(bytes.NewReader(content), int64(len(content)), maxEntries)
+	if errors.Is(err, problem.ErrEntries) {
+		return nil, fmt.Errorf("has %w", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("is not a zip file: %w", err)
-	}
-	if n := len(archive.File); n > maxEntries {
-		return nil, fmt.Errorf("has %d entries; the maximum is %d", n, maxEntries)
 	}
 	files := map[string][]byte{}
 	left := maxExtracted

@@ -22,14 +22,15 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 	"judged/internal/service/httpapi"
 )
 
 // fixture is a server with a real store. The test acts as the judge.
 type fixture struct {
 	*httpapi.Server
-	store *countedJobs
+	store     *countedJobs
+	languages *someLanguages
 }
 
 // countedJobs records how many jobs each transaction stores.
@@ -56,6 +57,10 @@ func newFixture(t testing.TB, tokens string) *fixture {
 }
 
 func newFixtureIn(t testing.TB, dir, tokens string) *fixture {
+	return newFixtureWith(t, dir, tokens, nil)
+}
+
+func newFixtureWith(t testing.TB, dir, tokens string, nodes httpapi.Nodes) *fixture {
 	database, err := jobs.Open(context.Background(), jobs.Options{File: filepath.Join(dir, "judged.db"),
 		MaxWaiting: maxWaiting})
 	if err != nil {
@@ -67,7 +72,8 @@ func newFixtureIn(t testing.TB, dir, tokens string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := httpapi.Options{Config: config.Default(), Jobs: store, Blobs: files, Languages: someLanguages{},
+	languages := &someLanguages{}
+	o := httpapi.Options{Config: config.Default(), Jobs: store, Blobs: files, Languages: languages, Nodes: nodes,
 		Doors: []httpapi.Door{Door("test")}, Callbacks: publicOnly{},
 		Accepts: func() error { return nil }, Ready: func() error { return nil }, Metrics: http.NotFoundHandler(),
 		Log: slog.New(slog.DiscardHandler), Now: time.Now}
@@ -77,34 +83,39 @@ func newFixtureIn(t testing.TB, dir, tokens string) *fixture {
 			t.Fatal(err)
 		}
 	}
-	return &fixture{httpapi.New(o), store}
+	return &fixture{httpapi.New(o), store, languages}
 }
 
 // publicOnly rejects callbacks to loopback addresses.
 type publicOnly struct{}
 
-func (publicOnly) Check(_ context.Context, _ string, c api.Callback) (jobspec.Errors, error) {
+func (publicOnly) Check(_ context.Context, _ string, c api.Callback) (intake.Errors, error) {
 	if strings.Contains(c.URL, "127.0.0.1") {
-		return jobspec.Errors{{Field: "callback.url", Detail: "is not public"}}, nil
+		return intake.Errors{{Field: "callback.url", Detail: "is not public"}}, nil
 	}
 	return nil, nil
 }
 
 // someLanguages has C and Python, and lacks Kotlin.
-type someLanguages struct{}
+type someLanguages struct {
+	checked func() // called when a job with a language is checked
+}
 
-func (someLanguages) CompileOptions(context.Context, string, string) (options []string, known bool, err error) {
+func (*someLanguages) CompileOptions(context.Context, string, string) (options []string, known bool, err error) {
 	return nil, true, nil
 }
 
-func (someLanguages) CheckLanguage(_ context.Context, _, id string) error {
+func (s *someLanguages) CheckLanguage(_ context.Context, _, id string) error {
+	if s.checked != nil {
+		s.checked()
+	}
 	if id == "c" || id == "python" || id == "bash" || id == "project" {
 		return nil
 	}
 	return &api.LanguageUnavailableError{Language: id, Reason: "not installed"}
 }
 
-func (someLanguages) ListLanguages(context.Context) ([]api.LanguageStatus, error) {
+func (*someLanguages) ListLanguages(context.Context) ([]api.LanguageStatus, error) {
 	return []api.LanguageStatus{{ID: "c", Available: true, Version: "gcc (Debian 12.2.0-14) 12.2.0"},
 		{ID: "python", Available: true, Version: "Python 3.11.2"},
 		{ID: "bash", Available: true, Version: "GNU bash, version 5.2.15(1)-release"},

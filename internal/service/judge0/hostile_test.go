@@ -3,12 +3,14 @@ package judge0
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,14 +42,16 @@ func TestHostile(t *testing.T) {
 		}
 		return err
 	})
-	many := zipped(t, func(w *zip.Writer) error {
-		for i := range maxEntries + 1 {
-			if _, err := w.Create(fmt.Sprint(i)); err != nil {
-				return err
+	many := func(n int) string {
+		return zipped(t, func(w *zip.Writer) error {
+			for i := range n {
+				if _, err := w.Create(fmt.Sprint(i)); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
+	}
 	bomb := zipOf(t, "zeros", strings.Repeat("\x00", int(maxExtracted)+1))
 	for _, tt := range []struct {
 		name, query, body string
@@ -61,7 +65,9 @@ func TestHostile(t *testing.T) {
 		{"bomb", "", with("additional_files", bomb), 422, "additional_files", "more than 10240 kB"},
 		{"two halves of a bomb", "", with("additional_files", zipOf(t, "a", strings.Repeat("a", 6<<20), "a",
 			strings.Repeat("b", 6<<20))), 422, "additional_files", "more than 10240 kB"},
-		{"many entries", "", with("additional_files", many), 422, "additional_files", "1001 entries"},
+		{"many entries", "", with("additional_files", many(maxEntries+1)), 422, "additional_files", "1001 entries"},
+		{"list without end", "", with("additional_files", many(12*maxEntries)), 422, "additional_files",
+			"list of entries larger than"},
 		{"path above", "", with("additional_files", zipOf(t, "a/../../x", "")), 422, "additional_files", "a/../../x"},
 		{"absolute path", "", with("additional_files", zipOf(t, "/etc/x", "")), 422, "additional_files", "/etc/x"},
 		{"path of Windows", "", with("additional_files", zipOf(t, `..\x`, "")), 422, "additional_files", `..\\x`},
@@ -85,9 +91,9 @@ func TestHostile(t *testing.T) {
 			"is too long"},
 		{"large body", "", with("stdin", strings.Repeat("x", 5<<20)), 413, "error", "larger than"},
 		{"bytes that are not UTF-8", "", with("stdin", "x")[:10] + "\xff", 400, "error", "not UTF-8"},
-		{"array", "", "[]", 400, "error", "not a JSON object"},
+		{"array", "", "[]", 400, "error", "not a JSON object: it has an element of type array"},
 		{"deep", "", strings.Repeat("[", 100_000), 400, "error", "not a JSON object"},
-		{"batch of texts", "/batch", `{"submissions": ["a"]}`, 400, "error", "not an array of objects"},
+		{"batch of texts", "/batch", `{"submissions": ["a"]}`, 400, "error", "not an array of objects: it has an element of type string"},
 	} {
 		before := f.depth(t)
 		w := f.send("POST", "/submissions"+tt.query, tt.body)
@@ -152,6 +158,60 @@ func TestFilesComeBack(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string][]byte{"a.h": []byte("int a;"), "b.txt": []byte("b")}, files); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMemory checks that submissions which are being prepared have the memory for their bodies reserved, and that few
+// are unpacked at the same time. Each submission is sent while the one before is being prepared, and the fifth is not
+// prepared.
+func TestMemory(t *testing.T) {
+	large := `{"source_code": "x", "language_id": 50` + strings.Repeat(" ", 4<<20-1<<10) + `}` // four are permitted
+	files := fmt.Sprintf(`{"source_code": "x", "language_id": 50, "additional_files": %q}`, zipOf(t, "a", "a"))
+	for _, tt := range []struct{ name, path, first, then string }{
+		{"body", "", large, large},
+		{"body of a batch", "/batch", `{"submissions": [` + large[:len(large)-1<<9] + `}]}`, large},
+		{"files", "", files, files},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t, "")
+			prepared, codes := 0, []int{}
+			send := func(path, body string) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				if prepared == unpackAtOnce && tt.then == files {
+					ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond) // it waits for the others
+				}
+				defer cancel()
+				r := httptest.NewRequestWithContext(ctx, "POST", "http://localhost/judge0/submissions"+path,
+					strings.NewReader(body))
+				r.Header.Set("Content-Type", "application/json")
+				w := httptest.NewRecorder()
+				f.ServeHTTP(w, r)
+				codes = append(codes, w.Code)
+			}
+			f.languages.checked = func() {
+				if prepared++; prepared <= 4 {
+					send("", tt.then)
+				}
+			}
+			send(tt.path, tt.first)
+			if want := []int{201, 201, 201, 201}; prepared != 4 || !slices.Equal(codes[1:], want) {
+				t.Errorf("%d prepared, statuses %v, from the last", prepared, codes)
+			}
+		})
+	}
+}
+
+// TestLargeAnswers checks that a response has files of at most 8 MiB here, and that their memory is released.
+func TestLargeAnswers(t *testing.T) {
+	f := newFixture(t, "")
+	token := f.create(t, "", `{"source_code": "x", "language_id": 50, "stdin": "`+strings.Repeat("x", 3<<20)+`"}`)
+	for i := range 10 {
+		for n, want := range map[int]int{1: 200, 2: 200, 3: 413, 20: 413} {
+			w := f.send("GET", "/submissions/batch?fields=stdin&tokens="+strings.Repeat(token+",", n), "")
+			if w.Code != want {
+				t.Fatalf("request %d for %d submissions: %d %.100s, want %d", i, n, w.Code, w.Body, want)
+			}
+		}
 	}
 }
 

@@ -136,15 +136,15 @@ func (h *handler) isolate(w http.ResponseWriter, r *http.Request) error {
 	return h.plain(w, r, "judged "+h.version+" runs programs in its own sandbox, not in isolate.\n")
 }
 
-// workers responds with the queue of judged, and its slots as workers.
+// workers responds with the queue of judged, and its slots, or those of the nodes of a front, as workers.
 func (h *handler) workers(w http.ResponseWriter, r *http.Request) error {
 	waiting, slots, err := h.desk.Load(r.Context())
 	if err != nil {
 		return err
 	}
 	states := map[string]int{}
-	for _, s := range slots {
-		states[s.State]++
+	for _, state := range slots {
+		states[state]++
 	}
 	h.answer(w, r, http.StatusOK, []map[string]any{{"queue": imitated, "size": waiting, "available": len(slots),
 		"idle": states["idle"], "working": states["busy"], "paused": len(slots) - states["idle"] - states["busy"],

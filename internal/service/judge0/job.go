@@ -14,7 +14,6 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/intake"
-	"judged/internal/jobs/jobspec"
 )
 
 // kind is the prefix of submission IDs, and the name of the origin of their jobs.
@@ -125,7 +124,7 @@ func mark(n jobs.Submission, a asked) (jobs.Submission, error) {
 // refused adds what judged rejects in a job to the faults. It returns errors that the caller did not cause.
 func refused(err error, a asked, f faults) error {
 	var (
-		invalid jobspec.Errors
+		invalid intake.Errors
 		missing *intake.MissingLanguageError
 	)
 	switch {

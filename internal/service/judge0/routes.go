@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
+
 	"judged/internal/api"
 	"judged/internal/base/poll"
 	"judged/internal/service/httpapi"
@@ -41,7 +43,13 @@ type handler struct {
 	desk    *httpapi.Desk
 	version string
 	known   poll.Value[catalogue]
+	// unpacking limits the submissions whose additional files are in memory, which may take a thousand times as much as
+	// the body, whose memory is reserved. Batches are prepared one at a time.
+	unpacking *semaphore.Weighted
 }
+
+// unpackAtOnce is the maximum number of submissions whose additional files are unpacked at the same time.
+const unpackAtOnce = 4
 
 // failure is an error that is sent to the caller.
 type failure struct {
@@ -92,7 +100,7 @@ func (h *handler) routes() []route {
 }
 
 func newHandler(desk *httpapi.Desk, version string) http.Handler {
-	h := &handler{desk: desk, version: version}
+	h := &handler{desk: desk, version: version, unpacking: semaphore.NewWeighted(unpackAtOnce)}
 	mux := http.NewServeMux()
 	for _, route := range h.routes() {
 		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, route) })
@@ -171,14 +179,15 @@ func (h *handler) plain(w http.ResponseWriter, r *http.Request, text string) err
 	return nil
 }
 
-// viewOf returns the view that a request asks for.
-func viewOf(r *http.Request) (view, error) {
+// viewOf returns the view that a request asks for. What it reads takes reserved memory until release is called.
+func (h *handler) viewOf(r *http.Request) (v view, release func(), err error) {
 	q := r.URL.Query()
 	fields, unknown := fieldsOf(q.Get("fields"))
 	if len(unknown) > 0 {
-		return view{}, failed(http.StatusBadRequest, "invalid fields: ["+strings.Join(unknown, ", ")+"]")
+		return v, nil, failed(http.StatusBadRequest, "invalid fields: ["+strings.Join(unknown, ", ")+"]")
 	}
-	return view{fields: fields, encoded: encodedIn(r)}, nil
+	read, release := h.desk.Files()
+	return view{fields, encodedIn(r), read}, release, nil
 }
 
 func encodedIn(r *http.Request) bool { return r.URL.Query().Get("base64_encoded") == "true" }

@@ -32,22 +32,19 @@ func (h *handler) record(ctx context.Context, token string) (jobs.Record, error)
 }
 
 func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
-	v, err := viewOf(r)
+	v, release, err := h.viewOf(r)
 	if err != nil {
 		return err
 	}
+	defer release()
 	if err := h.desk.Room(r.Context()); err != nil {
-		return err
-	}
-	values, err := h.members(w, r)
-	if err != nil {
 		return err
 	}
 	known, err := h.catalogue(r.Context())
 	if err != nil {
 		return err
 	}
-	n, found, err := h.prepare(r.Context(), h.desk, known, values, v.encoded)
+	n, found, err := h.receive(w, r, known, v.encoded)
 	if err != nil {
 		return err
 	}
@@ -74,6 +71,23 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	h.answer(w, r, http.StatusCreated, members)
 	return nil
+}
+
+// receive reads a submission and prepares its job, or returns its faults. It releases its reserved memory when it returns.
+func (h *handler) receive(w http.ResponseWriter, r *http.Request, known catalogue, encoded bool) (n jobs.Submission,
+	found faults, err error) {
+	values, release, err := h.members(w, r)
+	if err != nil {
+		return n, nil, err
+	}
+	defer release()
+	if values["additional_files"] != nil {
+		if err := h.unpacking.Acquire(r.Context(), 1); err != nil {
+			return n, nil, err
+		}
+		defer h.unpacking.Release(1)
+	}
+	return h.prepare(r.Context(), h.desk, known, values, encoded)
 }
 
 // preparer prepares jobs; *httpapi.Desk and *httpapi.Batch implement it.
@@ -105,17 +119,22 @@ func (h *handler) prepare(ctx context.Context, to preparer, known catalogue, val
 	return n, nil, err
 }
 
-// members reads the members of a JSON body or a form.
-func (h *handler) members(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, error) {
+// members reads the members of a JSON body or a form. They take reserved memory until release is called.
+func (h *handler) members(w http.ResponseWriter, r *http.Request) (all map[string]json.RawMessage, release func(),
+	err error) {
 	body, release, err := h.desk.Body(w, r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer release()
 	if isForm(r.Header.Get("Content-Type")) {
-		return formMembers(string(body))
+		all, err = formMembers(string(body))
+	} else {
+		all, err = jsonMembers(body)
 	}
-	return jsonMembers(body)
+	if err != nil {
+		release()
+	}
+	return all, release, err
 }
 
 func jsonMembers(body []byte) (members map[string]json.RawMessage, err error) {
@@ -126,9 +145,17 @@ func jsonMembers(body []byte) (members map[string]json.RawMessage, err error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal(body, &members); err != nil {
-		return nil, failed(http.StatusBadRequest, "the body is not a JSON object: "+err.Error())
+		return nil, failed(http.StatusBadRequest, "the body is not a JSON object: "+instead(err))
 	}
 	return members, nil
+}
+
+// instead says what is in the place of an object, without the types of Go.
+func instead(err error) string {
+	if other := new(json.UnmarshalTypeError); errors.As(err, &other) {
+		return "it has an element of type " + other.Value
+	}
+	return err.Error()
 }
 
 func formMembers(body string) (map[string]json.RawMessage, error) {
@@ -155,14 +182,15 @@ func (h *handler) show(r *http.Request, known catalogue, token string, v view) (
 	if err != nil {
 		return nil, err
 	}
-	return submission{Record: rec, view: v, path: h.desk.BlobPath, known: known}.show()
+	return submission{Record: rec, view: v, known: known}.show()
 }
 
 func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
-	v, err := viewOf(r)
+	v, release, err := h.viewOf(r)
 	if err != nil {
 		return err
 	}
+	defer release()
 	known, err := h.catalogue(r.Context())
 	if err != nil {
 		return err
@@ -196,20 +224,36 @@ func (h *handler) createBatch(w http.ResponseWriter, r *http.Request) error {
 	if err := h.desk.Room(r.Context()); err != nil {
 		return err
 	}
-	all, err := h.batchMembers(w, r)
-	if err != nil {
-		return err
-	}
 	known, err := h.catalogue(r.Context())
 	if err != nil {
 		return err
 	}
-	batch, release, err := h.desk.NewBatch(r.Context())
+	status, answers, err := h.receiveBatch(w, r, known)
 	if err != nil {
 		return err
 	}
+	h.answer(w, r, status, answers)
+	return nil
+}
+
+// receiveBatch reads a batch and stores its jobs. It releases its reserved memory when it returns.
+func (h *handler) receiveBatch(w http.ResponseWriter, r *http.Request, known catalogue) (status int, answers []any,
+	err error) {
+	members, releaseBody, err := h.members(w, r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer releaseBody()
+	all, err := batchOf(members)
+	if err != nil {
+		return 0, nil, err
+	}
+	batch, release, err := h.desk.NewBatch(r.Context())
+	if err != nil {
+		return 0, nil, err
+	}
 	defer release()
-	answers := make([]any, len(all))
+	answers = make([]any, len(all))
 	var at []int // at[i] is the index of job i in answers
 	for i, values := range all {
 		n, found, err := h.prepare(r.Context(), batch, known, values, encodedIn(r))
@@ -218,7 +262,7 @@ func (h *handler) createBatch(w http.ResponseWriter, r *http.Request) error {
 		}
 		switch {
 		case err != nil:
-			return err
+			return 0, nil, err
 		case len(found) > 0:
 			answers[i] = found
 		default:
@@ -228,9 +272,9 @@ func (h *handler) createBatch(w http.ResponseWriter, r *http.Request) error {
 	}
 	stored, err := batch.Store(r.Context())
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	status := http.StatusUnprocessableEntity
+	status = http.StatusUnprocessableEntity
 	var refused error
 	for n, one := range stored {
 		if one.Err == nil {
@@ -240,31 +284,27 @@ func (h *handler) createBatch(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if refused != nil && status != http.StatusCreated {
-		return refused
+		return 0, nil, refused
 	}
-	h.answer(w, r, status, answers)
-	return nil
+	return status, answers, nil
 }
 
-func (h *handler) batchMembers(w http.ResponseWriter, r *http.Request) ([]map[string]json.RawMessage, error) {
-	members, err := h.members(w, r)
-	if err != nil {
-		return nil, err
-	}
-	var all []map[string]json.RawMessage
+// batchOf returns the members of each submission of a batch.
+func batchOf(members map[string]json.RawMessage) (all []map[string]json.RawMessage, err error) {
 	if raw, given := members["submissions"]; given {
 		if err := json.Unmarshal(raw, &all); err != nil {
-			return nil, failed(http.StatusBadRequest, "submissions is not an array of objects: "+err.Error())
+			return nil, failed(http.StatusBadRequest, "submissions is not an array of objects: "+instead(err))
 		}
 	}
 	return all, checkBatch(len(all))
 }
 
 func (h *handler) getBatch(w http.ResponseWriter, r *http.Request) error {
-	v, err := viewOf(r)
+	v, release, err := h.viewOf(r)
 	if err != nil {
 		return err
 	}
+	defer release()
 	tokens := strings.FieldsFunc(r.URL.Query().Get("tokens"), func(c rune) bool { return c == ',' || c == ' ' })
 	if err := checkBatch(len(tokens)); err != nil {
 		return err
@@ -293,10 +333,11 @@ const (
 
 // list responds with a page of submissions, the newest first.
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
-	v, err := viewOf(r)
+	v, release, err := h.viewOf(r)
 	if err != nil {
 		return err
 	}
+	defer release()
 	page, err := pageNumber(r, "page", 1, 1, maxListed)
 	if err != nil {
 		return err
