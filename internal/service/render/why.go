@@ -139,10 +139,9 @@ func whyTest(x api.TestReport, said string) []string {
 	if t == nil {
 		return append(steps, causesStep(x.Runs)...)
 	}
-	steps = append(steps, fmt.Sprintf("What ended the repeats (policy %s): %s\nWhich time counts: %s of %d, %s.\n"+
+	steps = append(steps, fmt.Sprintf("What ended the repeats (policy %s): %s\nWhich time counts: %s, %s.\n"+
 		"Confidence %s: %s", t.Policy, meaningOf(api.Deciders(),
-		t.DecidedBy), statistic(t.Statistic), t.N, Time(x.CPUTime),
-		t.Confidence, meaningOf(api.Confidences(), string(t.Confidence))))
+		t.DecidedBy), statistic(*t), Time(x.CPUTime), t.Confidence, meaningOf(api.Confidences(), string(t.Confidence))))
 	return append(steps, causesStep(x.Runs)...)
 }
 
@@ -206,17 +205,18 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// statistic names the order statistic of Timing.Statistic.
-func statistic(s string) string {
-	switch s {
+// statistic names the order statistic that counts.
+func statistic(t api.Timing) string {
+	name := "the " + t.Statistic
+	switch t.Statistic {
 	case "single":
-		return "the only one"
+		return "that of the only run"
 	case "second_min":
-		return "the second fastest"
+		name = "the second fastest"
 	case "min":
-		return "the fastest"
+		name = "the fastest"
 	}
-	return "the " + s
+	return fmt.Sprintf("%s of %d", name, t.N)
 }
 
 // causesStep explains the causes that disturbed the runs, if any.

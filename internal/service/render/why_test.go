@@ -73,7 +73,7 @@ func TestWhy(t *testing.T) {
 				"4. The limit is 1.000 s of CPU time; the time that counts is 60.0 % below it.",
 				"   Within 10.0 ms of the limit one run proves nothing (learned from reference kernels on this host).", "",
 				"5. What ended the repeats (policy confirm): The first run was enough.",
-				"   Which time counts: the only one of 1, 400.0 ms.",
+				"   Which time counts: that of the only run, 400.0 ms.",
 				"   Confidence single: One run decided; its time is far from the limit."}},
 		{"an exit, in a pass, and points", api.Report{State: api.Done, Verdict: api.RuntimeError,
 			Groups: []api.GroupReport{{Name: "a"}}, Tests: []api.TestReport{{Name: "1\x1b", Verdict: api.RuntimeError,
@@ -138,7 +138,7 @@ func TestWhy(t *testing.T) {
 					"of CPU time and 20.0 ms of wall time (neighbours); it counts because another run is over the limit " +
 					"without what noise explains", "",
 				"6. What ended the repeats (policy confirm): No more runs were allowed; the runs so far decided.",
-				"   Which time counts: the only one of 1, 1.010 s.",
+				"   Which time counts: that of the only run, 1.010 s.",
 				"   Confidence noisy: " + meaningOf(api.Confidences(), "noisy")}},
 		{"several hosts", api.Report{State: api.Done, Verdict: api.Accepted,
 			Screening: &api.Screening{Pool: "cloud", Job: "x", Reason: "a test is over its limit"},

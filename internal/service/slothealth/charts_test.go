@@ -6,14 +6,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/timing/canary"
+	"judged/internal/api"
+	"judged/internal/engine/measure"
+	"judged/internal/sandbox/initproc"
 )
 
 func TestChartsKeepTheLatest(t *testing.T) {
-	s := &slotHealth{}
+	s := &slotHealth{points: map[string][]Point{}, unsaved: map[string]int{}}
 	start := time.Unix(0, 0)
 	for i := range chartPoints + 2 {
-		s.plot(canary.Reading{Kernel: "alu", CPUTime: time.Duration(i)}, start.Add(time.Duration(i)))
+		s.plot(measure.Reading{Kernel: "alu", CPUTime: time.Duration(i)}, start.Add(time.Duration(i)))
 	}
 	points := s.points["alu"]
 	got := []Point{points[0], points[len(points)-1]}
@@ -21,4 +23,30 @@ func TestChartsKeepTheLatest(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(points) != chartPoints {
 		t.Errorf("%d points (-want +got):\n%s", len(points), diff)
 	}
+}
+
+// TestChartsSurviveARestart checks that all readings but the last few are there after a restart.
+func TestChartsSurviveARestart(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.canary.vary = 0.01
+		f.settled()()
+		f.m.slots[0].plot(measure.Reading{Kernel: initproc.KernelALU, CPUTime: time.Second,
+			Run: api.Run{Disturbed: []api.Cause{api.CauseWait}}}, time.Now())
+		f.m.slots[0].unsaved[initproc.KernelALU] = saveChartsEvery
+		f.m.saveChart(f.m.slots[0], initproc.KernelALU)
+		f.m.flush(f.Context())
+		before := f.m.Charts("0")
+		f.restart()
+		for i, chart := range f.m.Charts("0") {
+			want := before[i].Points
+			if chart.Kernel != initproc.KernelALU {
+				want = want[:len(want)/saveChartsEvery*saveChartsEvery]
+			}
+			if diff := cmp.Diff(want, chart.Points, cmp.Comparer(func(a, b time.Time) bool {
+				return a.Truncate(time.Millisecond).Equal(b.Truncate(time.Millisecond))
+			})); diff != "" || len(want) == 0 {
+				t.Errorf("%s, %d readings (-before +after):\n%s", chart.Kernel, len(want), diff)
+			}
+		}
+	})
 }

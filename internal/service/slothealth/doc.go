@@ -5,6 +5,6 @@
 // often, is quarantined until it has recovered. The spread of the readings of healthy slots determines the guard band
 // around time limits. Runs that confirm another get a quiet slot, or another core, if available.
 //
-// Not here: the states of a slot (host/slots), the statistics (timing), the reference kernels (timing/canary), and
+// Not here: the states of a slot (host/slots), the statistics (timing), the reference kernels (engine/measure), and
 // which job runs next (dispatch).
 package slothealth

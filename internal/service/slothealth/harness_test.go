@@ -19,11 +19,11 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/base/poll"
+	"judged/internal/engine/measure"
 	"judged/internal/host/machine"
 	"judged/internal/host/slots"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )
@@ -108,17 +108,17 @@ func (c *fakeCanary) Kernels(cpuset.Set) []string {
 // known.
 const usualDelay = 20 * time.Millisecond
 
-func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error) {
+func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (measure.Reading, error) {
 	c.passes.Load()
 	c.read = append(c.read, slot.CPUs.String()+" "+kernel)
 	if c.lasts > 0 {
 		poll.Sleep(ctx, c.lasts)
 	}
 	if ctx.Err() != nil {
-		return canary.Reading{}, context.Cause(ctx)
+		return measure.Reading{}, context.Cause(ctx)
 	}
 	if err := c.fails[kernel]; err != nil {
-		return canary.Reading{}, err
+		return measure.Reading{}, err
 	}
 	t := 50 * time.Millisecond
 	if f, ok := c.factors[slot.CPUs.String()]; ok && kernel != initproc.KernelSyscall {
@@ -126,7 +126,7 @@ func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (
 	}
 	t = time.Duration((1 + c.vary*float64(len(c.read)%7-3)) * float64(t))
 	delay := usualDelay
-	return canary.Reading{CPUs: slot.CPUs.String(), Kernel: kernel, CPUTime: t, Observation: evidence.Observation{
+	return measure.Reading{CPUs: slot.CPUs.String(), Kernel: kernel, CPUTime: t, Observation: evidence.Observation{
 		Evidence: api.Evidence{RunDelay: &delay}, Facts: evidence.Facts{CPUTime: t, WallTime: 2 * t, Width: 1}}}, nil
 }
 

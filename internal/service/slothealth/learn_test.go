@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"judged/internal/api"
+	"judged/internal/engine/measure"
 	"judged/internal/sandbox/initproc"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )
@@ -68,7 +68,7 @@ func TestCleanReadings(t *testing.T) {
 				f.m.slots[0].health[initproc.KernelALU] = kernelHealth{Health: stats.Health{Baseline: tt.baseline}}
 				delay := usualDelay
 				for range tt.n {
-					f.m.readings = append(f.m.readings, canary.Reading{CPUs: "0", Kernel: initproc.KernelALU,
+					f.m.readings = append(f.m.readings, measure.Reading{CPUs: "0", Kernel: initproc.KernelALU,
 						CPUTime: tt.cpuTime,
 						Run:     api.Run{Disturbed: []api.Cause{api.CauseWait}},
 						Observation: evidence.Observation{Evidence: api.Evidence{RunDelay: &delay},
@@ -106,7 +106,7 @@ func TestLatestReadings(t *testing.T) {
 	test(t, func(f *fixture) {
 		for i := range 402 {
 			f.m.nextSet(f.m.slots[0])
-			f.m.record(f.Context(), f.m.slots[0], canary.Reading{CPUs: "0", Kernel: initproc.KernelALU,
+			f.m.record(f.Context(), f.m.slots[0], measure.Reading{CPUs: "0", Kernel: initproc.KernelALU,
 				CPUTime: time.Duration(i)})
 		}
 		if n := len(f.m.readings); n != 400 || f.m.readings[0].CPUTime != 2 {
@@ -141,7 +141,7 @@ func TestNoise(t *testing.T) {
 				s.health[tt.kernel] = kernelHealth{Health: stats.Health{State: tt.state,
 					Baseline: stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.5}}}
 				for i := range stats.GuardFrom {
-					r := canary.Reading{CPUs: "0", Kernel: tt.kernel, CPUTime: 100 * time.Millisecond,
+					r := measure.Reading{CPUs: "0", Kernel: tt.kernel, CPUTime: 100 * time.Millisecond,
 						Run: api.Run{Disturbed: tt.disturbed}}
 					if i%10 == 0 {
 						r.CPUTime += 5 * time.Millisecond
@@ -168,7 +168,7 @@ func TestNeighbourCosts(t *testing.T) {
 		for _, kernel := range initproc.Kernels() {
 			f.m.slot("0").health[kernel] = learned
 			for _, busy := range []*float64{nil, new(0.0), new(0.5), new(0.6)} {
-				r := canary.Reading{CPUs: "0", Kernel: kernel, CPUTime: 125 * time.Millisecond}
+				r := measure.Reading{CPUs: "0", Kernel: kernel, CPUTime: 125 * time.Millisecond}
 				r.Evidence.NeighboursBusy = busy
 				f.m.readings = append(f.m.readings, r)
 			}

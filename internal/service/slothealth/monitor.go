@@ -9,9 +9,9 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/base/poll"
+	"judged/internal/engine/measure"
 	"judged/internal/host/machine"
 	"judged/internal/host/slots"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )
@@ -44,7 +44,7 @@ type Observer interface {
 type Canary interface {
 	Digest() string                   // of the program; times of different programs are not comparable
 	Kernels(cpus cpuset.Set) []string // kernels that apply to a slot with these CPUs
-	Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error)
+	Read(ctx context.Context, slot slots.Slot, kernel string) (measure.Reading, error)
 }
 
 // Options configure a Monitor.
@@ -75,7 +75,7 @@ type Monitor struct {
 	// called with health locked, the store is not: the end of each job waits for it.
 	health     sync.Mutex
 	slots      []*slotHealth
-	readings   []canary.Reading    // the latest, of all slots
+	readings   []measure.Reading   // the latest, of all slots
 	thresholds evidence.Thresholds // in effect, if learned
 	guard      stats.Guard         // in effect, if learned
 	unsaved    []unsaved           // for the next flush

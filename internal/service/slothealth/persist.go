@@ -18,13 +18,16 @@ func (m *Monitor) Restore(ctx context.Context) error {
 	defer m.health.Unlock()
 	for _, slot := range m.o.Pool.Slots() {
 		s := &slotHealth{slot: slot, kernels: m.o.Canary.Kernels(slot.CPUs), health: map[string]kernelHealth{},
-			virtual: m.o.Engine.Virtual(), due: time.Now()}
+			points: map[string][]Point{}, unsaved: map[string]int{}, virtual: m.o.Engine.Virtual(), due: time.Now()}
 		for _, kernel := range s.kernels {
 			var h kernelHealth
 			if _, err := m.o.Store.Value(ctx, &h, m.healthKey(s, kernel)...); err != nil {
 				return fmt.Errorf("load health of slot %s: %w", slot.CPUs, err)
 			}
 			s.health[kernel] = h
+			if err := m.restoreChart(ctx, s, kernel); err != nil {
+				return fmt.Errorf("load readings of slot %s: %w", slot.CPUs, err)
+			}
 		}
 		m.slots = append(m.slots, s)
 		m.decide(s)

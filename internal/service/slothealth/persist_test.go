@@ -61,7 +61,9 @@ func TestKeys(t *testing.T) {
 		f.settled()()
 		want := []string{"canary/host/fake/0/alu", "canary/host/fake/0/l3-short", "canary/host/fake/0/syscall",
 			"canary/host/fake/1/alu",
-			"canary/host/fake/1/l3-short", "canary/host/fake/1/syscall", "guard/host/fake", "thresholds/host/fake"}
+			"canary/host/fake/1/l3-short", "canary/host/fake/1/syscall", "chart/host/fake/0/alu",
+			"chart/host/fake/0/l3-short", "chart/host/fake/0/syscall", "chart/host/fake/1/alu",
+			"chart/host/fake/1/l3-short", "chart/host/fake/1/syscall", "guard/host/fake", "thresholds/host/fake"}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(f.store.values))); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
@@ -82,7 +84,7 @@ func TestThresholdsOfBefore(t *testing.T) {
 // TestStoreFails checks that a Monitor that cannot load does not start, since a quarantined slot might be used, and
 // that one that cannot save continues.
 func TestStoreFails(t *testing.T) {
-	for _, key := range []string{"canary/", "thresholds/", "guard/"} {
+	for _, key := range []string{"canary/", "chart/", "thresholds/", "guard/"} {
 		t.Run(key, func(t *testing.T) {
 			test(t, func(f *fixture) {
 				f.store.fails = func(name string) error {

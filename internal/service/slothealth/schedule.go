@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 
@@ -92,7 +92,7 @@ func (m *Monitor) unreadable(s *slotHealth) bool {
 }
 
 // read uses the slot for one kernel, or until a job needs it: an interrupted reading has no value.
-func (m *Monitor) read(ctx context.Context, s *slotHealth, kernel string) (r canary.Reading, err error) {
+func (m *Monitor) read(ctx context.Context, s *slotHealth, kernel string) (r measure.Reading, err error) {
 	err = m.o.Pool.Examine(ctx, s.slot.CPUs, leaseTimeout, func(ctx context.Context) error {
 		r, err = m.o.Canary.Read(ctx, s.slot, kernel)
 		return err
@@ -101,7 +101,7 @@ func (m *Monitor) read(ctx context.Context, s *slotHealth, kernel string) (r can
 }
 
 // record adds a reading, saves what was learned and acts on it.
-func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
+func (m *Monitor) record(ctx context.Context, s *slotHealth, r measure.Reading) {
 	defer m.flush(ctx)
 	m.health.Lock()
 	defer m.health.Unlock()
@@ -114,6 +114,7 @@ func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
 			"cpus", r.CPUs, "kernel", r.Kernel, "shift", after.Shift, "deviation_ratio", after.Deviation)
 	}
 	m.saveHealth(s, r.Kernel)
+	m.saveChart(s, r.Kernel)
 	m.readings = append(m.readings, r)
 	m.readings = m.readings[max(0, len(m.readings)-maxReadings):]
 	m.decide(s)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
 	"judged/internal/sandbox/initproc"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 
@@ -20,6 +20,7 @@ type slotHealth struct {
 	kernels []string
 	health  map[string]kernelHealth
 	points  map[string][]Point // of the charts, by kernel
+	unsaved map[string]int     // number of those points that are not stored, by kernel
 	runs    history
 	virtual bool // the host is a virtual machine
 
@@ -48,7 +49,7 @@ const quarantinePace = 10
 
 // add adds a reading, and returns the state of its kernel before and after. A disturbed reading does not change the
 // state of the slot itself.
-func (s *slotHealth) add(r canary.Reading) (before, after kernelHealth) {
+func (s *slotHealth) add(r measure.Reading) (before, after kernelHealth) {
 	before = s.health[r.Kernel]
 	after = before
 	disturbed := disturbedReading(r)
@@ -65,9 +66,9 @@ func (s *slotHealth) add(r canary.Reading) (before, after kernelHealth) {
 
 // disturbedReading reports whether a reading was disturbed. Busy neighbours
 // disturb only the kernels that share caches or memory with them.
-func disturbedReading(r canary.Reading) bool {
+func disturbedReading(r measure.Reading) bool {
 	return slices.ContainsFunc(r.Run.Disturbed, func(c api.Cause) bool {
-		return c != api.CauseNeighbours || slices.Contains(canary.Shared(), r.Kernel)
+		return c != api.CauseNeighbours || slices.Contains(measure.SharedKernels(), r.Kernel)
 	})
 }
 
@@ -153,13 +154,13 @@ func (s *slotHealth) shifted() string {
 // ignored reports whether a kernel does not count against a slot: the short kernels serve single runs, and on a virtual
 // machine those in caches and memory measure what others do there.
 func (s *slotHealth) ignored(kernel string) bool {
-	return slices.Contains(initproc.ShortKernels(), kernel) || s.virtual && slices.Contains(canary.Shared(), kernel)
+	return slices.Contains(initproc.ShortKernels(), kernel) || s.virtual && slices.Contains(measure.SharedKernels(), kernel)
 }
 
 // typical reports whether a kernel's readings vary like the times of a solution. Those of a shifted slot do not: it is
 // out of use, or has a new neighbour.
 func (s *slotHealth) typical(kernel string) bool {
-	return slices.Contains(canary.Noise(s.virtual), kernel) && s.health[kernel].State != stats.Shifted
+	return slices.Contains(measure.NoiseKernels(s.virtual), kernel) && s.health[kernel].State != stats.Shifted
 }
 
 // learned reports whether there is a baseline.

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/engine/measure"
 	"judged/internal/sandbox/initproc"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 
@@ -25,7 +25,7 @@ func newHealth(s *slotHealth, n int, kernel string, factor float64, disturbed ..
 			if k == kernel {
 				t = time.Duration(factor * float64(t))
 			}
-			s.add(canary.Reading{Kernel: k, CPUTime: t, Run: api.Run{Disturbed: disturbed}})
+			s.add(measure.Reading{Kernel: k, CPUTime: t, Run: api.Run{Disturbed: disturbed}})
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestAdd(t *testing.T) {
 	} {
 		s.health[initproc.KernelALU] = learned
 		s.runs = history{}
-		before, after := s.add(canary.Reading{Kernel: initproc.KernelALU, CPUTime: 75 * time.Millisecond,
+		before, after := s.add(measure.Reading{Kernel: initproc.KernelALU, CPUTime: 75 * time.Millisecond,
 			Run: api.Run{Disturbed: tt.disturbed}})
 		if diff := cmp.Diff([]kernelHealth{learned, tt.want, tt.want},
 			[]kernelHealth{before, after, s.health[initproc.KernelALU]}); diff != "" {

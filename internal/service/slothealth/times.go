@@ -4,12 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/host/fingerprint"
-
 	"judged/internal/api"
-
+	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
-	"judged/internal/timing/canary"
 )
 
 // Times returns how long this host needs for the kernels that neighbours do not affect: the median over the baselines
@@ -31,7 +28,7 @@ func (m *Monitor) Times() *api.KernelTimes {
 			continue
 		}
 		one := &api.KernelTimes{CPUTime: map[string]time.Duration{}}
-		for _, kernel := range canary.Own() {
+		for _, kernel := range measure.OwnKernels() {
 			switch h := s.health[kernel]; {
 			case h.learned():
 				one.CPUTime[kernel] = h.Baseline.Center
@@ -41,5 +38,5 @@ func (m *Monitor) Times() *api.KernelTimes {
 		}
 		all = append(all, one)
 	}
-	return &api.KernelTimes{Program: m.o.Canary.Digest(), CPUTime: fingerprint.Median(all)}
+	return &api.KernelTimes{Program: m.o.Canary.Digest(), CPUTime: api.MedianTimes(all)}
 }

@@ -14,7 +14,6 @@ import (
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
-	"judged/internal/testkit/browser"
 )
 
 // views are the sizes and settings in which pages are opened.
@@ -44,7 +43,7 @@ func TestPagesInABrowser(t *testing.T) {
 		t.Fatalf("link: status %d", status)
 	}
 	all := append(f.pages(), pageCase{"link", link.Path, []string{"Time limit exceeded on test 07", "a judge host"}})
-	tab := browser.Open(t)
+	tab := openTab(t)
 	tab.Go(f.server.URL + "/jobs/near")
 	signIn(tab, "wrong")
 	tab.Wait(`document.querySelector("[role=alert]")`)
@@ -100,7 +99,7 @@ func axeScript(t *testing.T) []byte {
 }
 
 // signIn sends a token by the form that the tab shows, or will show.
-func signIn(tab *browser.Tab, token string) {
+func signIn(tab *tab, token string) {
 	tab.Wait(`document.getElementById("token")`)
 	tab.Eval(fmt.Sprintf(`(document.getElementById("token").value = %q,
 		document.querySelector("form.signin button").click(), true)`, token), new(bool))
@@ -117,7 +116,7 @@ func (f *fixture) pages() []pageCase {
 		{"jobs", "/jobs", []string{"near", "Older jobs"}},
 		{"job", "/jobs/near", []string{"Time limit exceeded on test 07", "set aside"}},
 		{"empty", "/jobs/empty", nil},
-		{"many", "/jobs/many", nil},
+		{"many", "/jobs/many", []string{"secret/007", "499 more tests: accepted"}},
 		{"hostile", "/jobs/hostile", []string{"<script>alert(1)</script>"}},
 		{"doctor", "/doctor", []string{"turbo-off"}},
 		{"slot", "/slots/40-41", []string{"alu: shifted, slower", "canary alu is 7.1 % slower"}},
@@ -140,7 +139,8 @@ func (f *fixture) fill() {
 	for i := range 500 {
 		many = append(many, timedTest(fmt.Sprintf("secret/%03d", i), api.Accepted, 400+i))
 	}
-	f.judge("", finished("many", api.Accepted, many...))
+	many[7] = timedTest("secret/007", api.WrongAnswer, 407)
+	f.judge("", finished("many", api.WrongAnswer, many...))
 	f.contest()
 	f.judge("", finished("empty", api.InternalError))
 	evil := timedTest("<script>alert(1)</script>\u202eGNP\u0007", api.WrongAnswer, 300)
@@ -204,14 +204,14 @@ func (f *fixture) contest() {
 }
 
 // shot takes a screenshot if it is kept.
-func shot(t *testing.T, tab *browser.Tab, name string) {
+func shot(t *testing.T, tab *tab, name string) {
 	if kept := flag.Lookup("test.artifacts"); kept != nil && kept.Value.String() == "true" {
 		tab.Screenshot(filepath.Join(t.ArtifactDir(), name+".png"))
 	}
 }
 
 // checkUsable checks a page by the rules of axe-core.
-func checkUsable(t *testing.T, tab *browser.Tab, axe []byte, name string) {
+func checkUsable(t *testing.T, tab *tab, axe []byte, name string) {
 	t.Helper()
 	tab.Eval("(() => {"+string(axe)+"; return true })()", new(bool))
 	var found []string
@@ -223,7 +223,7 @@ func checkUsable(t *testing.T, tab *browser.Tab, axe []byte, name string) {
 }
 
 // nothingCut checks that the page does not scroll sideways.
-func nothingCut(t *testing.T, tab *browser.Tab, width int, name string) {
+func nothingCut(t *testing.T, tab *tab, width int, name string) {
 	t.Helper()
 	var wide int
 	tab.Eval(`document.scrollingElement.scrollWidth`, &wide)
@@ -233,7 +233,7 @@ func nothingCut(t *testing.T, tab *browser.Tab, width int, name string) {
 }
 
 // shortRows checks that a job takes at most three lines of the list.
-func shortRows(t *testing.T, tab *browser.Tab, name string) {
+func shortRows(t *testing.T, tab *tab, name string) {
 	t.Helper()
 	var lines float64
 	tab.Eval(`Math.max(...[...document.querySelectorAll("tbody tr")].map(row =>
@@ -243,7 +243,7 @@ func shortRows(t *testing.T, tab *browser.Tab, name string) {
 	}
 }
 
-func wantText(t *testing.T, tab *browser.Tab, want string) {
+func wantText(t *testing.T, tab *tab, want string) {
 	t.Helper()
 	var shown string
 	tab.Eval(`document.body.innerText`, &shown)

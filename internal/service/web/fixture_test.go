@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -41,7 +43,7 @@ type fixture struct {
 	host   machine.Topology
 	log    *strings.Builder
 	now    time.Time // zero: the real time
-	file   string    // of the database
+	db     *sql.DB   // the database of store
 }
 
 type poolSlots struct{ *slots.Pool }
@@ -54,17 +56,31 @@ func (p poolSlots) Undrain(cpus cpuset.Set) error { return p.Lift(cpus) }
 
 func newFixture(t testing.TB, change ...func(*httpapi.Options)) *fixture {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "judged.db")
-	store, err := jobs.Open(t.Context(), jobs.Options{File: file,
-		Tenants: []config.Tenant{{Name: "tenant-a", Weight: 1}}})
+	return newFixtureIn(t, jobs.Options{File: filepath.Join(t.TempDir(), "judged.db")}, change...)
+}
+
+// newFixtureIn is newFixture with a certain database.
+func newFixtureIn(t testing.TB, in jobs.Options, change ...func(*httpapi.Options)) *fixture {
+	t.Helper()
+	in.Tenants = []config.Tenant{{Name: "tenant-a", Weight: 1}}
+	store, err := jobs.Open(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, store: store, file: file, host: bigHost(), doctor: fitHost(), log: &strings.Builder{},
+	driver, source := "sqlite", in.File
+	if in.URL != "" {
+		driver, source = "pgx", in.URL
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, store: store, db: db, host: bigHost(), doctor: fitHost(), log: &strings.Builder{},
 		pool: slots.NewPool([]slots.Slot{{CPUs: cpuset.New(2), Node: 0}, {CPUs: cpuset.New(40, 41), Node: 1}}, time.Now)}
 	door, err := Door(Options{Key: []byte("a key of the test"), Owner: "host:/data",
 		Topology: func() machine.Topology { return f.host },
-		Doctor:   func() api.DoctorReport { return f.doctor }, Charts: chartsOf})
+		Doctor:   func() api.DoctorReport { return f.doctor }, Charts: chartsOf,
+		Checks: func(context.Context) (api.DoctorReport, error) { return f.doctor, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +101,7 @@ func newFixture(t testing.TB, change ...func(*httpapi.Options)) *fixture {
 	t.Cleanup(func() {
 		server.EndStreams()
 		f.server.Close()
-		if err := store.Close(); err != nil {
+		if err := errors.Join(db.Close(), store.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -42,7 +42,7 @@ func functions() template.FuncMap {
 		"iso":         func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"ago":         ago,
 		"percent":     percent,
-		"count":       countOf,
+		"count":       text.Count,
 		"ratio":       render.Percent,
 		"chance":      chance,
 		"nav":         nav,
@@ -119,13 +119,13 @@ func ago(now, then time.Time) string {
 	case d < time.Second:
 		return "now"
 	case d < 2*time.Minute:
-		return countOf(int(d/time.Second), "second") + " ago"
+		return text.Count(int(d/time.Second), "second") + " ago"
 	case d < 2*time.Hour:
-		return countOf(int(d/time.Minute), "minute") + " ago"
+		return text.Count(int(d/time.Minute), "minute") + " ago"
 	case d < 48*time.Hour:
-		return countOf(int(d/time.Hour), "hour") + " ago"
+		return text.Count(int(d/time.Hour), "hour") + " ago"
 	}
-	return countOf(int(d/(24*time.Hour)), "day") + " ago"
+	return text.Count(int(d/(24*time.Hour)), "day") + " ago"
 }
 
 // percent returns a part of a whole, or a dash without a whole.

@@ -24,11 +24,15 @@ type jobPage struct {
 	Sentence string
 	Steps    []step
 	Tests    []testView
+	Routine  []testView // folded, if they are many
 	Labels   []label
 	Original *original // of a copy
 	Copies   []copies
 	Guest    bool
 }
+
+// fewTests is the number of routine tests up to which they are shown among the others, in the order of the report.
+const fewTests = 20
 
 // maxLines limits the lines of a step: more than a test has runs.
 const maxLines = 40
@@ -88,11 +92,31 @@ func viewJob(report api.Report) jobPage {
 	for _, t := range report.Tests {
 		p.Tests = append(p.Tests, testView{t, plotRuns(t), render.TestNotes(t)})
 	}
+	var others []testView
+	for _, t := range p.Tests {
+		if t.routine() {
+			p.Routine = append(p.Routine, t)
+		} else {
+			others = append(others, t)
+		}
+	}
+	if len(p.Routine) > fewTests {
+		p.Tests = others
+	} else {
+		p.Routine = nil
+	}
 	for key, value := range report.Labels {
 		p.Labels = append(p.Labels, label{key, value})
 	}
 	slices.SortFunc(p.Labels, func(a, b label) int { return cmp.Compare(a.Key, b.Key) })
 	return p
+}
+
+// routine reports whether nobody asks why: the test is accepted, no run was disturbed, and the time is not in doubt.
+func (t testView) routine() bool {
+	return t.Verdict == api.Accepted &&
+		(t.Timing == nil || t.Timing.Confidence == api.OneRun || t.Timing.Confidence == api.Stable) &&
+		!slices.ContainsFunc(t.AllRuns(), func(r api.Run) bool { return len(r.Disturbed) > 0 || !r.Kept })
 }
 
 // withoutOutput removes the output of the compiler, which has its own section.

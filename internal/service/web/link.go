@@ -24,8 +24,8 @@ func (h *handler) linked(w http.ResponseWriter, r *http.Request) error {
 // that a program has printed, which may be the input of a test, and no other job.
 func forGuest(r api.Report) api.Report {
 	r.Tenant, r.Labels, r.Outputs, r.Screening, r.Rejudging = "", nil, nil, nil, nil
-	if r.Verdict == api.InternalError && r.Fault != api.NoiseFault {
-		r.Message = ""
+	if r.State != api.Done || r.Verdict == api.InternalError && r.Fault != api.NoiseFault {
+		r.Message = "" // the file for which a job waits is named by its digest, which permits to read it
 	}
 	if c := r.Compilation; c != nil && c.Program != "" {
 		r.Compilation = nil // of a program of the jury

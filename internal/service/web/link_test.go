@@ -95,7 +95,7 @@ func TestLink(t *testing.T) {
 // TestGuestsSeeNoFaultsOfTheJury checks what an IE shows.
 func TestGuestsSeeNoFaultsOfTheJury(t *testing.T) {
 	for _, fault := range []api.Fault{api.JuryFault, api.ProblemFault, api.HostFault, api.NoiseFault} {
-		r := api.Report{Verdict: api.InternalError, Fault: fault, Message: "why",
+		r := api.Report{State: api.Done, Verdict: api.InternalError, Fault: fault, Message: "why",
 			Compilation: &api.Compilation{Program: "checker", Output: "its source"},
 			Tests:       []api.TestReport{{Verdict: api.InternalError, Fault: fault, Message: "why"}}}
 		got := forGuest(r)
@@ -108,6 +108,15 @@ func TestGuestsSeeNoFaultsOfTheJury(t *testing.T) {
 		}
 		if r.Tests[0].Message != "why" {
 			t.Error("the report itself has changed")
+		}
+	}
+}
+
+// TestGuestsSeeNoDigests checks the page of a job that waits for a file, or was cancelled meanwhile.
+func TestGuestsSeeNoDigests(t *testing.T) {
+	for _, state := range []api.State{api.Queued, api.Running, api.CancelledState} {
+		if got := forGuest(api.Report{State: state, Message: "waits for a file: 0123abcd"}); got.Message != "" {
+			t.Errorf("%s: %q", state, got.Message)
 		}
 	}
 }

@@ -172,16 +172,19 @@ func parseCPUs(list string) cpuset.Set {
 	return set
 }
 
-// doctor shows the checks of this host, those that fail first.
+// doctor shows the checks of this host and of the fronts, those that fail first.
 func (h *handler) doctor(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case !operator(r.Context()):
 		return concernsAll()
-	case h.o.Doctor == nil:
+	case h.o.Checks == nil:
 		return &httpapi.Problem{Status: http.StatusNotFound, Title: "Not found", Detail: "no program runs on this host",
 			NextStep: "run judged doctor on a judge node"}
 	}
-	report := h.o.Doctor()
+	report, err := h.o.Checks(r.Context())
+	if err != nil {
+		return err
+	}
 	order := []api.DoctorStatus{api.DoctorFail, api.DoctorUnknown, api.DoctorWarn, api.DoctorSkip, api.DoctorPass}
 	report.Checks = slices.Clone(report.Checks)
 	slices.SortStableFunc(report.Checks, func(a, b api.DoctorCheck) int {

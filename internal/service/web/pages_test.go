@@ -1,9 +1,10 @@
 package web
 
 import (
-	"database/sql"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -137,12 +138,7 @@ func TestQueue(t *testing.T) {
 	if _, _, err := f.store.Put(t.Context(), submission); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", f.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), `UPDATE jobs SET created = created - 600000000000 WHERE id = 'first'`); err != nil {
+	if _, err := f.db.ExecContext(t.Context(), `UPDATE jobs SET created = created - 600000000000 WHERE id = 'first'`); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"reader", "guest"} {
@@ -208,5 +204,42 @@ func TestCompilerOutputOnce(t *testing.T) {
 	body := f.signIn("reader").get("/jobs/a").body
 	if n := strings.Count(body, "no such thing"); n != 1 || !strings.Contains(body, "The source was compiled as cpp") {
 		t.Errorf("%d times: %s", n, body)
+	}
+}
+
+// TestRoutine checks which tests of a long report are folded, and that a short report shows all.
+func TestRoutine(t *testing.T) {
+	noisy, stable := timedTest("noisy", api.Accepted, 400), timedTest("stable", api.Accepted, 400, 401)
+	noisy.Timing.Confidence, stable.Timing.Confidence = api.Noisy, api.Stable
+	disturbed := timedTest("disturbed", api.Accepted, 400)
+	disturbed.Runs[0].Disturbed = []api.Cause{api.CauseSteal}
+	aside := timedTest("aside", api.Accepted, -1010, 400)
+	aside.Runs[0].Disturbed = nil
+	special := []api.TestReport{noisy, stable, disturbed, aside, timedTest("wrong", api.WrongAnswer, 400),
+		{Name: "untimed", Verdict: api.Accepted}, {Name: "skipped", Verdict: api.Skipped}}
+	view := func(plain int) (shown, folded []string) {
+		tests := slices.Clone(special)
+		for i := range plain {
+			tests = append(tests, timedTest(strconv.Itoa(i), api.Accepted, 400))
+		}
+		p := viewJob(finished("a", api.WrongAnswer, tests...))
+		for _, v := range p.Tests {
+			shown = append(shown, v.Name)
+		}
+		for _, v := range p.Routine {
+			folded = append(folded, v.Name)
+		}
+		return shown, folded
+	}
+	if shown, folded := view(fewTests - 2); len(shown) != fewTests+5 || len(folded) != 0 {
+		t.Errorf("of few tests, %q are folded", folded)
+	}
+	want := [][]string{{"noisy", "disturbed", "aside", "wrong", "skipped"}, {"stable", "untimed"}}
+	for i := range fewTests - 1 {
+		want[1] = append(want[1], strconv.Itoa(i))
+	}
+	shown, folded := view(fewTests - 1)
+	if diff := cmp.Diff(want, [][]string{shown, folded}); diff != "" {
+		t.Errorf("tests shown and folded (-want +got):\n%s", diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 )
 
 // safety says whether verdicts are safe at this moment, and why not.
@@ -78,7 +79,7 @@ func safeBecause(k known, judging int) []string {
 	if len(k.Slots) == 0 {
 		what = "node"
 	}
-	reasons := []string{fmt.Sprintf("In use: %s. None is quarantined or deviates.", countOf(judging, what))}
+	reasons := []string{fmt.Sprintf("In use: %s. None is quarantined or deviates.", text.Count(judging, what))}
 	if k.Doctor != nil {
 		reasons = append(reasons, fmt.Sprintf("The host passes all checks of doctor that apply: %d.", passed(*k.Doctor)))
 	}
@@ -128,7 +129,7 @@ func doctorReasons(r api.DoctorReport) (lists reasonLists) {
 	}
 	add := func(list *[]string, format string, ids []string) {
 		if len(ids) > 0 {
-			*list = append(*list, fmt.Sprintf(format, countOf(len(ids), "check"), strings.Join(ids, ", ")))
+			*list = append(*list, fmt.Sprintf(format, text.Count(len(ids), "check"), strings.Join(ids, ", ")))
 		}
 	}
 	add(&lists.bad, "The host fails %s that can change a verdict: %s.", ids(api.DoctorFail, api.SeverityS1))
@@ -137,12 +138,4 @@ func doctorReasons(r api.DoctorReport) (lists reasonLists) {
 	add(&lists.odd, "The state of %s is unknown: %s.", ids(api.DoctorUnknown, api.SeverityS1, api.SeverityS2))
 	add(&lists.odd, "%s warn: %s.", ids(api.DoctorWarn, api.SeverityS1, api.SeverityS2))
 	return lists
-}
-
-// countOf returns a number with its noun.
-func countOf(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/service/httpapi"
 	"judged/internal/service/render"
 	"judged/internal/service/slothealth"
@@ -110,7 +111,7 @@ func viewChart(c slothealth.Chart) chartView {
 		}
 		v.Points = append(v.Points, point)
 	}
-	v.Text = fmt.Sprintf("%s, %d beyond the control limits of %s around the baseline", countOf(len(c.Points), "reading"),
+	v.Text = fmt.Sprintf("%s, %d beyond the control limits of %s around the baseline", text.Count(len(c.Points), "reading"),
 		beyond, render.Percent(c.Baseline.Guard))
 	return v
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -26,7 +27,7 @@ type strip struct {
 func plotTimes(t api.TestReport) *strip {
 	s := plotRuns(t)
 	if s != nil {
-		s.Text = fmt.Sprintf("times of %s against the limit of %s, guard band %s", countOf(len(t.Runs), "job"),
+		s.Text = fmt.Sprintf("times of %s against the limit of %s, guard band %s", text.Count(len(t.Runs), "job"),
 			units.Duration(t.Timing.Limit), units.Duration(t.Timing.Guard))
 	}
 	return s
@@ -78,7 +79,7 @@ func plotRuns(t api.TestReport) *strip {
 		s.Marks = append(s.Marks, m)
 		words = append(words, m.Text)
 	}
-	s.Text = fmt.Sprintf("CPU time of %s against the limit of %s, guard band %s: %s", countOf(len(runs), "run"),
+	s.Text = fmt.Sprintf("CPU time of %s against the limit of %s, guard band %s: %s", text.Count(len(runs), "run"),
 		units.Duration(limit), units.Duration(guard), strings.Join(words, "; "))
 	return &s
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -24,9 +25,11 @@ type Options struct {
 	Version  string
 	Key      []byte // of sessions; the same on all fronts
 	Topology func() machine.Topology
-	Doctor   func() api.DoctorReport // the latest report
-	Charts   func(cpus string) []slothealth.Chart
-	Owner    string // name under which this host holds jobs
+	Doctor   func() api.DoctorReport // the latest report of this host
+	// Checks returns that report with the comparison of the fronts of the database; nil if there is neither.
+	Checks func(context.Context) (api.DoctorReport, error)
+	Charts func(cpus string) []slothealth.Chart
+	Owner  string // name under which this host holds jobs
 }
 
 // Door returns the pages.

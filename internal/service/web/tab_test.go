@@ -1,5 +1,4 @@
-// Package browser opens pages in a headless Chromium and queries them, over the pipe of the DevTools protocol.
-package browser
+package web
 
 import (
 	"bufio"
@@ -16,11 +15,12 @@ import (
 	"judged/internal/testkit"
 )
 
-// patience is how long an answer of the browser may take on a busy machine.
-const patience = time.Minute
+// tabPatience is how long an answer of the browser may take on a busy machine.
+const tabPatience = time.Minute
 
-// Tab is a page in its own browser. The browser is closed when the test ends.
-type Tab struct {
+// tab is a page in its own headless Chromium, controlled over the pipe of the DevTools protocol. The browser is
+// closed when the test ends.
+type tab struct {
 	t       testing.TB
 	out     *os.File
 	in      *bufio.Reader
@@ -30,8 +30,8 @@ type Tab struct {
 	errors  []string
 }
 
-// Open starts a browser with an empty page. The browser can connect only to this machine.
-func Open(t testing.TB) *Tab {
+// openTab starts a browser with an empty page. The browser can connect only to this machine.
+func openTab(t testing.TB) *tab {
 	t.Helper()
 	testkit.Need(t, testkit.Chromium)
 	toBrowser, out := pipe(t)
@@ -54,10 +54,10 @@ func Open(t testing.TB) *Tab {
 	}
 	toBrowser.Close()
 	fromBrowser.Close()
-	b := &Tab{t: t, out: out, pipe: pipe, in: bufio.NewReader(pipe)}
+	b := &tab{t: t, out: out, pipe: pipe, in: bufio.NewReader(pipe)}
 	t.Cleanup(func() {
 		b.stop(cmd)
-		testkit.WaitFor(t, patience, "the folder of chromium to be removed",
+		testkit.WaitFor(t, tabPatience, "the folder of chromium to be removed",
 			func() bool { return os.RemoveAll(dir) == nil })
 	})
 	b.attach()
@@ -74,14 +74,14 @@ func pipe(t testing.TB) (r, w *os.File) {
 }
 
 // stop closes the browser, and kills its process group if it does not exit.
-func (b *Tab) stop(cmd *exec.Cmd) {
+func (b *tab) stop(cmd *exec.Cmd) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	b.session = ""
 	b.send("Browser.close", nil)
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(tabPatience):
 		b.t.Error("chromium does not end; it is killed")
 	}
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // remaining processes of the group
@@ -90,7 +90,7 @@ func (b *Tab) stop(cmd *exec.Cmd) {
 }
 
 // attach attaches to the empty page. All commands use its session.
-func (b *Tab) attach() {
+func (b *tab) attach() {
 	var created struct {
 		TargetID string `json:"targetId"`
 	}
@@ -106,7 +106,7 @@ func (b *Tab) attach() {
 }
 
 // Dark makes the page dark or light, as the reader prefers.
-func (b *Tab) Dark(dark bool) {
+func (b *tab) Dark(dark bool) {
 	value := "light"
 	if dark {
 		value = "dark"
@@ -116,12 +116,12 @@ func (b *Tab) Dark(dark bool) {
 }
 
 // Script permits or forbids the scripts of pages that are opened from now on.
-func (b *Tab) Script(allowed bool) {
+func (b *tab) Script(allowed bool) {
 	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !allowed}, nil)
 }
 
 // Errors returns the errors that the console has shown since the last call.
-func (b *Tab) Errors() []string {
+func (b *tab) Errors() []string {
 	b.call("Runtime.evaluate", map[string]any{"expression": "0"}, nil) // events of what has happened precede its answer
 	all := b.errors
 	b.errors = nil
@@ -129,7 +129,7 @@ func (b *Tab) Errors() []string {
 }
 
 // note records an event that is an error.
-func (b *Tab) note(method string, params json.RawMessage) {
+func (b *tab) note(method string, params json.RawMessage) {
 	var p struct {
 		Type   string
 		Entry  struct{ Level, Text, URL string }
@@ -153,18 +153,18 @@ func (b *Tab) note(method string, params json.RawMessage) {
 }
 
 // Resize sets the size of the page in CSS pixels.
-func (b *Tab) Resize(width, height int) {
+func (b *tab) Resize(width, height int) {
 	b.call("Emulation.setDeviceMetricsOverride",
 		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
 // Go opens an address.
-func (b *Tab) Go(url string) {
+func (b *tab) Go(url string) {
 	b.call("Page.navigate", map[string]any{"url": url}, nil)
 }
 
 // Eval decodes the value of a JavaScript expression into result.
-func (b *Tab) Eval(expression string, result any) {
+func (b *tab) Eval(expression string, result any) {
 	b.t.Helper()
 	if !b.evaluate(expression, result) {
 		b.t.Fatalf("evaluate %s: %s", expression, navigated)
@@ -172,7 +172,7 @@ func (b *Tab) Eval(expression string, result any) {
 }
 
 // evaluate is like Eval, but returns false if another page replaces this one meanwhile.
-func (b *Tab) evaluate(expression string, result any) bool {
+func (b *tab) evaluate(expression string, result any) bool {
 	b.t.Helper()
 	var answer struct {
 		Result    struct{ Value json.RawMessage }
@@ -199,16 +199,16 @@ func (b *Tab) evaluate(expression string, result any) bool {
 }
 
 // Wait waits until the page is loaded, with its style sheets, and a JavaScript expression is true.
-func (b *Tab) Wait(expression string) {
+func (b *tab) Wait(expression string) {
 	b.t.Helper()
-	testkit.WaitFor(b.t, patience, expression, func() bool {
+	testkit.WaitFor(b.t, tabPatience, expression, func() bool {
 		var ok bool
 		return b.evaluate(`document.readyState === "complete" && Boolean(`+expression+")", &ok) && ok
 	})
 }
 
 // Screenshot writes an image of the whole page as a PNG.
-func (b *Tab) Screenshot(path string) {
+func (b *tab) Screenshot(path string) {
 	var shot struct{ Data string }
 	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &shot)
 	png, err := base64.StdEncoding.DecodeString(shot.Data)
@@ -224,7 +224,7 @@ func (b *Tab) Screenshot(path string) {
 const navigated = "Inspected target navigated or closed"
 
 // call sends a command and decodes its answer. It ignores events in between.
-func (b *Tab) call(method string, params, result any) {
+func (b *tab) call(method string, params, result any) {
 	b.t.Helper()
 	if failed := b.try(method, params, result); failed != "" {
 		b.t.Fatalf("%s: %s", method, failed)
@@ -232,10 +232,10 @@ func (b *Tab) call(method string, params, result any) {
 }
 
 // try is like call, but returns Chromium's error message, or "".
-func (b *Tab) try(method string, params, result any) (failed string) {
+func (b *tab) try(method string, params, result any) (failed string) {
 	b.t.Helper()
 	b.send(method, params)
-	if err := b.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := b.pipe.SetReadDeadline(time.Now().Add(tabPatience)); err != nil {
 		b.t.Fatalf("%s: %v", method, err)
 	}
 	for {
@@ -271,7 +271,7 @@ func (b *Tab) try(method string, params, result any) (failed string) {
 	}
 }
 
-func (b *Tab) send(method string, params any) {
+func (b *tab) send(method string, params any) {
 	b.last++
 	m := map[string]any{"id": b.last, "method": method}
 	if params != nil {
