@@ -133,7 +133,11 @@ func call[T any](ctx context.Context, c Client, q request) (T, error) {
 		return v, err
 	}
 	defer res.Body.Close()
-	if err := json.NewDecoder(flow{res.Body, alarm, patience}).Decode(&v); err != nil {
+	d := json.NewDecoder(flow{res.Body, alarm, patience})
+	if err = d.Decode(&v); err == nil {
+		err = atEnd(d) // only a connection whose response was read to its end is used again
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return v, context.Cause(ctx)
 		}
@@ -143,6 +147,17 @@ func call[T any](ctx context.Context, c Client, q request) (T, error) {
 		return v, c.strange(fmt.Errorf("it has no %s", member))
 	}
 	return v, nil
+}
+
+// atEnd returns an error unless only space follows until the end.
+func atEnd(d *json.Decoder) error {
+	switch _, err := d.Token(); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errors.New("more follows its JSON")
 }
 
 func (c Client) strange(err error) error {

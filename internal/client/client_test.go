@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,13 +214,43 @@ func TestStrangeAnswers(t *testing.T) {
 		w.WriteHeader(404)
 		_, _ = io.WriteString(w, "<html>")
 	}
-	c, _ := play(t, html, says(200, "<html>"))
+	c, _ := play(t, html, says(200, "<html>"), says(200, doneJob+doneJob))
 	if _, err := c.Job(t.Context(), "a", 0); !NotFound(err) ||
 		!strings.Contains(err.Error(), "check that the address") {
 		t.Errorf("HTML error: %v", err)
 	}
 	if _, err := c.Job(t.Context(), "a", 0); err == nil || !strings.Contains(err.Error(), "check that the address") {
 		t.Errorf("HTML answer: %v", err)
+	}
+	if _, err := c.Job(t.Context(), "a", 0); err == nil || !strings.Contains(err.Error(), "more follows its JSON") {
+		t.Errorf("two answers: %v", err)
+	}
+}
+
+// TestConnectionsAreUsedAgain checks that requests in a row use one connection, also if the end of a response arrives
+// after its JSON.
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	var connections atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, doneJob)
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, strings.Repeat("\n", 64<<10))
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	c := Client{Base: server.URL, HTTP: server.Client()}
+	for range 20 {
+		if _, err := c.Job(t.Context(), "a", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := connections.Load(); got != 1 {
+		t.Errorf("%d connections for 20 requests, want 1", got)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 )
 
 // Submit submits a job whose contents are inline or in blobs, and returns its report once the daemon has stored it
@@ -62,21 +63,9 @@ func persist[T any](ctx context.Context, reached bool, ask func() (T, error)) (T
 		} else if lost++; !reached || lost > maxLost {
 			return v, err
 		}
-		if !sleep(ctx, wait) {
+		if poll.Sleep(ctx, wait); ctx.Err() != nil {
 			return v, err
 		}
-	}
-}
-
-// sleep waits for d. It returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

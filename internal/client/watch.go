@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/poll"
 )
 
 // silence is how long a stream may be silent; the daemon sends something every 15 seconds.
@@ -82,7 +83,8 @@ type watch struct {
 func (w *watch) run(ctx context.Context) error {
 	for reached := false; !w.over; reached = true {
 		_, err := persist(ctx, reached, func() (struct{}, error) { return struct{}{}, w.once(ctx) })
-		if err == nil && !w.over && !sleep(ctx, pause) {
+		if err == nil && !w.over {
+			poll.Sleep(ctx, pause)
 			err = context.Cause(ctx)
 		}
 		if err != nil && !w.over {

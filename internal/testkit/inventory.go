@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 // family is this process and its children.
@@ -67,19 +67,19 @@ func (inv inventory) addChildren() ([]family, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	var found []proc.Stat
+	var found []hostfs.Stat
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has exited since
 		}
-		p, err := proc.ParseStat(string(text))
+		p, err := hostfs.ParseStat(string(text))
 		if err != nil || p.PPID != os.Getpid() {
 			continue
 		}
 		found = append(found, p)
 	}
-	slices.SortFunc(found, func(a, b proc.Stat) int {
+	slices.SortFunc(found, func(a, b hostfs.Stat) int {
 		return cmp.Or(len(a.Start)-len(b.Start), strings.Compare(a.Start, b.Start), a.PID-b.PID)
 	})
 	var children []family

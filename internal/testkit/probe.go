@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 )
 
 // The results do not change while a test binary runs, and take up to a few hundred milliseconds each.
@@ -244,10 +244,10 @@ func memoryHierarchy() (dir string, isV2 bool, err error) {
 }
 
 // mounts reads the mountinfo of a process.
-func mounts(dir string) ([]proc.Mount, error) {
+func mounts(dir string) ([]hostfs.Mount, error) {
 	text, err := os.ReadFile(dir + "/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)
 	}
-	return proc.MountInfo(string(text))
+	return hostfs.MountInfo(string(text))
 }

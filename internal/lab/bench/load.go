@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"judged/internal/base/linux"
 	"judged/internal/engine"
+	"judged/internal/engine/measure"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 )
@@ -22,18 +22,11 @@ type Loads struct {
 
 // OpenLoads prepares the program of the loads. Close it before the engine.
 func OpenLoads(c *engine.Engine) (*Loads, error) {
-	program, err := sandbox.InitProgram()
-	if err != nil {
-		return nil, fmt.Errorf("read load: %w", err)
-	}
-	f, err := linux.Memfd(initproc.CanaryName)
+	program, _, err := measure.KernelProgram()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Write(program); err != nil {
-		return nil, errors.Join(fmt.Errorf("copy load: %w", err), f.Close())
-	}
-	return &Loads{c, f}, nil
+	return &Loads{c, program}, nil
 }
 
 // Close closes the program file.

@@ -9,13 +9,12 @@ import (
 
 	"judged/internal/engine/measure"
 	"judged/internal/sandbox/initproc"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 
 // watch is the daemon's knowledge of a slot before it judges there.
 type watch struct {
-	canary *canary.Canary
+	canary *measure.Canary
 	worker *measure.Worker
 	clean  map[string][]time.Duration // times of undisturbed reference kernels
 	noisy  []error                    // errors of kernels that noise disturbed in each run
@@ -28,7 +27,7 @@ const mostNoisy = 3
 // watch reads reference kernels in the slot with idle neighbours, until there are enough for the guard band and for
 // reading the slot around runs near the limit, but at most the given number of sets.
 func (l *lab) watch(most int) (*watch, error) {
-	c, err := canary.New(l.eng.Topology())
+	c, err := measure.NewCanary(l.eng.Topology())
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func (l *lab) watch(most int) (*watch, error) {
 }
 
 // noise returns the kernels from which the guard is learned.
-func (l *lab) noise() []string { return canary.Noise(l.eng.Virtual()) }
+func (l *lab) noise() []string { return measure.NoiseKernels(l.eng.Virtual()) }
 
 func (w *watch) read(ctx context.Context, kernel string) error {
 	defer w.worker.Tidy()
@@ -61,9 +60,9 @@ func (w *watch) read(ctx context.Context, kernel string) error {
 }
 
 // record stores an undisturbed reading. A noisy reading is not an error.
-func (w *watch) record(kernel string, r canary.Reading, err error) error {
+func (w *watch) record(kernel string, r measure.Reading, err error) error {
 	switch {
-	case errors.Is(err, canary.ErrNoise):
+	case errors.Is(err, measure.ErrNoise):
 		w.noisy = append(w.noisy, err)
 		return nil
 	case err == nil && len(r.Run.Disturbed) == 0:

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"judged/internal/engine/measure"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 
@@ -122,10 +122,10 @@ func TestRelative(t *testing.T) {
 // ends the experiment.
 func TestNoiseEndsNoExperiment(t *testing.T) {
 	w := &watch{clean: map[string][]time.Duration{}}
-	noise, damage := fmt.Errorf("read alu: %w", canary.ErrNoise), errors.New("damage")
+	noise, damage := fmt.Errorf("read alu: %w", measure.ErrNoise), errors.New("damage")
 	got := []error{
-		w.record("alu", canary.Reading{CPUTime: 1}, nil), w.record("alu", canary.Reading{}, noise),
-		w.record("alu", canary.Reading{}, damage),
+		w.record("alu", measure.Reading{CPUTime: 1}, nil), w.record("alu", measure.Reading{}, noise),
+		w.record("alu", measure.Reading{}, damage),
 	}
 	if diff := cmp.Diff([]error{nil, nil, damage}, got, cmpopts.EquateErrors()); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

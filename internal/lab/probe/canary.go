@@ -10,10 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/host/fingerprint"
-
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
@@ -49,7 +46,7 @@ func (p *prober) canary(ctx context.Context) (doctor.Outcome, error) {
 		}
 	}
 	p.times = &api.KernelTimes{Program: p.kernels.Digest(), CPUTime: overAll(times)}
-	m, bounds := middles(times), fingerprint.BoundsOf(p.eng.Virtual())
+	m, bounds := middles(times), api.TimeBoundsOf(p.eng.Virtual())
 	var all []doctor.Outcome
 	if len(p.slots) > 1 {
 		all = append(all, judgeSlots(m, bounds))
@@ -81,7 +78,7 @@ func overAll(times map[string]map[string][]time.Duration) map[string]time.Durati
 }
 
 // judge compares a ratio with the bounds.
-func judge(b fingerprint.Bounds, found string, apart float64, reason string) doctor.Outcome {
+func judge(b api.TimeBounds, found string, apart float64, reason string) doctor.Outcome {
 	switch {
 	case apart > b.Fail:
 		return doctor.Outcome{Status: api.DoctorFail, Found: found, Reason: reason}
@@ -105,7 +102,7 @@ func both(all []doctor.Outcome) doctor.Outcome {
 }
 
 // judgePool judges the kernel and the slot that are farthest from the pool's time.
-func judgePool(m medians, pool *api.KernelTimes, program string, b fingerprint.Bounds) doctor.Outcome {
+func judgePool(m medians, pool *api.KernelTimes, program string, b api.TimeBounds) doctor.Outcome {
 	if pool.Program != program {
 		return doctor.Outcome{Status: api.DoctorUnknown,
 			Reason: "the pool's times are of another version of judged: make its file again with this one"}
@@ -157,7 +154,7 @@ func middles(times map[string]map[string][]time.Duration) medians {
 }
 
 // judgeSlots judges the kernel whose times differ most between slots.
-func judgeSlots(m medians, b fingerprint.Bounds) doctor.Outcome {
+func judgeSlots(m medians, b api.TimeBounds) doctor.Outcome {
 	var texts []string
 	most, which := -1.0, ""
 	for _, kernel := range slices.Sorted(maps.Keys(m)) {

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/host/fingerprint"
-
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
@@ -147,14 +145,14 @@ func TestJudgePool(t *testing.T) {
 			Reason: "the pool's file has no times of these kernels: make it again with judged doctor --fingerprint " +
 				"--probe=probe-canary"}},
 	} {
-		if diff := cmp.Diff(tc.want, judgePool(m, tc.pool, "ab", fingerprint.BoundsOf(false))); diff != "" {
+		if diff := cmp.Diff(tc.want, judgePool(m, tc.pool, "ab", api.TimeBoundsOf(false))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	apart := medians{initproc.KernelALU: {"2": 10050 * us, "3": 9800 * us}}
 	want := doctor.Outcome{Status: api.DoctorFail, Found: "against the pool alu -2.00 %",
 		Reason: "alu takes -2.00 % on CPU 3 against the pool"}
-	if diff := cmp.Diff(want, judgePool(apart, pool(10*ms), "ab", fingerprint.BoundsOf(false))); diff != "" {
+	if diff := cmp.Diff(want, judgePool(apart, pool(10*ms), "ab", api.TimeBoundsOf(false))); diff != "" {
 		t.Errorf("one slower, one faster by more (-want +got):\n%s", diff)
 	}
 	slots, other := doctor.Outcome{Status: api.DoctorPass, Found: "a"},
@@ -197,7 +195,7 @@ func TestJudgeSlots(t *testing.T) {
 			doctor.Outcome{Status: api.DoctorFail, Found: "apart by alu 6.00 %, sort 0.00 %",
 				Reason: "alu takes 6.00 % longer on CPU 3 than on 2"}},
 	} {
-		if diff := cmp.Diff(tc.want, judgeSlots(of(tc.other), fingerprint.BoundsOf(tc.virtual))); diff != "" {
+		if diff := cmp.Diff(tc.want, judgeSlots(of(tc.other), api.TimeBoundsOf(tc.virtual))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

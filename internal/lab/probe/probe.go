@@ -10,12 +10,12 @@ import (
 	"judged/internal/api"
 
 	"judged/internal/engine"
+	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"
 	"judged/internal/host/slots"
 	"judged/internal/sandbox/initproc"
-	"judged/internal/timing/canary"
 )
 
 // Options configure the probes.
@@ -37,7 +37,7 @@ type Options struct {
 // Default returns the options for which the thresholds are defined.
 func Default() Options {
 	return Options{IDs: doctor.ProbeIDs(), Length: 3 * time.Second, Rounds: 5,
-		Own:    canary.Own(),
+		Own:    measure.OwnKernels(),
 		Shared: []string{initproc.KernelL3, initproc.KernelDRAM}}
 }
 
@@ -53,7 +53,7 @@ type Result struct {
 // fails is unknown, with the error as its reason, so that the other probes still run. Run itself returns an error only
 // if no probe can run or ctx ends.
 func Run(ctx context.Context, c *engine.Engine, o Options) (results []Result, err error) {
-	kernels, err := canary.New(c.Topology())
+	kernels, err := measure.NewCanary(c.Topology())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func Run(ctx context.Context, c *engine.Engine, o Options) (results []Result, er
 type prober struct {
 	eng     *engine.Engine
 	fs      hostfs.FS
-	kernels *canary.Canary
+	kernels *measure.Canary
 	top     machine.Topology
 	slots   []slots.Slot
 	o       Options

@@ -11,7 +11,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/poll"
 	"judged/internal/jobs"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // Store stores callbacks; *jobs.Store implements it.
@@ -114,7 +114,7 @@ func (d *Deliverer) format(name api.CallbackFormat) (Format, bool) {
 
 // Check validates the callback of a tenant's job. It returns what is wrong as errors of members, and an error if the
 // store cannot be read.
-func (d *Deliverer) Check(ctx context.Context, tenant string, c api.Callback) (jobspec.Errors, error) {
+func (d *Deliverer) Check(ctx context.Context, tenant string, c api.Callback) (intake.Errors, error) {
 	settings, _ := d.current()
 	f, known := d.format(c.Format)
 	if !known {
@@ -125,18 +125,18 @@ func (d *Deliverer) Check(ctx context.Context, tenant string, c api.Callback) (j
 		if tenant != "" {
 			whose = " of the tenant"
 		}
-		return jobspec.Errors{{Field: "callback", Detail: "no secret" + whose + " is configured to sign it; " +
+		return intake.Errors{{Field: "callback", Detail: "no secret" + whose + " is configured to sign it; " +
 			"ask the operator to add one to callbacks.secret_file, or leave out the callback"}}, nil
 	}
 	if err := settings.Policy.literal(hostOf(c.URL)); err != nil {
-		return jobspec.Errors{{Field: "callback.url", Detail: err.Error() +
+		return intake.Errors{{Field: "callback.url", Detail: err.Error() +
 			"; send a URL of a public address, or ask the operator to list it"}}, nil
 	}
 	r, disabled, err := d.o.Store.DisabledReceiver(ctx, tenant, c)
 	if err != nil || !disabled {
 		return nil, err
 	}
-	return jobspec.Errors{{Field: "callback.url", Detail: r.Origin + " is disabled until " +
+	return intake.Errors{{Field: "callback.url", Detail: r.Origin + " is disabled until " +
 		r.Paused.Format(time.RFC3339) + " (" + r.LastError + "); enable it with POST /v1/receivers/" + r.ID +
 		"/enable when it works, or leave the callback out"}}, nil
 }

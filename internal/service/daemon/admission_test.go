@@ -15,11 +15,11 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/client"
+	"judged/internal/engine/measure"
 	"judged/internal/fleet/judge"
 	"judged/internal/host/machine"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
-	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 
@@ -109,7 +109,7 @@ func TestEquivalence(t *testing.T) {
 		t.Fatal(err)
 	}
 	times := &api.KernelTimes{Program: canaryDigest(t), CPUTime: map[string]time.Duration{}}
-	for _, kernel := range canary.Own() {
+	for _, kernel := range measure.OwnKernels() {
 		times.CPUTime[kernel] = 50 * time.Millisecond
 	}
 	commands, err := source.Register(t.Context(), api.Registration{Pool: "default", Ready: true, Time: time.Now(),
@@ -148,7 +148,7 @@ func TestEquivalence(t *testing.T) {
 
 	haveLearned(t, own, cpus, 60*time.Millisecond)
 	var slower []string
-	for _, kernel := range slices.Sorted(slices.Values(canary.Own())) {
+	for _, kernel := range slices.Sorted(slices.Values(measure.OwnKernels())) {
 		slower = append(slower, "reference kernel "+kernel+": 60.00 ms, +20.0 %")
 	}
 	starts(slower...).drain()
@@ -197,7 +197,7 @@ func TestKnown(t *testing.T) {
 
 func canaryDigest(t *testing.T) string {
 	t.Helper()
-	c, err := canary.New(machine.Topology{})
+	c, err := measure.NewCanary(machine.Topology{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func haveLearned(t *testing.T, c config.Config, cpus string, took time.Duration)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kernel := range canary.Own() {
+	for _, kernel := range measure.OwnKernels() {
 		h := stats.Health{State: stats.Steady, Baseline: stats.Baseline{Center: took, Sigma: 0.01, Guard: 0.03}}
 		if err := s.SetValue(t.Context(), h, "canary", host, canaryDigest(t), cpus, kernel); err != nil {
 			t.Fatal(err)

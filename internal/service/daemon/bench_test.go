@@ -18,7 +18,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/host/proc"
+	"judged/internal/host/hostfs"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
@@ -335,7 +335,7 @@ func (p *process) cpuTicks() int {
 // memoryKiB returns a size from /proc/PID/status.
 func (p *process) memoryKiB(name string) int {
 	p.t.Helper()
-	n, err := strconv.Atoi(strings.TrimSuffix(proc.StatusField(p.proc("status"), name), " kB"))
+	n, err := strconv.Atoi(strings.TrimSuffix(hostfs.StatusField(p.proc("status"), name), " kB"))
 	if err != nil {
 		p.t.Fatalf("read %s: %v", name, err)
 	}

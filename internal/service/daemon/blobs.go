@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"judged/internal/base/poll"
 	"judged/internal/jobs/blobs"
 )
 
@@ -12,15 +13,8 @@ const sweepEvery = time.Hour
 
 // sweepBlobs deletes unused blobs once an hour, so that they do not fill the disk.
 func (d *daemon) sweepBlobs(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
+	for range poll.NowAndEvery(ctx, sweepEvery) {
 		d.sweepBlobsOnce(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
 }
 

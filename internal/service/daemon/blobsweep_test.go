@@ -15,7 +15,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/fleet/decision"
+	"judged/internal/fleet/audit"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
@@ -36,7 +36,7 @@ func TestSweepBlobs(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	d.store.screen = decision.NewScreen(decision.ScreenOptions{Store: d.store.Store}) // no pool is screened
+	d.store.screen = audit.NewScreen(audit.ScreenOptions{Store: d.store.Store}) // no pool is screened
 	put := func(content string) api.File {
 		digest, _, _, err := d.blobs.Put(t.Context(), "", strings.NewReader(content))
 		if err != nil {

@@ -28,13 +28,15 @@ type platform struct {
 	*httptest.Server
 	t      testing.TB
 	secret string
-	mu     sync.Mutex                     // guards calls
+	flaky  bool                           // fails the first try of every other callback, before or after it has read it
+	mu     sync.Mutex                     // guards calls and tried
 	calls  map[string][]api.CallbackEvent // by job
+	tried  map[string]bool                // by job
 }
 
 // newPlatform starts a platform and makes the configuration of a daemon permit callbacks to it.
 func newPlatform(t testing.TB, c *config.Config) *platform {
-	p := &platform{t: t, calls: map[string][]api.CallbackEvent{},
+	p := &platform{t: t, calls: map[string][]api.CallbackEvent{}, tried: map[string]bool{},
 		secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("s", 32)))}
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(p.Close)
@@ -64,7 +66,20 @@ func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.calls[e.Data.ID] = append(p.calls[e.Data.ID], e)
+	fails := 0
+	if p.flaky && !p.tried[e.Data.ID] {
+		p.tried[e.Data.ID] = true
+		fails = len(p.tried) % 4
+	}
+	if fails != 1 {
+		p.calls[e.Data.ID] = append(p.calls[e.Data.ID], e)
+	}
+	switch fails {
+	case 1:
+		w.WriteHeader(http.StatusInternalServerError)
+	case 2: // the response is lost
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // got returns the callbacks of a job.

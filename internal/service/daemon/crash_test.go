@@ -81,6 +81,7 @@ func testCrash(t *testing.T, settings config.Config, server *external.Postgres) 
 		t.Fatal(err)
 	}
 	c.check()
+	t.Parallel() // what a killed daemon was sending is sent again after 30 s; the next database is tested meanwhile
 	c.checkCallbacks()
 	c.now.drain()
 	w.none()

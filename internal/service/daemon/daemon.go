@@ -23,6 +23,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/engine"
+	"judged/internal/engine/measure"
 	"judged/internal/fleet/judge"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
@@ -33,7 +34,6 @@ import (
 	"judged/internal/service/judge0"
 	"judged/internal/service/metrics"
 	"judged/internal/service/slothealth"
-	"judged/internal/timing/canary"
 )
 
 // Options configure Run.
@@ -290,14 +290,14 @@ func (d *daemon) slotsError(err error) error {
 
 // openJudging opens the parts that watch and use the slots.
 func (d *daemon) openJudging(ctx context.Context) error {
-	d.health = &health{eng: d.eng, pool: d.pool, version: d.o.Version, log: d.o.Log}
+	d.health = &health{eng: d.eng, pool: d.pool, log: d.o.Log}
 	if err := d.health.examine(ctx); err != nil {
 		return err
 	}
 	measured := d.newMetrics()
 	d.metrics.Store(measured)
 	d.tuned.drifted = measured.TuneDrifted
-	kernels, err := canary.New(d.eng.Topology())
+	kernels, err := measure.NewCanary(d.eng.Topology())
 	if err != nil {
 		return err
 	}
@@ -334,10 +334,13 @@ func (d *daemon) openAPI(ctx context.Context) error {
 		Log: d.o.Log, Now: time.Now, Factors: d.o.Engine.Languages.Catalogue.Factors(),
 	}
 	if d.judges() {
-		o.Slots, o.Languages, o.Doctor = d.monitor, d.eng, d.health.doctor
+		o.Slots, o.Languages = d.monitor, d.eng
+	}
+	if d.judges() || d.sharesDatabase() {
+		o.Doctor = d.doctor
 	}
 	if d.domjudge != nil {
-		o.Slots = namedSlots{d.monitor, d.domjudge.hosts}
+		o.Slots = namedSlots{d.monitor, d.domjudge}
 	}
 	if d.hasJobs() {
 		d.callbacks = callback.New(callback.Options{Store: d.store, Settings: d.files.callbacks,
@@ -386,7 +389,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	}
 	if d.registry != nil {
 		group.Go(func() error { d.auditor().Run(watching); return nil })
-		if d.o.Config.Database.URL != "" {
+		if d.sharesDatabase() {
 			group.Go(func() error { d.comparePeers(watching); return nil })
 		}
 		group.Go(func() error { d.rejudger().Run(watching); return nil })

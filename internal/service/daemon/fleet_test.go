@@ -280,6 +280,7 @@ func TestFleetFrontAway(t *testing.T) {
 // TestFleetNodeLost stops a node in the middle of a job. It checks that another node judges the job after the lease
 // expires, and that the first one changes nothing when it continues.
 func TestFleetNodeLost(t *testing.T) {
+	t.Parallel() // waits for a lease to end; of the parallel tests only this one may judge, see programs
 	c := frontSettings(t)
 	front := serving(t, c)
 	first := serving(t, nodeSettings(t, c, "judge-1"))

@@ -117,6 +117,18 @@ func TestFrontsDiffer(t *testing.T) {
 		said := fronts[found].said()
 		return strings.Contains(said, "settings=[queue.max_waiting]") && strings.Contains(said, other)
 	})
+	r, err := fronts[found].Doctor(fronts[found].ctx)
+	if err != nil || r.Ready || len(r.Checks) != 1 {
+		t.Fatalf("doctor of a front: ready %t, %d checks, %v", r.Ready, len(r.Checks), err)
+	}
+	if c := r.Checks[0]; c.ID != "front-settings" || c.Status != api.DoctorFail ||
+		!strings.Contains(c.Reason, other) || !strings.HasSuffix(c.Reason, ": queue.max_waiting") {
+		t.Errorf("doctor of a front: %+v", c)
+	}
+	if page := fronts[found].ask("GET", "/doctor", nil); page.status != http.StatusOK ||
+		!strings.Contains(string(page.body), "front-settings") || !strings.Contains(string(page.body), other) {
+		t.Errorf("the page of doctor: %d %s", page.status, page.body)
+	}
 }
 
 // sendText uploads a blob.

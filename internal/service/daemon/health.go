@@ -10,6 +10,7 @@ import (
 
 	"judged/internal/api"
 
+	"judged/internal/base/poll"
 	"judged/internal/engine"
 	"judged/internal/host/slots"
 )
@@ -19,11 +20,10 @@ const examineEvery = 60 * time.Second
 
 // health reports whether the host is fit to judge.
 type health struct {
-	eng     *engine.Engine
-	pool    *slots.Pool
-	version string // of judged
-	log     *slog.Logger
-	last    atomic.Pointer[api.DoctorReport]
+	eng  *engine.Engine
+	pool *slots.Pool
+	log  *slog.Logger
+	last atomic.Pointer[api.DoctorReport]
 }
 
 // examine runs doctor and stores its report.
@@ -44,16 +44,6 @@ func (h *health) examine(ctx context.Context) error {
 
 // report returns doctor's last report.
 func (h *health) report() api.DoctorReport { return *h.last.Load() }
-
-// doctor examines the host again for GET /v1/doctor.
-func (h *health) doctor(ctx context.Context) (api.DoctorReport, error) {
-	if err := h.examine(ctx); err != nil {
-		return api.DoctorReport{}, err
-	}
-	r := h.report()
-	r.Version = h.version
-	return r, nil
-}
 
 // fit returns the reason why no slot may judge, or nil; always nil unless slots.strict is set.
 func (h *health) fit() error {
@@ -81,14 +71,7 @@ func (h *health) inUse() error {
 
 // watch examines the host once a minute.
 func (h *health) watch(ctx context.Context) {
-	tick := time.NewTicker(examineEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range poll.Every(ctx, examineEvery) {
 		if err := h.examine(ctx); err != nil {
 			h.log.Warn("cannot examine the host", "error", err)
 		}

@@ -24,8 +24,9 @@ import (
 // domjudge is the connection of a judge node to a DOMjudge server.
 type domjudge struct {
 	client *judgehost.Client
-	hosts  string                // name of the judgehosts
-	failed atomic.Pointer[error] // reason why nothing is judged although the server answers
+	hosts  string                            // name of the judgehosts
+	failed atomic.Pointer[error]             // reason why nothing is judged although the server answers
+	judges atomic.Pointer[judgehost.Service] // nil while nothing is judged
 }
 
 var errNoSettings = errors.New("the settings of the DOMjudge server have not been read yet")
@@ -82,6 +83,7 @@ func (d *daemon) runJudgehosts(drain, abort context.Context) error {
 		return err
 	}
 	d.domjudge.failed.Store(new(error))
+	d.domjudge.judges.Store(service)
 	service.Run(drain, abort)
 	return nil
 }
@@ -114,14 +116,18 @@ func (e judgehostEngine) Judge(ctx context.Context, l *slots.Lease, t judge.Task
 // namedSlots adds the judgehosts to the status of the slots.
 type namedSlots struct {
 	*slothealth.Monitor
-	hosts string
+	of *domjudge
 }
 
 // Snapshot implements httpapi.Slots.
 func (s namedSlots) Snapshot() []api.SlotStatus {
 	all := s.Monitor.Snapshot()
+	service := s.of.judges.Load()
 	for i := range all {
-		all[i].Judgehost = judgehost.HostName(s.hosts, i)
+		all[i].Judgehost = judgehost.HostName(s.of.hosts, i)
+		if service != nil {
+			all[i].JudgehostEnabled = service.Enabled(i)
+		}
 	}
 	return all
 }

@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
 	"judged/internal/testkit"
@@ -32,7 +34,7 @@ type domjudgeServer struct {
 	away     atomic.Bool
 }
 
-func newDOMjudge(t *testing.T) *domjudgeServer {
+func newDOMjudge(t testing.TB) *domjudgeServer {
 	s := &domjudgeServer{Server: domserver.New(t)}
 	s.Fault = func(string, string) *domserver.Fault {
 		if s.away.Load() {
@@ -58,7 +60,7 @@ func (s *domjudgeServer) submit(command string) int {
 }
 
 // settingsFor returns the settings of a judge for a server, and the path of the file with the account.
-func settingsFor(t *testing.T, s *domjudgeServer) (c config.Config, account string) {
+func settingsFor(t testing.TB, s *domjudgeServer) (c config.Config, account string) {
 	c = settings(t)
 	account = filepath.Join(t.TempDir(), "account")
 	c.Fleet.Role = config.RoleJudge
@@ -66,7 +68,7 @@ func settingsFor(t *testing.T, s *domjudgeServer) (c config.Config, account stri
 	return c, account
 }
 
-func writeAccount(t *testing.T, path, password string) {
+func writeAccount(t testing.TB, path, password string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(domserver.User+" "+password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -116,8 +118,9 @@ func TestDOMjudge(t *testing.T) {
 	}
 
 	list, err := d.Slots(d.ctx)
-	if err != nil || len(list) == 0 || list[0].Judgehost != "room-0" {
-		t.Fatalf("slots %+v, %v; want the first to be room-0", list, err)
+	if err != nil || len(list) == 0 || list[0].Judgehost != "room-0" || list[0].JudgehostEnabled == nil ||
+		!*list[0].JudgehostEnabled {
+		t.Fatalf("slots %+v, %v; want the first to be room-0, and enabled", list, err)
 	}
 	slot, err := cpuset.Parse(list[0].CPUs)
 	if err != nil {
@@ -158,4 +161,69 @@ func TestDOMjudge(t *testing.T) {
 		t.Errorf("complaints %q, errors %+v; or the log has the password", s.Complaints(), s.Errors())
 	}
 	w.none()
+}
+
+// BenchmarkDOMjudge measures, in every round, a submission with a hundred small tests for a DOMjudge server that hands
+// them out in batches of 25, from the report of its compilation to the last result, and the same tests with the same
+// checker as one job over HTTP.
+func BenchmarkDOMjudge(b *testing.B) {
+	const tests = 100
+	s := newDOMjudge(b)
+	s.Batch, s.problem.Tests = 25, nil
+	c, account := settingsFor(b, s)
+	writeAccount(b, account, domserver.Password)
+	own := serving(b, settings(b))
+	path := binary(b, "sum/AC-sum.c")
+	program, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	digest, err := own.PutBlobFile(own.ctx, path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	job := api.Job{Program: api.File{Blob: digest}, Checker: &api.Checker{Kind: string(api.ICPC), Program: text(domCompare)}}
+	for n := range tests {
+		input, answer := fmt.Sprintf("2\n1 %d\n", n), fmt.Sprintln(1+n)
+		s.problem.Tests = append(s.problem.Tests, s.AddTestcase(input, answer))
+		job.Tests = append(job.Tests, api.Test{Name: fmt.Sprint(n), Input: &api.File{Blob: own.putText(b, input)},
+			Answer: &api.File{Blob: own.putText(b, answer)}})
+	}
+	begun, ended := make(chan time.Time, 1), make(chan time.Time, 1)
+	var results atomic.Int64
+	s.Fault = func(_, path string) *domserver.Fault {
+		switch {
+		case strings.HasPrefix(path, "judgehosts/update-judging/"):
+			begun <- time.Now()
+		case strings.HasPrefix(path, "judgehosts/add-judging-run/") && results.Add(1)%tests == 0:
+			ended <- time.Now()
+		}
+		return nil
+	}
+	await := func(moment <-chan time.Time) time.Time {
+		select {
+		case at := <-moment:
+			return at
+		case <-time.After(patience):
+			b.Fatalf("no results: errors %+v, complaints %q", s.Errors(), s.Complaints())
+			return time.Time{}
+		}
+	}
+	d := serving(b, c)
+	var direct, door []time.Duration
+	for b.Loop() {
+		id := s.Submit(domserver.Submission{Language: s.language, Problem: s.problem,
+			Files: []domserver.File{{Name: "a.sh", Content: string(program)}}})
+		begin := await(begun)
+		door = append(door, await(ended).Sub(begin))
+		testkit.WaitFor(b, patience, "the verdict", func() bool { return s.Judging(id).Result == "correct" })
+		begin = time.Now()
+		own.judgeOne(b, fmt.Sprint("same-", id), job)
+		direct = append(direct, time.Since(begin))
+	}
+	b.ReportMetric(p50(direct)/1e3, "own-p50-ms")
+	b.ReportMetric(p50(door)/1e3, "domjudge-p50-ms")
+	b.ReportMetric(p50(door)/p50(direct), "domjudge/own")
+	own.drain()
+	d.drain()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -32,6 +33,10 @@ func TestMain(m *testing.M) {
 	}
 	if text := os.Getenv(serveEnv); text != "" {
 		os.Exit(serveMain(text))
+	}
+	// Parallel tests wait for leases and for what a front does every few seconds. A flag of the command line replaces this.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
 	}
 	os.Exit(testkit.Run(m))
 }

@@ -18,6 +18,9 @@ func (d *daemon) addPages(ctx context.Context, to *httpapi.Options) error {
 	}
 	to.LinkKey = key
 	o := web.Options{Version: d.o.Version, Key: key}
+	if d.judges() || d.sharesDatabase() {
+		o.Checks = d.latestDoctor
+	}
 	if d.judges() {
 		o.Topology, o.Doctor, o.Owner = d.eng.Topology, d.health.report, d.owner()
 		o.Charts = d.monitor.Charts

@@ -7,6 +7,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"judged/internal/api"
+	"judged/internal/base/poll"
+	"judged/internal/host/doctor"
+	"judged/internal/host/hostfs"
 )
 
 // The daemons that share a database compare their settings: a job that one front refuses and another accepts, or
@@ -28,9 +33,7 @@ type peer struct {
 // comparePeers stores the settings of this daemon and compares them with those of other daemons, until ctx is done.
 func (d *daemon) comparePeers(ctx context.Context) {
 	known := map[string]string{}
-	tick := time.NewTicker(peersEvery)
-	defer tick.Stop()
-	for {
+	for range poll.NowAndEvery(ctx, peersEvery) {
 		differ, err := d.differingPeers(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -50,12 +53,39 @@ func (d *daemon) comparePeers(ctx context.Context) {
 				known[name] = strings.Join(keys, " ")
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+	}
+}
+
+// sharesDatabase reports whether other daemons may use the same database.
+func (d *daemon) sharesDatabase() bool { return d.registry != nil && d.o.Config.Database.URL != "" }
+
+// doctor examines the host, if it judges, and the settings of the fronts, for GET /v1/doctor.
+func (d *daemon) doctor(ctx context.Context) (api.DoctorReport, error) {
+	if d.judges() {
+		if err := d.health.examine(ctx); err != nil {
+			return api.DoctorReport{}, err
 		}
 	}
+	return d.latestDoctor(ctx)
+}
+
+// latestDoctor returns the latest report of the host, if it judges, with the settings of the fronts.
+func (d *daemon) latestDoctor(ctx context.Context) (r api.DoctorReport, err error) {
+	if d.judges() {
+		r = d.health.report()
+	} else if r, err = doctor.Front(ctx, hostfs.New("/")); err != nil {
+		return r, err
+	}
+	r.Version = d.o.Version
+	if d.sharesDatabase() {
+		differ, err := d.differingPeers(ctx)
+		if err != nil {
+			return r, err
+		}
+		r.Checks = slices.Clone(r.Checks)
+		doctor.AddFronts(&r, differ)
+	}
+	return r, nil
 }
 
 // differingPeers returns the keys whose values differ on other daemons, by the names of those daemons.

@@ -35,6 +35,7 @@ func (i *instance) upload(content []byte) (digest string) {
 // TestPrefetch checks that two judges fetch blobs and the files of a problem before a job needs them, that a judge that
 // starts later does so too, and that a judge whose cache is too small reports it.
 func TestPrefetch(t *testing.T) {
+	t.Parallel() // judges nothing
 	c := frontSettings(t)
 	front := serving(t, c)
 	if _, err := client.GetPrefetch(front.ctx, front.Client, "default"); !client.NotFound(err) {

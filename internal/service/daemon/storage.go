@@ -10,7 +10,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/units"
-	"judged/internal/fleet/decision"
+	"judged/internal/fleet/audit"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/service/httpapi"
@@ -20,7 +20,7 @@ import (
 type storage struct {
 	*jobs.Store
 	finish    func(context.Context, api.Lease, api.Report) error
-	screen    *decision.Screen // nil until the fleet is open, and on a judge node
+	screen    *audit.Screen // nil until the fleet is open, and on a judge node
 	blobs     blobStore
 	space     space
 	failed    func(operation string)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
+	"judged/internal/base/poll"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/tune"
 )
@@ -99,14 +99,7 @@ func (t *tuned) look(ctx context.Context) {
 
 // watch compares once a minute.
 func (t *tuned) watch(ctx context.Context) {
-	tick := time.NewTicker(examineEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range poll.Every(ctx, examineEvery) {
 		t.look(ctx)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"judged/internal/api"
 	"judged/internal/base/poll"
@@ -13,7 +12,6 @@ import (
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/jobspec"
 	"judged/internal/timing/stats"
 )
 
@@ -49,13 +47,7 @@ func (d *Dispatcher) newAttempt(abort context.Context, w api.Work) *attempt {
 
 // extend extends the lease periodically.
 func (a *attempt) extend(ctx context.Context, end context.CancelCauseFunc) {
-	tick := time.NewTicker(a.o.Heartbeat)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range poll.Every(ctx, a.o.Heartbeat) {
 		_, err := a.o.Queue.Extend(ctx, a.work.Lease)
 		switch {
 		case ctx.Err() != nil:
@@ -137,7 +129,7 @@ func (a *attempt) judge() (api.Report, error) {
 		return api.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and "+
 			"submit the job again", a.work.Report.Attempt-1)
 	}
-	task, err := judge.NewTask(a.work.Job, jobspec.ProgramName,
+	task, err := judge.NewTask(a.work.Job, api.ProgramName,
 		func(f api.File) (string, error) { return a.o.BlobPath(f.Blob) })
 	if errors.As(err, new(*judge.InvalidError)) {
 		return judge.InternalError(api.Report{}, err), nil

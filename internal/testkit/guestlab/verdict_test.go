@@ -82,8 +82,10 @@ type sample struct {
 func (s sample) relax() api.Limits {
 	l := s.Limits
 	switch s.Verdict {
-	case api.TimeLimit, api.WallTimeLimit:
-		return l
+	case api.TimeLimit:
+		l.WallTimeMS *= 10
+	case api.WallTimeLimit:
+		l.CPUTimeMS *= 10
 	case api.IdlenessLimit:
 		l.WallTimeMS *= 4
 	default:

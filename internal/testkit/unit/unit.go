@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"judged/internal/base/linux"
 )
 
 // Unit is the part of a unit file that describes its process.
@@ -37,7 +39,7 @@ var required = []string{"Delegate=yes", "ProtectSystem=strict", "ProtectHome=yes
 
 var resources = map[string]int{"LimitNOFILE": syscall.RLIMIT_NOFILE, "LimitSTACK": syscall.RLIMIT_STACK,
 	"LimitFSIZE": syscall.RLIMIT_FSIZE,
-	"LimitCORE":  syscall.RLIMIT_CORE}
+	"LimitCORE":  syscall.RLIMIT_CORE, "LimitMEMLOCK": linux.LimitLocked}
 
 // Read reads a unit file.
 func Read(path string) (Unit, error) {
