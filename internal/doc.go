@@ -6,16 +6,16 @@
 //	base     what every wing uses
 //	  base/cpuset base/text base/units                 [0]  CPU lists; lines and names for people; sizes and their text
 //	  base/linux                                       [0]  system calls
-//	  base/poll                                        [0]  values that are read again once old; waits
-//	  api                                              [1]  the model: jobs, reports and their JSON
-//	  api/scoring base/config                          [2]  points of groups; configuration
+//	  base/poll                                        [0]  values that are read again once old; periodic loops
+//	  base/diskcache                                   [1]  folders that are kept until others need the space
+//	  api                                              [1]  the model: jobs, reports and their JSON; points of groups
+//	  base/config                                      [2]  configuration
 //	host     what the machine is, and how it is set up
-//	  host/hostfs                                      [0]  /proc and /sys under a root
-//	  host/proc                                        [1]  parsers of /proc/PID, mount tables and flags
+//	  host/hostfs                                      [0]  /proc and /sys under a root, and their parsers
 //	  host/machine                                     [2]  CPUs, cores, nodes; hypervisor; frequency switches
 //	  host/slots host/settings                         [3]  leases of CPUs; every setting, its cost, its wanted value
-//	  host/boot host/tune host/fingerprint             [4]  kernel command line; host settings; which hosts are equal
-//	  host/doctor                                      [5]  checks of the host
+//	  host/boot host/tune                              [4]  kernel command line; host settings
+//	  host/doctor                                      [5]  checks of the host; what its times depend on
 //	sandbox  one program run once
 //	  sandbox/seccomp sandbox/runtimes                 [0]  the system call policy; what programs load
 //	  sandbox/cgroup sandbox/initproc                  [0]  v2, hybrid and v1 as one Group; from clone to exec
@@ -23,23 +23,21 @@
 //	timing   what a measured time is worth
 //	  timing/stats                                     [0]  the decision rule, dispersion, comparison
 //	  timing/evidence                                  [1]  what disturbed a run, and by how much
-//	  timing/canary                                    [2]  reference kernels and their times
 //	engine   from a job to a report
 //	  engine/checker engine/jury                       [0]  comparisons; checkers that are programs
 //	  engine/languages                                 [0]  sources compiled in the sandbox, and kept
 //	  engine/problem                                   [1]  tests and problem packages on disk
-//	  engine/measure                                   [1]  one test, as many runs as its rule asks
+//	  engine/measure                                   [1]  one test, repeated as its rule asks; reference kernels
 //	  engine/judge                                     [2]  one job on one worker
 //	  engine                                           [3]  a host ready to judge: slots, one worker each
 //	jobs     what must not get lost
-//	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by digest
+//	  jobs/blobs                                       [0]  files by digest
 //	  client                                           [1]  HTTP client of the daemon
 //	  jobs                                             [1]  the store of all jobs, in SQLite or PostgreSQL
-//	  jobs/intake                                      [2]  the jobs that enter the queue: submissions, rejudgings
+//	  jobs/intake                                      [2]  from a request to a job in the queue; rejudgings
 //	fleet    judging on many hosts
 //	  fleet/front fleet/judge                          [0]  the two sides; neither imports the other
-//	  fleet/decision                                   [1]  whose report ends a job: which pool, and how many hosts
-//	  fleet/audit                                      [2]  jobs judged once more; the node whose times differ
+//	  fleet/audit                                      [1]  jobs judged by several hosts; the node whose times differ
 //	lab      how much times vary
 //	  lab/plot                                         [0]  pictures of runs
 //	  lab/bench                                        [1]  one program under several placements, in turns
@@ -62,7 +60,7 @@
 //
 // Life of a submission:
 //
-//	client -> httpapi -> intake (jobspec, blobs) -> jobs.Put (durable: 202)
+//	client -> httpapi -> intake (blobs) -> jobs.Put (durable: 202)
 //	       -> dispatch: free slot (slots, slothealth) -> jobs.Take (lease)
 //	       -> judge -> measure -> sandbox -> (cgroup, initproc)   on the slot's CPUs
 //	                   checker                                    on the housekeeping CPUs

@@ -13,7 +13,7 @@ import (
 
 // mayReturnIE are functions that return IE as a verdict only: the caller has the report of the test or of its run, which
 // says whose fault it is.
-var mayReturnIE = []string{"internal/api/scoring.verdict", "internal/engine/measure.verdictOf"}
+var mayReturnIE = []string{"internal/engine/measure.verdictOf"}
 
 // TestEveryInternalErrorHasAFault: an IE is made by the functions of package api that ask whose fault it is. Nothing else
 // puts the verdict into a report.

@@ -22,7 +22,13 @@ type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
 	Size        int64             `json:"size"`
+	Platform    *platform         `json:"platform,omitempty"` // of a manifest
 	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+type platform struct {
+	Architecture string `json:"architecture"`
+	OS           string `json:"os"`
 }
 
 const (
@@ -82,6 +88,7 @@ func (l layout) finish(i image, layers []descriptor, contents []string) error {
 	if err != nil {
 		return err
 	}
+	manifest.Platform = &platform{i.arch, "linux"}
 	// The first name is for docker load, the second for podman load and skopeo.
 	manifest.Annotations = map[string]string{"io.containerd.image.name": "docker.io/library/judged:" + i.version,
 		"org.opencontainers.image.ref.name": "judged:" + i.version}

@@ -3,8 +3,6 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -13,11 +11,7 @@ import (
 
 // TestAPIManual runs the commands of API.md, one after the other, and compares the verdicts that they show.
 func TestAPIManual(t *testing.T) {
-	manual := readFile(t, filepath.Join(testkit.RepoRoot(t), "deploy", "API.md"))
-	var blocks []string
-	for _, b := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(manual, -1) {
-		blocks = append(blocks, b[1])
-	}
+	blocks := shellBlocks(t, "API.md")
 	if len(blocks) < 10 {
 		t.Fatalf("%d blocks of commands", len(blocks))
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"judged/internal/api"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"judged/internal/base/poll"
 	"judged/internal/engine/languages"
@@ -28,6 +30,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	var explain, cpuList, cpus, root, capture, member string
 	var window time.Duration
 	var probes probeFlags
+	var daemon remote
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether this host is fit to judge",
@@ -38,12 +41,17 @@ so that it can read all settings.
 bug report. --root examines such a capture instead of this host. The kernel's
 counters are read twice, one second apart; for a captured host only the counts
 since boot are known. --probe also runs programs on the slots, which takes
-seconds to minutes and needs the privileges of judged run.
+seconds to minutes and needs the privileges of judged run. --url prints the
+report of a running daemon. Only a front can tell whether the other fronts of
+its database have the same settings.
 
 Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be
 examined.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("url") {
+				return a.remoteDoctor(cmd, daemon, asJSON)
+			}
 			if window < 0 || window > maxWindow {
 				return usagef("--window %s: give 0 to %s", window, maxWindow)
 			}
@@ -114,6 +122,8 @@ examined.`,
 			return a.watchDoctor(cmd.Context(), o, r)
 		},
 	}
+	cmd.Flags().StringVar(&daemon.url, "url", "", "print the report of the daemon at `URL`, such as a front")
+	cmd.Flags().StringVar(&daemon.token, "token-from", "", tokenFromUsage)
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
 	cpusFlag(cmd, &cpus)
@@ -135,6 +145,28 @@ examined.`,
 	cmd.Flags().StringVar(&explain, "explain", "",
 		"explain what `ID` is: a check, a cause of disturbed runs, or a value of confidence, decided_by or fault")
 	return cmd
+}
+
+// remoteDoctor prints the report of a daemon, which has its own settings.
+func (a *app) remoteDoctor(cmd *cobra.Command, daemon remote, asJSON bool) error {
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"url", "token-from", "json"}, f.Name) {
+			err = usagef("--url prints the report of a daemon: leave out --%s", f.Name)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	cl, err := daemon.client()
+	if err != nil {
+		return err
+	}
+	r, err := cl.Doctor(cmd.Context())
+	if err != nil {
+		return refused(err)
+	}
+	return a.printDoctor(r, asJSON)
 }
 
 // watchPause is the time between two examinations with --watch. One takes a few milliseconds and the window.

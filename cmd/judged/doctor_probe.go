@@ -10,12 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/host/fingerprint"
-
-	"judged/internal/api"
-
 	"github.com/spf13/cobra"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/engine"
 	"judged/internal/host/doctor"
@@ -73,7 +70,7 @@ func (f *probeFlags) check(elsewhere, fingerprint bool) error {
 
 // probe runs the probes on the slots and adds their results to the report.
 func (a *app) probe(ctx context.Context, c config.Config, r *api.DoctorReport, f probeFlags,
-	member *fingerprint.Fingerprint) error {
+	member *api.Fingerprint) error {
 	o := f.options()
 	if member != nil {
 		o.Pool = member.Kernels

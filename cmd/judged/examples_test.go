@@ -17,7 +17,7 @@ import (
 )
 
 // exampleSubmissions is the number of submissions that each site gets.
-const exampleSubmissions = 40
+const exampleSubmissions = 200
 
 // examplePrograms are submissions to the problem of the example sites, by verdict.
 var examplePrograms = map[string]string{

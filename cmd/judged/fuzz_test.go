@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"judged/internal/api"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // FuzzFlagValues checks the parsers of flags: an accepted value is parsed as written, and the error for a refused value
@@ -39,7 +39,7 @@ func FuzzFlagValues(f *testing.F) {
 		if err == nil && len(pairs) != 1 {
 			t.Errorf("%q became %q", s, pairs)
 		}
-		if told := inFlags(jobspec.Errors{{Field: s, Detail: "d"}}); !strings.HasSuffix(told.Error(), "d") ||
+		if told := inFlags(intake.Errors{{Field: s, Detail: "d"}}); !strings.HasSuffix(told.Error(), "d") ||
 			exitCode(told) != exitUsage {
 			t.Errorf("%q gives %v", s, told)
 		}

@@ -13,7 +13,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // jobFlags are the flags that describe a job, the same for run and submit.
@@ -263,11 +263,11 @@ func parsePairs(flag, want string, list []string) (map[string]string, error) {
 
 // inFlags rewrites findings about a job so that they name flags instead of members.
 func inFlags(err error) error {
-	var found jobspec.Errors
+	var found intake.Errors
 	if !errors.As(err, &found) {
 		return &usageError{err}
 	}
-	told := make(jobspec.Errors, len(found))
+	told := make(intake.Errors, len(found))
 	for i, f := range found {
 		told[i] = api.FieldError{Field: flagOf(f.Field), Detail: f.Detail}
 	}

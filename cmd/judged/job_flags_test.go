@@ -15,7 +15,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/units"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 func TestParseRepeats(t *testing.T) {
@@ -134,13 +134,13 @@ func TestUnboundedCompletes(t *testing.T) {
 		Repeats: api.Repeats{Min: 1 << 40, Max: 1 << 40},
 		Limits: api.Limits{CPUTimeMS: 1 << 42, WallTimeMS: 1 << 42, Memory: 1 << 60, Output: 1 << 60, Stack: 1 << 60,
 			Processes: 1 << 40}}
-	if _, err := jobspec.Complete(unbounded(), j); err != nil {
+	if _, err := intake.Complete(unbounded(), j); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestInFlags(t *testing.T) {
-	err := inFlags(fmt.Errorf("refused: %w", jobspec.Errors{
+	err := inFlags(fmt.Errorf("refused: %w", intake.Errors{
 		{Field: "limits.cpu_time_ms", Detail: "a"}, {Field: "limits.wall_time_ms", Detail: "b"},
 		{Field: "limits.memory_bytes", Detail: "c"},
 		{Field: "limits.output_bytes", Detail: "d"}, {Field: "limits.stack_bytes", Detail: "e"},

@@ -2,11 +2,17 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/testkit"
 	"judged/internal/testkit/domserver"
 )
@@ -72,82 +79,120 @@ const (
 	domRun     = "#!/bin/sh\nIN=\"$1\"; shift\nOUT=\"$1\"; shift\nexec \"$@\" < \"$IN\" > \"$OUT\"\n"
 )
 
-// TestJudgehostKilled kills judged judgehost at random times. Each task must end with one result, and the verdicts must
-// be those of the programs.
+var judgehostSubmissions = flag.Int("judgehost-submissions", 13, "submissions that TestJudgehostKilled judges")
+
+// TestJudgehostKilled kills two judged judgehost in turn at random times, while requests fail. Each task must end with one
+// result, repeated only if a response was lost, and the verdicts must be those of judged verify.
 func TestJudgehostKilled(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	s := domserver.New(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random, disturber := rand.New(rand.NewPCG(seed, 0)), domserver.NewDisturber(rand.NewPCG(seed, 1), 2)
+	s.Fault = disturber.Disturb
 	p := domserver.Problem{TimeLimit: 2,
 		Run:     s.AddExecutable(domserver.File{Name: "run", Content: domRun, Exec: true}),
 		Compare: s.AddExecutable(domserver.File{Name: "run", Content: domCompare, Exec: true})}
+	pkg := t.TempDir()
+	file := func(text string, name ...any) {
+		path := filepath.Join(pkg, fmt.Sprint(name...))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		put(t, path, text, 0o644)
+	}
+	file("name: Double\n", "problem.yaml")
+	file("2\n", ".timelimit")
 	for i := range 8 {
-		p.Tests = append(p.Tests, s.AddTestcase(fmt.Sprintf("%d\n", i), fmt.Sprintf("%d\n", 2*i)))
+		c := s.AddTestcase(fmt.Sprintln(i), fmt.Sprintln(2*i))
+		p.Tests = append(p.Tests, c)
+		file(c.Input, "data/secret/", i, ".in")
+		file(c.Output, "data/secret/", i, ".ans")
 	}
 	l := domserver.Language{Extensions: []string{"c"},
 		Compile: s.AddExecutable(domserver.File{Name: "run", Content: domCompile, Exec: true})}
-	want := map[int]string{}
-	submit := func(body, result string) {
-		id := s.Submit(domserver.Submission{Language: l, Problem: p, Files: []domserver.File{{Name: "a.c",
-			Content: "#include <stdio.h>\nint main(void){int n;scanf(\"%d\",&n);" + body + "}\n"}}})
-		want[id] = result
+	var ids []int
+	submit := func(folder, body string) {
+		text := "#include <stdio.h>\nint main(void){int n;scanf(\"%d\",&n);" + body + "}\n"
+		id := s.Submit(domserver.Submission{Language: l, Problem: p, Files: []domserver.File{{Name: "a.c", Content: text}}})
+		file(text, "submissions/", folder, "/", id, ".c")
+		ids = append(ids, id)
 	}
-	for i := range 5 {
-		submit(fmt.Sprintf(`/*%d*/printf("%%d\n",2*n);`, i), "correct")
-		submit(fmt.Sprintf(`/*%d*/printf("%%d\n",n<%d?2*n:0);`, i, i+2), "wrong-answer")
+	for len(ids) < *judgehostSubmissions {
+		for i := range 5 {
+			submit("accepted", fmt.Sprintf(`/*%d*/printf("%%d\n",2*n);`, len(ids)))
+			submit("wrong_answer", fmt.Sprintf(`/*%d*/printf("%%d\n",n<%d?2*n:0);`, len(ids), i+2))
+		}
+		submit("run_time_error", fmt.Sprintf(`/*%d*/return 3;`, len(ids)))
+		submit("time_limit_exceeded", fmt.Sprintf(`if(n==%d)for(;;);printf("%%d\n",2*n);`, random.IntN(8)))
+		submit("wrong_answer", `syntax`)
 	}
-	submit(`return 3;`, "run-error")
-	submit(`syntax`, "compiler-error")
 
-	path, cache := filepath.Join(t.TempDir(), "credentials"), t.TempDir()
-	put(t, path, fmt.Sprintf("default %s %s %s\n", s.Base(), domserver.User, domserver.Password), 0o600)
 	var log lockedBuffer
-	start := func() *exec.Cmd {
-		cmd := command("judgehost", "--credentials", path, "--name", "k", "--cache-dir", cache)
+	path := filepath.Join(t.TempDir(), "credentials")
+	put(t, path, fmt.Sprintf("default %s %s %s\n", s.Base(), domserver.User, domserver.Password), 0o600)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	caches := map[string]string{"k": t.TempDir(), "l": t.TempDir()}
+	start := func(name string) *exec.Cmd {
+		cmd := command("judgehost", "--credentials", path, "--name", name, "--cache-dir", caches[name])
 		cmd.Stderr = &log
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		return cmd
 	}
-	finished := func() (n int) {
-		for id := range want {
-			if s.Judging(id).Result != "" {
-				n++
-			}
-		}
-		return n
+	finished := func() bool {
+		return !slices.ContainsFunc(ids, func(id int) bool { return s.Judging(id).Result == "" })
 	}
-	results := func() (n int) { return s.Requests("judgehosts/add-judging-run") }
-	const kills = 8
-	for range kills {
-		cmd := start()
-		until := results() + 1 + rand.IntN(6)
-		testkit.WaitFor(t, time.Minute, "results", func() bool { return results() >= until || finished() == len(want) })
+	requests := func() (n int) { return s.Requests("judgehosts/add-judging-run") + s.Requests("judgehosts/get_files") }
+	await := func(n int) {
+		t.Helper()
+		until := requests() + n
+		patience := 2*time.Minute + time.Duration(len(ids))*2*time.Second
+		testkit.WaitFor(t, patience, "requests", func() bool { return requests() >= until || finished() })
+	}
+	kills := 8 * len(ids) / 13
+	for i := range kills {
+		cmd := start([]string{"k", "l"}[i%2])
+		await(1 + random.IntN(8))
 		if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // killed
 	}
-	cmd := start()
-	testkit.WaitFor(t, 2*time.Minute, "all judgings", func() bool { return finished() == len(want) })
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("after SIGTERM: %v", err)
+	// The first one returns what is left of its tasks, and the other one judges them.
+	for _, last := range []struct {
+		name     string
+		requests int
+	}{{"l", 1}, {"k", math.MaxInt32}} {
+		cmd := start(last.name)
+		await(last.requests)
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s after SIGTERM: %v", last.name, err)
+		}
+		if left, err := os.ReadDir(filepath.Join(caches[last.name], "scratch")); err != nil || len(left) > 0 {
+			t.Errorf("left in scratch: %v, %v", left, err)
+		}
 	}
 	got := map[int]string{}
-	for id := range want {
+	for _, id := range ids {
 		j := s.Judging(id)
 		got[id] = j.Result
 		for _, x := range j.Tasks {
-			if len(x.Results) > 1 && x.Results[0].Host != x.Results[1].Host {
-				t.Errorf("task %d has %d results", x.ID, len(x.Results))
+			if most := 1 + disturber.Lost(x.ID); len(x.Results) > most {
+				t.Errorf("task %d has %d results, want at most %d", x.ID, len(x.Results), most)
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
+	if diff := cmp.Diff(verified(t, pkg), got); diff != "" {
+		t.Errorf("(-judged verify +judged judgehost)\n%s", diff)
 	}
 	if len(s.Complaints()) > 0 || len(s.Errors()) > 0 || len(s.Unfinished()) > 0 {
 		t.Errorf("complaints %q, errors %+v, unfinished %v", s.Complaints(), s.Errors(), s.Unfinished())
@@ -155,12 +200,31 @@ func TestJudgehostKilled(t *testing.T) {
 	if strings.Contains(log.String(), domserver.Password) {
 		t.Error("the log has the password")
 	}
-	if t.Failed() {
-		t.Log(log.String())
+}
+
+// verified returns the verdicts of judged verify as results of DOMjudge, by the numbers that the sources have as names.
+func verified(t *testing.T, pkg string) map[int]string {
+	t.Helper()
+	// The exit code is 1 because no folder expects a compiler error.
+	out, err := command("verify", "--json", "--repeats", "1", pkg).Output()
+	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitNo) {
+		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(filepath.Join(cache, "scratch")); err != nil || len(left) > 0 {
-		t.Errorf("left in scratch: %v, %v", left, err)
+	var said verification
+	if err := json.Unmarshal(out, &said); err != nil {
+		t.Fatal(err)
 	}
+	names := map[api.Verdict]string{api.Accepted: "correct", api.WrongAnswer: "wrong-answer", api.TimeLimit: "timelimit",
+		api.RuntimeError: "run-error", api.CompileError: "compiler-error"}
+	results := map[int]string{}
+	for _, x := range said.Submissions {
+		id, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(x.Name), ".c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		results[id] = names[x.Verdict]
+	}
+	return results
 }
 
 type lockedBuffer struct {

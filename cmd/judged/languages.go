@@ -20,7 +20,7 @@ import (
 	"judged/internal/engine/judge"
 	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // languageList is the output of judged languages --json.
@@ -182,7 +182,7 @@ func (s *languageStart) measure(ctx context.Context, eng *engine.Engine, c confi
 	if err := os.WriteFile(source, []byte(empty), 0o600); err != nil {
 		return err
 	}
-	j, err := jobspec.Complete(c, api.Job{Language: s.ID, Program: api.File{Part: source}, CPUs: c.Slots.Width,
+	j, err := intake.Complete(c, api.Job{Language: s.ID, Program: api.File{Part: source}, CPUs: c.Slots.Width,
 		Tests: []api.Test{{Name: "start"}}, Repeats: api.Repeats{Min: runs, Max: runs}})
 	if err != nil {
 		return err

@@ -34,7 +34,9 @@ work.`,
 				return err
 			}
 			v.repeatAlways = true
+			own := v.pkg.DropTimeLimits()
 			p, err := v.propose(cmd.Context())
+			p.Replaced = own
 			if err == nil {
 				err = v.judgeTooSlow(cmd.Context(), &p)
 			}

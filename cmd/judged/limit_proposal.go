@@ -31,6 +31,8 @@ type proposal struct {
 	Simulated int `json:"simulated"`
 	Wrong     int `json:"wrong"`
 	Runs      int `json:"runs"`
+	// Replaced lists the tests that have their own time limits, which were not applied.
+	Replaced []string `json:"tests_with_own_limit,omitempty"`
 	// Differences lists submissions that must be within the limit and did not do what the package expects. If there are
 	// any, the limit may be too small, because the slowest of them may be missing.
 	Differences []string `json:"differences,omitempty"`
@@ -47,7 +49,7 @@ func (v *verifier) propose(ctx context.Context) (proposal, error) {
 	if err != nil {
 		return proposal{}, err
 	}
-	_, worst := slowest(all, isLower)
+	_, worst := slowest(all, v.c.Limits.Max.CPUTime, isLower)
 	if worst == nil {
 		return proposal{}, usagef("propose a time limit: %s", strings.Join(append(differences(all),
 			"no submission is accepted; add one to submissions/accepted"), "; "))
@@ -68,7 +70,7 @@ func (v *verifier) propose(ctx context.Context) (proposal, error) {
 // judgeTooSlow adds to a proposal what the submissions do that must be too slow.
 func (v *verifier) judgeTooSlow(ctx context.Context, p *proposal) error {
 	all, err := v.solutions(ctx, p.TimeLimit, func(s problem.Submission) bool { return s.Upper })
-	p.Fastest = fastest(all, isUpper)
+	p.Fastest = fastest(all, p.TimeLimit, isUpper)
 	p.Differences = append(p.Differences, differences(all)...)
 	return err
 }
@@ -125,6 +127,10 @@ func (p *proposal) print(w io.Writer) error {
 		units.Duration(p.TimeLimit), p.rule.Accepted, units.Duration(p.Slowest.CPUTime),
 		render.Printable(p.Slowest.Name), units.Duration(p.rule.Resolution), units.Duration(p.Slowest.Low),
 		units.Duration(p.Slowest.High), units.Duration(p.Low), units.Duration(p.High))
+	if len(p.Replaced) > 0 {
+		fmt.Fprintf(w, "the limit is for all tests, also for those that have their own in the package: %s\n",
+			render.Printable(strings.Join(p.Replaced, ", ")))
+	}
 	for _, d := range p.Differences {
 		fmt.Fprintf(w, "not as expected: %s\n", render.Printable(d))
 	}

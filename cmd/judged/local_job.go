@@ -19,7 +19,7 @@ import (
 	"judged/internal/client"
 	"judged/internal/engine/languages"
 	"judged/internal/engine/problem"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 )
@@ -171,14 +171,14 @@ func isProgram(path string) (bool, error) {
 
 // complete fills in the defaults of this host's configuration. It returns an error if the job cannot run here.
 func (l *localJob) complete(c config.Config) (err error) {
-	if l.job, err = jobspec.Complete(c, l.job); err != nil {
+	if l.job, err = intake.Complete(c, l.job); err != nil {
 		return inFlags(err)
 	}
 	catalogue, err := languages.Load(c.Languages.File)
 	if err != nil {
 		return usagef("languages.file: %w", err)
 	}
-	l.job = jobspec.Scale(c, catalogue.Factors(), l.job)
+	l.job = intake.Scale(c, catalogue.Factors(), l.job)
 	if err := l.findCommand(c.Sandbox.Root); err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (l *localJob) findCommand(root string) error {
 
 // fits refuses more files than a working directory can hold.
 func (l *localJob) fits(room units.Bytes) error {
-	err := jobspec.CheckRoom(l.job, room, func(f api.File) (units.Bytes, error) {
+	err := intake.CheckRoom(l.job, room, func(f api.File) (units.Bytes, error) {
 		info, err := os.Stat(f.Part)
 		if err != nil {
 			return 0, err

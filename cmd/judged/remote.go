@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/client"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 )
 
 // remote holds the flags of every command that calls a daemon.
@@ -24,9 +24,10 @@ type remote struct{ url, token string }
 func (r *remote) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.url, "url", cmp.Or(os.Getenv("JUDGED_URL"), "http://127.0.0.1:8080"),
 		"`URL` of the daemon; JUDGED_URL sets it too")
-	cmd.Flags().StringVar(&r.token, "token-from", "",
-		"`FILE` with the bearer token; JUDGED_TOKEN holds the token itself")
+	cmd.Flags().StringVar(&r.token, "token-from", "", tokenFromUsage)
 }
+
+const tokenFromUsage = "`FILE` with the bearer token; JUDGED_TOKEN holds the token itself"
 
 func (r *remote) client() (client.Client, error) {
 	token := os.Getenv("JUDGED_TOKEN")
@@ -51,7 +52,7 @@ func refused(err error) error {
 	case !errors.As(err, &p) || p.Status < 400 || p.Status >= 500 || p.Status == http.StatusTooManyRequests:
 		return err
 	case len(p.Errors) > 0:
-		return inFlags(fmt.Errorf("the daemon refuses the job: %w", jobspec.Errors(p.Errors)))
+		return inFlags(fmt.Errorf("the daemon refuses the job: %w", intake.Errors(p.Errors)))
 	}
 	return &usageError{err}
 }

@@ -209,3 +209,28 @@ func TestExitCode(t *testing.T) {
 		}
 	}
 }
+
+// TestSlotsOfJudgehosts: slots that judge for a DOMjudge server show their judgehost, and whether it is enabled there.
+func TestSlotsOfJudgehosts(t *testing.T) {
+	list := []map[string]any{
+		{"cpus": "1", "numa_node": 0, "state": "idle", "judgehost": "room-0", "judgehost_enabled": true},
+		{"cpus": "2", "numa_node": 0, "state": "idle", "judgehost": "room-1", "judgehost_enabled": false},
+		{"cpus": "3", "numa_node": 0, "state": "idle", "judgehost": "room-2"},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for _, s := range list {
+			s["since"] = "2026-11-20T12:00:00Z"
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"slots": list})
+	}))
+	defer server.Close()
+	got := inProcess(t, "slots", "--url", server.URL)
+	want := ended{exitYes, `CPUS  NODE  STATE  CAUSE  SINCE                 JUDGEHOST  SERVER
+1     0     idle   -      2026-11-20T12:00:00Z  room-0     enabled
+2     0     idle   -      2026-11-20T12:00:00Z  room-1     disabled
+3     0     idle   -      2026-11-20T12:00:00Z  room-2     unknown
+`, ""}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(ended{})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

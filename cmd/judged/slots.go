@@ -15,7 +15,9 @@ func (a *app) slotsCommand() *cobra.Command {
 	return remoteCommand(a.printSlots, &cobra.Command{
 		Use:   "slots [flags]",
 		Short: "List the daemon's slots and what each one does",
-		Long: `List the daemon's slots, the state of each one, and why it is out of use.
+		Long: `List the daemon's slots, the state of each one, and why it is out of use. If
+the slots judge for a DOMjudge server, also list the judgehost of each one, and
+whether the server has enabled it.
 
 Exit codes: 0 listed, 2 wrong usage, 3 the daemon cannot be reached.`,
 		Args: exactly(0, "no arguments"),
@@ -31,13 +33,31 @@ func (a *app) printSlots(list []api.SlotStatus, asJSON bool) error {
 			Slots []api.SlotStatus `json:"slots"`
 		}{list})
 	}
-	rows := make([]text.Row, len(list))
+	t := text.Table{Columns: []text.Column{{Head: "CPUS"}, {Head: "NODE"}, {Head: "STATE"}, {Head: "CAUSE", Rank: 1},
+		{Head: "SINCE", Rank: 2}}, Rows: make([]text.Row, len(list))}
 	for i, s := range list {
-		rows[i].Cells = []string{s.CPUs, fmt.Sprint(s.Node), s.State, string(s.Cause), stamp(s.Since)}
+		cells := []string{s.CPUs, fmt.Sprint(s.Node), s.State, string(s.Cause), stamp(s.Since)}
+		if s.Judgehost != "" {
+			cells = append(cells, s.Judgehost, enabled(s.JudgehostEnabled))
+		}
+		t.Rows[i].Cells = cells
 		if s.Reason != "" {
-			rows[i].Notes = []string{s.Reason}
+			t.Rows[i].Notes = []string{s.Reason}
 		}
 	}
-	return a.printTable(text.Table{Rows: rows, Columns: []text.Column{{Head: "CPUS"}, {Head: "NODE"}, {Head: "STATE"},
-		{Head: "CAUSE", Rank: 1}, {Head: "SINCE", Rank: 2}}})
+	if len(list) > 0 && list[0].Judgehost != "" { // then all have one
+		t.Columns = append(t.Columns, text.Column{Head: "JUDGEHOST"}, text.Column{Head: "SERVER"})
+	}
+	return a.printTable(t)
+}
+
+// enabled says whether a DOMjudge server has enabled a judgehost.
+func enabled(on *bool) string {
+	switch {
+	case on == nil:
+		return "unknown"
+	case *on:
+		return "enabled"
+	}
+	return "disabled"
 }

@@ -12,7 +12,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/client"
-	"judged/internal/jobs/jobspec"
+	"judged/internal/jobs/intake"
 	"judged/internal/service/render"
 )
 
@@ -153,11 +153,11 @@ func (l *localJob) check() (err error) {
 	j := l.job
 	if j.Problem != "" {
 		one := api.Job{Tests: []api.Test{{Name: "1"}}, Limits: api.Limits{CPUTimeMS: 1}}
-		if j, err = jobspec.Expand(j, one); err != nil {
+		if j, err = intake.Expand(j, one); err != nil {
 			return err
 		}
 	}
-	_, err = jobspec.Complete(unbounded(), j)
+	_, err = intake.Complete(unbounded(), j)
 	return err
 }
 

@@ -43,7 +43,7 @@ func (r *verification) chart() plot.Chart {
 			continue
 		}
 		lane := plot.Lane{Name: s.Name, Note: fmt.Sprintf("%s, %.2f of the limit", s.Verdict,
-			float64(s.CPUTime)/float64(r.TimeLimit))}
+			s.part(r.TimeLimit))}
 		if s.CPUTime > 0 {
 			lane.Interval = &plot.Interval{Low: ms(s.Low), Center: ms(s.CPUTime), High: ms(s.High)}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,9 +39,20 @@ type solution struct {
 	Tests  []testVerdict     `json:"tests,omitempty"`
 
 	lower, upper bool
-	judged       bool   // otherwise it was not run
-	slowest      string // name of its slowest test
-	unverified   string // what could not be verified, or ""
+	judged       bool                     // otherwise it was not run
+	slowest      string                   // name of its slowest test: that with the largest part of its limit
+	own          map[string]time.Duration // time limits of the tests that have their own
+	unverified   string                   // what could not be verified, or ""
+}
+
+// limit returns the time limit of the slowest test, where the package has the given one.
+func (x *solution) limit(ofPackage time.Duration) time.Duration {
+	return cmp.Or(x.own[x.slowest], ofPackage)
+}
+
+// part returns the part of its limit that the slowest test took, where the package has the given one.
+func (x *solution) part(limit time.Duration) float64 {
+	return float64(x.CPUTime) / float64(x.limit(limit))
 }
 
 // testVerdict is the verdict of one test.
@@ -50,12 +62,16 @@ type testVerdict struct {
 	Runs    []time.Duration `json:"runs_cpu_time_ns,omitempty"` // those that count
 }
 
-// record takes the verdict and the times of a report.
-func (x *solution) record(r api.Report) {
+// record takes the verdict and the times of a report that was judged with a limit.
+func (x *solution) record(r api.Report, limit time.Duration) {
 	x.Verdict, x.Score, x.Groups, x.judged = r.Verdict, r.Score, r.Groups, true
 	for _, t := range r.Tests {
 		x.Tests = append(x.Tests, testVerdict{t.Name, t.Verdict, x.keptTimes(t)})
-		if t.CPUTime != nil && x.divided(*t.CPUTime) >= x.CPUTime {
+		if t.CPUTime == nil {
+			continue
+		}
+		part := float64(x.divided(*t.CPUTime)) / float64(cmp.Or(x.own[t.Name], limit))
+		if x.slowest == "" || part >= x.part(limit) {
 			x.slowest = t.Name
 			x.setTime(t)
 		}
@@ -201,8 +217,9 @@ func (r *verification) isAsExpected() bool {
 // timing warns where the time limit does not have the margins of the format, or has them only because of noise.
 func (r *verification) timing() []string {
 	var warnings []string
-	room := time.Duration(float64(r.TimeLimit) / r.rule.Accepted)
 	for _, s := range r.Submissions {
+		limit := s.limit(r.TimeLimit)
+		room := time.Duration(float64(limit) / r.rule.Accepted)
 		if s.unverified != "" {
 			warnings = append(warnings, s.unverified)
 		}
@@ -221,17 +238,18 @@ func (r *verification) timing() []string {
 	return warnings
 }
 
-// slowest is the slowest submission that the filter names for each language, and of all; nil if no submission is.
-func slowest(all []solution, of func(solution) bool) (byLanguage []solution, worst *solution) {
+// slowest is the submission that the filter names with the largest part of its limit for each language, and of all; nil
+// if no submission is.
+func slowest(all []solution, limit time.Duration, of func(solution) bool) (byLanguage []solution, worst *solution) {
 	best := map[string]solution{}
 	for _, s := range all {
 		if !of(s) || !s.judged {
 			continue
 		}
-		if b, ok := best[s.Language]; !ok || s.CPUTime > b.CPUTime {
+		if b, ok := best[s.Language]; !ok || s.part(limit) > b.part(limit) {
 			best[s.Language] = s
 		}
-		if worst == nil || s.CPUTime > worst.CPUTime {
+		if worst == nil || s.part(limit) > worst.part(limit) {
 			worst = &s
 		}
 	}
@@ -242,10 +260,10 @@ func slowest(all []solution, of func(solution) bool) (byLanguage []solution, wor
 	return byLanguage, worst
 }
 
-func fastest(all []solution, of func(solution) bool) *solution {
+func fastest(all []solution, limit time.Duration, of func(solution) bool) *solution {
 	var best *solution
 	for _, s := range all {
-		if of(s) && s.judged && (best == nil || s.CPUTime < best.CPUTime) {
+		if of(s) && s.judged && (best == nil || s.part(limit) < best.part(limit)) {
 			best = &s
 		}
 	}
@@ -253,7 +271,11 @@ func fastest(all []solution, of func(solution) bool) *solution {
 }
 
 func isLower(s solution) bool { return s.lower && s.Verdict == api.Accepted }
-func isUpper(s solution) bool { return s.upper }
+
+// isUpper leaves out what was idle or stopped by the wall clock: its CPU time says nothing about the limit.
+func isUpper(s solution) bool {
+	return s.upper && s.Verdict != api.IdlenessLimit && s.Verdict != api.WallTimeLimit
+}
 
 func (r *verification) print(w io.Writer) error {
 	var b strings.Builder
@@ -269,22 +291,21 @@ func (r *verification) print(w io.Writer) error {
 		}
 		t.Rows = append(t.Rows, text.Row{Notes: s.Differences, Cells: []string{s.Name, s.Language, string(s.Verdict),
 			render.Score(s.Score), units.Duration(s.CPUTime),
-			fmt.Sprintf("%.2f", float64(s.CPUTime)/float64(r.TimeLimit)), spread}})
+			fmt.Sprintf("%.2f", s.part(r.TimeLimit)), spread}})
 	}
 	fmt.Fprintf(&b, "%s\ntime limit %s", t.Format(text.ScreenOf(w)), units.Duration(r.TimeLimit))
 	if r.Inferred {
 		b.WriteString(", from the times of the submissions: the package has none")
 	}
 	b.WriteByte('\n')
-	languages, _ := slowest(r.Submissions, isLower)
+	languages, _ := slowest(r.Submissions, r.TimeLimit, isLower)
 	for _, s := range languages {
 		fmt.Fprintf(&b, "slowest accepted in %s: %s, the limit is %.2f times that, required %g\n", s.Language,
-			units.Duration(s.CPUTime), float64(r.TimeLimit)/float64(s.CPUTime), r.rule.Accepted)
+			units.Duration(s.CPUTime), 1/s.part(r.TimeLimit), r.rule.Accepted)
 	}
-	if s := fastest(r.Submissions, isUpper); s != nil {
+	if s := fastest(r.Submissions, r.TimeLimit, isUpper); s != nil {
 		fmt.Fprintf(&b, "fastest that must be too slow: at least %s, %.2f times the limit, required %g\n",
-			units.Duration(s.CPUTime),
-			float64(s.CPUTime)/float64(r.TimeLimit), r.rule.Rejected)
+			units.Duration(s.CPUTime), s.part(r.TimeLimit), r.rule.Rejected)
 	}
 	for _, lines := range [][]string{r.Validators, r.Findings, r.Warnings} {
 		for _, line := range lines {

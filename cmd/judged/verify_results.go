@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/linux"
 )
 
 // results keeps the reports of earlier verifications in a folder, so that what has not changed is not judged again.
@@ -133,16 +133,12 @@ func (r *results) put(key string, report api.Report) error {
 	if err != nil {
 		return fmt.Errorf("keep a result: %w", err)
 	}
-	f, err := os.CreateTemp(r.folder, "new-")
+	err = linux.ReplaceFile(filepath.Join(r.folder, key+".json"), "new-", func(f *os.File) error {
+		_, err := f.Write(text)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("keep a result: %w", err)
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(r.folder, key+".json"))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("keep a result: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }

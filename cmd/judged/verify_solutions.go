@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/api/scoring"
 	"judged/internal/base/units"
 	"judged/internal/engine/problem"
 	"judged/internal/host/slots"
@@ -50,7 +49,12 @@ func (v *verifier) solutions(ctx context.Context, limit time.Duration,
 // that the format requires: its times say what it does at the shorter limit as well.
 func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Submission,
 	limit time.Duration) (solution, error) {
-	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper}
+	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper, own: map[string]time.Duration{}}
+	for _, t := range v.pkg.Tests {
+		if own := t.Limits.CPUTime(); own > 0 {
+			x.own[t.Name] = own
+		}
+	}
 	x.TimeRatio = v.pkg.Factors[s.Language].Or(v.factors[s.Language]).Time
 	longest := limit
 	if s.Upper {
@@ -86,7 +90,7 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 			return x, fmt.Errorf("judge %s with %s: %w", s.Name, units.Duration(limit), err)
 		}
 	}
-	x.record(report)
+	x.record(report, limit)
 	x.Differences = s.Difference(report)
 	if report.Verdict == api.InternalError {
 		x.Differences = append(x.Differences, "internal error: "+report.Message)
@@ -106,6 +110,9 @@ func (x *solution) multiplied(limit time.Duration) time.Duration {
 // longerLimit is the time limit that a submission must exceed that must be too slow, or else why that is not judged.
 func (v *verifier) longerLimit(s problem.Submission, x solution, limit time.Duration) (longest time.Duration,
 	unverified string) {
+	if v.pkg.Scheme.Grader != nil {
+		return limit, fmt.Sprintf("%s was not judged with a longer time limit, because the problem has a grader", s.Name)
+	}
 	longest = max(limit, time.Duration(float64(limit)*v.pkg.TimeRule.Rejected))
 	if longest > x.divided(v.c.Limits.Max.CPUTime) {
 		return limit, fmt.Sprintf("%s was not judged with %g times the time limit, %s: limits.max.cpu_time is %s", s.Name,
@@ -116,7 +123,7 @@ func (v *verifier) longerLimit(s problem.Submission, x solution, limit time.Dura
 
 // withLimit returns a report with a shorter time limit: a test that took longer is TLE, and tests that the rule then
 // leaves out count as not run.
-func withLimit(scheme scoring.Scheme, r api.Report, limit time.Duration, stop api.Stop) (api.Report, error) {
+func withLimit(scheme api.Scheme, r api.Report, limit time.Duration, stop api.Stop) (api.Report, error) {
 	over := func(t api.TestReport) bool {
 		return t.CPUTime != nil && *t.CPUTime > limit && t.Verdict.JudgementType() != "TLE" &&
 			t.Verdict != api.InternalError
@@ -138,7 +145,7 @@ func withLimit(scheme scoring.Scheme, r api.Report, limit time.Duration, stop ap
 		}
 		progress.Record(r.Tests[i])
 	}
-	result, err := scheme.Result(r.Tests, stop)
+	result, err := scheme.Result(r.Tests, stop, nil) // longerLimit leaves out schemes with a grader
 	if err != nil {
 		return r, err
 	}
@@ -176,16 +183,16 @@ func (v *verifier) measureSlowest(ctx context.Context, submissions []problem.Sub
 	if v.repeats.Min < 2 {
 		return nil
 	}
-	longest := map[string]time.Duration{}
+	longest := map[string]float64{}
 	for _, x := range judged {
 		if x.judged && isLower(x) {
-			longest[x.Language] = max(longest[x.Language], x.CPUTime)
+			longest[x.Language] = max(longest[x.Language], x.part(limit))
 		}
 	}
 	var again []int
 	for i, x := range judged {
-		near := float64(x.CPUTime) >= nearSlowest*float64(longest[x.Language])
-		if x.judged && isLower(x) && near && x.runs() < v.repeats.Min && !v.settled(x.CPUTime, limit) {
+		near := x.part(limit) >= nearSlowest*longest[x.Language]
+		if x.judged && isLower(x) && near && x.runs() < v.repeats.Min && !v.settled(x.CPUTime, x.limit(limit)) {
 			again = append(again, i)
 		}
 	}

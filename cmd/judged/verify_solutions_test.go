@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/api/scoring"
 	"judged/internal/engine/languages"
 	"judged/internal/engine/problem"
 )
@@ -36,17 +35,17 @@ func timedReport(t *testing.T, verdict api.Verdict, tests string) api.Report {
 // TestWithLimit checks what a report with a limit of 200 ms says about one of 100 ms.
 func TestWithLimit(t *testing.T) {
 	member := func(name string) api.Member { return api.Member{Test: name} }
-	plain := scoring.Scheme{Root: &api.Group{Members: []api.Member{member("1"), member("2"), member("3")}}}
+	plain := api.Scheme{Root: &api.Group{Members: []api.Member{member("1"), member("2"), member("3")}}}
 	points := func(name string, tests ...api.Member) api.Member {
 		ten := 10.0
 		return api.Member{Group: &api.Group{Name: name, Members: tests, MaxScore: &ten, Aggregation: api.PassFail,
 			Verdict: api.ByScore}}
 	}
-	scored := scoring.Scheme{Scoring: true, Root: &api.Group{Continue: true, Aggregation: api.Sum, Verdict: api.ByScore,
+	scored := api.Scheme{Scoring: true, Root: &api.Group{Continue: true, Aggregation: api.Sum, Verdict: api.ByScore,
 		Members: []api.Member{points("a", member("1")), points("b", member("2"), member("3"))}}}
 	for _, tt := range []struct {
 		name    string
-		scheme  scoring.Scheme
+		scheme  api.Scheme
 		stop    api.Stop
 		verdict api.Verdict
 		tests   string
@@ -95,12 +94,17 @@ func TestSolutionTimes(t *testing.T) {
 		r.Tests[i].Runs = run(d)
 	}
 	half := solution{Name: "a", TimeRatio: 2}
-	half.record(r)
+	half.record(r, 100*ms)
 	if half.CPUTime != 15*ms || half.High != 15*ms || half.Tests[0].Runs[0] != 5*ms || half.multiplied(ms) != 2*ms {
 		t.Errorf("with the factor 2: %+v", half)
 	}
+	own := solution{Name: "a", own: map[string]time.Duration{"1": 20 * ms}}
+	own.record(r, 100*ms)
+	if own.slowest != "1" || own.CPUTime != 10*ms || own.part(100*ms) != 0.5 || own.limit(100*ms) != 20*ms {
+		t.Errorf("with a limit of a test: %+v", own)
+	}
 	x := solution{Name: "a"}
-	x.record(r)
+	x.record(r, 100*ms)
 	again := timedReport(t, api.Accepted, "2:AC:31")
 	again.Tests[0].Runs = run(30*ms, 31*ms, 34*ms)
 	again.Tests[0].Timing = &api.Timing{Spread: 4 * ms, Min: 30 * ms, Max: 34 * ms}
@@ -150,5 +154,29 @@ func TestWithBuiltIn(t *testing.T) {
 	}
 	if got := []string{all["c"].Name, all["build"].ID}; !slices.Equal(got, []string{"C of the operator", "build"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestFastest: what was idle does not count as the fastest of those that must be too slow.
+func TestFastest(t *testing.T) {
+	of := func(name string, verdict api.Verdict, took time.Duration) solution {
+		return solution{Name: name, Verdict: verdict, CPUTime: took, upper: true, judged: true}
+	}
+	for _, tt := range []struct {
+		all  []solution
+		want string
+	}{
+		{[]solution{of("slow", api.TimeLimit, 3*time.Second), of("idle", api.IdlenessLimit, time.Millisecond),
+			of("wall", api.WallTimeLimit, time.Millisecond)}, "slow"},
+		{[]solution{of("slow", api.TimeLimit, 3*time.Second), of("fast", api.Accepted, time.Millisecond)}, "fast"},
+		{[]solution{of("idle", api.IdlenessLimit, time.Millisecond)}, ""},
+	} {
+		got := ""
+		if s := fastest(tt.all, time.Second, isUpper); s != nil {
+			got = s.Name
+		}
+		if got != tt.want {
+			t.Errorf("fastest of %+v: %q, want %q", tt.all, got, tt.want)
+		}
 	}
 }

@@ -1,0 +1,3 @@
+n = int(input())
+numbers = [int(x) for x in input().split()]
+print(sum(numbers[:n]))
