@@ -133,9 +133,9 @@ check:
 # One after the other, each figure next to the bare fork+exec of the same minute.
 bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
-	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak' -benchtime 100x ./internal/sandbox
+	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak|Read$$' -benchtime 100x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench Job -benchtime 300x ./internal/service/daemon
-	$(GO) test -tags embedinit -run '^$$' -bench 'Tests|Input' -benchtime 20x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench 'Tests|Input|DOMjudge' -benchtime 20x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Peers -benchtime 200x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Policies -benchtime 300x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/service/daemon
@@ -155,6 +155,7 @@ policy:
 	@$(GO) test -count=1 -v -run 'TestPolicies|TestLoad$$' ./internal/timing/stats -programs 40000
 
 soak: build
+	$(GO) test -tags embedinit -count=1 -timeout 80m -v -run '^TestEndurance$$' ./internal/service/daemon -endure 1h
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSoak$$' ./internal/sandbox -soak 10000
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestKilledAtEveryCall$$' ./internal/sandbox -kill-every 1
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSetUpFails$$' ./internal/sandbox -fail-every 1

@@ -37,10 +37,15 @@ def fits(text):
     return len(text.encode()) <= 255 and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in text)
 
 
+def ordered(body):
+    """Whether the repeats of a job or a rejudging have a maximum that is not below the minimum."""
+    repeats = body.get("repeats", {})
+    return repeats.get("min", 0) <= repeats.get("max", 100)
+
+
 def possible(job):
     """Whether a job that fits its schema fits itself, too."""
     names = [test["name"] for test in job.get("tests", [])]
-    repeats = job.get("repeats", {})
     return (
         len(set(names)) == len(names)
         and all(map(fits, names))
@@ -48,7 +53,7 @@ def possible(job):
         and all(fits(name) for test in job.get("tests", []) for name in test.get("files", {}))
         and all(fits(name) for jury in ("checker", "interactor") for name in job.get(jury, {}).get("files", {}))
         and all(map(fits, job.get("labels", {}).values()))
-        and repeats.get("min", 0) <= repeats.get("max", 100)
+        and ordered(job)
         and (not job.get("command") or job["command"][0] != "")
         # Arguments of kattis are flags, some with a number.
         and (job.get("checker", {}).get("kind") != "kattis" or not job["checker"].get("args"))
@@ -126,6 +131,8 @@ def filter_case(context, case):
     if meant_to_fail(case):
         return True
     labels = [label.split("=", 1)[0] for label in (case.query or {}).get("label", [])]
+    if operation(context) == "createRejudging" and isinstance(case.body, dict) and not ordered(case.body):
+        return False
     return all(map(possible, jobs_of(context, case))) and len(set(labels)) == len(labels)
 
 
