@@ -31,12 +31,14 @@ type Faults struct {
 }
 
 // spared lists calls that a Go runtime makes at any time and whose failure it does not survive, and calls that
-// cannot fail.
-var spared = []uint32{syscall.SYS_FUTEX, syscall.SYS_EPOLL_PWAIT, syscall.SYS_EPOLL_CTL, syscall.SYS_EPOLL_CREATE1,
-	syscall.SYS_NANOSLEEP, syscall.SYS_SCHED_YIELD, syscall.SYS_MADVISE, syscall.SYS_MMAP, syscall.SYS_MUNMAP,
-	syscall.SYS_RT_SIGPROCMASK, syscall.SYS_RT_SIGACTION, syscall.SYS_RT_SIGRETURN, syscall.SYS_SIGALTSTACK,
-	syscall.SYS_TGKILL, syscall.SYS_GETPID, syscall.SYS_GETTID, syscall.SYS_CLONE, syscall.SYS_UMASK,
-	syscall.SYS_RESTART_SYSCALL, syscall.SYS_CLOSE, syscall.SYS_EXIT, syscall.SYS_EXIT_GROUP}
+// cannot fail. The clock is read by a call where the vDSO cannot read it, such as in an emulator, and by the scheduler
+// while it holds its locks.
+var spared = []uint32{syscall.SYS_FUTEX, syscall.SYS_EPOLL_PWAIT, syscall.SYS_EPOLL_CTL,
+	syscall.SYS_EPOLL_CREATE1, syscall.SYS_NANOSLEEP, syscall.SYS_CLOCK_GETTIME, syscall.SYS_SCHED_YIELD,
+	syscall.SYS_MADVISE, syscall.SYS_MMAP, syscall.SYS_MUNMAP, syscall.SYS_RT_SIGPROCMASK,
+	syscall.SYS_RT_SIGACTION, syscall.SYS_RT_SIGRETURN, syscall.SYS_SIGALTSTACK, syscall.SYS_TGKILL,
+	syscall.SYS_GETPID, syscall.SYS_GETTID, syscall.SYS_CLONE, syscall.SYS_UMASK, syscall.SYS_RESTART_SYSCALL,
+	syscall.SYS_CLOSE, syscall.SYS_EXIT, syscall.SYS_EXIT_GROUP}
 
 // Numbers that package syscall lacks.
 var (

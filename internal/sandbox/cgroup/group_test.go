@@ -42,7 +42,7 @@ func TestInGuest(t *testing.T) {
 		Files: map[string]string{
 			"/repo/internal/sandbox/cgroup/testdata/member": testkit.CompileC(t, "testdata/member.c", true),
 		},
-	}, "judged/internal/sandbox/cgroup", "^Test(Tree|Slot|Group|Sweep)")
+	}, "judged/internal/sandbox/cgroup", "^Test(Tree|Slot|Group|Sweep|EachCallFails)")
 }
 
 func newTree(t *testing.T) *Tree {
