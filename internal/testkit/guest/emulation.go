@@ -3,15 +3,20 @@ package guest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"judged/internal/testkit/guest/wire"
 )
 
 // emulation is a guest that can be started several times, each time from the beginning.
@@ -31,9 +36,12 @@ const (
 	silence = 45 * time.Second
 )
 
-// errStuck means that the guest's kernel no longer runs its processes: a failure of the emulator, not of a
-// test. A test that hangs is ended by its own timeout, which is shorter, and is not repeated.
+// errStuck means that the guest's kernel no longer runs its processes, or that its clock is wrong: a failure of the
+// emulator, not of a test. A test that hangs is ended by its own timeout, which is shorter, and is not repeated.
 var errStuck = errors.New("the guest is stuck")
+
+// clockSlack is how much later than a beat the host may read it.
+const clockSlack = 15 * time.Second
 
 // run starts the guest, and again if it gets stuck. It returns the last results received, even with an error.
 func (e emulation) run(t testing.TB) (map[string]Result, error) {
@@ -99,10 +107,14 @@ func (e emulation) runQEMU(ctx context.Context) error {
 	return nil
 }
 
-// watch returns errStuck if the guest sends no more data, or nil when ctx is done.
+// watch returns errStuck if the guest sends no more data or its clock is fast, or nil when ctx is done. A guest whose
+// kernel has measured the frequency of the TSC while the emulator had to wait for a CPU has a clock that is several
+// times as fast as it should be, and every deadline in it is too short.
 func (e emulation) watch(ctx context.Context) error {
 	looks := time.NewTicker(e.silence / 20)
 	defer looks.Stop()
+	var first time.Duration // the clock of the guest when the first beat was read, at firstRead
+	var firstRead time.Time
 	for size, since := int64(0), time.Now(); ; {
 		select {
 		case <-ctx.Done():
@@ -118,7 +130,41 @@ func (e emulation) watch(ctx context.Context) error {
 		if time.Since(since) > e.silence {
 			return fmt.Errorf("%w: it was silent for %v", errStuck, e.silence)
 		}
+		now := clock(e.channel)
+		if first == 0 {
+			first, firstRead = now, time.Now()
+		}
+		if here := time.Since(firstRead); now-first > here+here/2+clockSlack {
+			return fmt.Errorf("%w: %v passed by its clock in %v", errStuck, (now - first).Round(time.Second),
+				here.Round(time.Second))
+		}
 	}
+}
+
+// clock returns the guest's clock at its last beat, or 0 before the first.
+func clock(channel string) time.Duration {
+	f, err := os.Open(channel)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err != nil || size == 0 {
+		return 0
+	} else if _, err := f.Seek(max(0, size-64<<10), io.SeekStart); err != nil {
+		return 0
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return 0
+	}
+	lines := bytes.Split(text, []byte("\n"))
+	for _, line := range slices.Backward(lines[:len(lines)-1]) {
+		var f wire.Frame
+		if json.Unmarshal(line, &f) == nil && f.Stream == wire.Beat {
+			return f.Clock
+		}
+	}
+	return 0
 }
 
 // stallLine matches the message of kernel/rcu/tree_stall.h about a CPU that was stalled for

@@ -39,6 +39,9 @@ func TestStarts(t *testing.T) {
 				`(start 1 of at most 3): the guest is stuck: its kernel says "rcu: INFO: rcu_preempt self-detected stall on CPU"`,
 				`(start 2 of at most 3): the guest is stuck: its kernel says`,
 			}},
+		{name: "fast clock at first", script: `[ $n != 1 ] || { ` + beat("1") + "; sleep 0.2; " + beat("60") + "; " + silent +
+			"; }\n" + beat("1") + "; sleep 0.2; " + beat("2") + "; sleep 0.1\n" + done, starts: 2,
+			log: []string{"(start 1 of at most 3): the guest is stuck: 59s passed by its clock in 0s"}},
 		{name: "silent for good", script: silent, starts: 3, stuck: true,
 			err: "(start 3 of at most 3): the guest is stuck",
 			log: []string{"(start 1", "(start 2"}},
@@ -79,6 +82,11 @@ func TestStarts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// beat returns the command for a beat.
+func beat(seconds string) string {
+	return `echo '{"Stream":"beat","Clock":` + seconds + `000000000}' >>$channel`
 }
 
 func TestStall(t *testing.T) {
@@ -128,5 +136,5 @@ func beats(t *testing.T, e emulation) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bytes.Count(text, []byte(`{"Stream":"beat"}`))
+	return bytes.Count(text, []byte(`{"Stream":"beat",`))
 }

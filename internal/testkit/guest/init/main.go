@@ -100,10 +100,11 @@ func supervise() error {
 	return drain(port)
 }
 
-// beat shows the host that processes and timers still run while a command has no output.
+// beat shows the host that processes and timers still run while a command has no output, and how fast the clock is.
 func beat(out *channel) {
+	start := time.Now()
 	for range time.Tick(wire.BeatPeriod) {
-		if out.send(wire.Frame{Stream: wire.Beat}) != nil {
+		if out.send(wire.Frame{Stream: wire.Beat, Clock: time.Since(start)}) != nil {
 			return
 		}
 	}

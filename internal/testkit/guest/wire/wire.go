@@ -54,6 +54,9 @@ type Frame struct {
 	Name   string `json:",omitempty"` // name of the command
 	Data   []byte `json:",omitempty"` // base64 in JSON
 
+	// Clock belongs to Beat: the time since /init has started, by the guest's clock.
+	Clock time.Duration `json:",omitempty"`
+
 	// The following fields belong to Exit. The byte counts are the lengths of the output, so that the host
 	// notices lost data.
 	ExitCode    int    `json:",omitempty"` // -1 if killed or not started
