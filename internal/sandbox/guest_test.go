@@ -41,7 +41,7 @@ func TestLeaksInGuest(t *testing.T) {
 		Files: map[string]string{"/repo/internal/sandbox/testdata/act": act,
 			"/repo/internal/sandbox/testdata/family": family, "/bin/echo": act},
 	}, "judged/internal/sandbox",
-		"^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents|Unprotected)$")
+		"^Test(NothingIsLeft|LauncherLeavesNothing|SetUpFails|ProcessesBound|AllAreCounted|Parents|Unprotected)$")
 }
 
 // TestLimitsInGuest checks that with cgroup v2 processes are killed that cgroup.kill alone does not reach, and
