@@ -70,6 +70,9 @@ func TestPagesInABrowser(t *testing.T) {
 			for _, want := range p.want {
 				wantText(t, tab, want)
 			}
+			if v.width < 500 {
+				wideCells(t, tab, name)
+			}
 			if v.width < 500 && p.name == "jobs" {
 				shortRows(t, tab, name)
 			}
@@ -229,6 +232,17 @@ func nothingCut(t *testing.T, tab *tab, width int, name string) {
 	tab.Eval(`document.scrollingElement.scrollWidth`, &wide)
 	if wide > width {
 		t.Errorf("%s: %d pixels wide in a window of %d", name, wide, width)
+	}
+}
+
+// wideCells checks that pictures of runs and long texts are as wide as their row.
+func wideCells(t *testing.T, tab *tab, name string) {
+	t.Helper()
+	var narrow int
+	tab.Eval(`[...document.querySelectorAll(".stack td.runs, .stack td.wide")].filter(cell => cell.checkVisibility() &&
+		cell.offsetWidth < cell.parentElement.clientWidth - 1).length`, &narrow)
+	if narrow > 0 {
+		t.Errorf("%s: %d cells are narrower than their row", name, narrow)
 	}
 }
 
