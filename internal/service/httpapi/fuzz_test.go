@@ -31,16 +31,26 @@ func FuzzRequest(f *testing.F) {
 	}
 	dir, store := f.TempDir(), openStore(f)
 	names := regexp.MustCompile(`\{[^}]*\}`)
+	values := map[string]string{"after": "1.2", "limit": "1", "type": "done", "label": "a%3Db", "changed": "true",
+		"created_to": "2026-11-20T12:00:00Z", "valid_seconds": "60"}
 	for _, r := range newFixtureIn(dir).routes() { // each of them, so that no list lacks one
 		path := names.ReplaceAllString(r.path(), "a")
 		f.Add(r.method + " " + path + " HTTP/1.1\r\nHost: x\r\n\r\n")
-		f.Add(r.method + " " + path + "?after=1.2&limit=1&type=done&label=a%3Db&created_to=2026-11-20T12:00:00Z " +
-			"HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 7\r\n\r\n")
+		var all []string // others are refused before the handler
+		for _, name := range r.parameters() {
+			if name = strings.TrimSuffix(name, "*"); values[name] != "" {
+				all = append(all, name+"="+values[name])
+			}
+		}
+		if len(all) > 0 {
+			f.Add(r.method + " " + path + "?" + strings.Join(all, "&") + " HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 7\r\n\r\n")
+		}
 	}
 	for _, path := range []string{"/v1/jobs:batch", "/v1/blobs:have"} {
 		for _, body := range []string{`{"jobs": [{"id": "a", "job": ` + small + `}, {"job": {}}]}`, `{"jobs": [{"job": 1}]}`,
 			`{"sha256": ["` + strings.Repeat("0", 64) + `"]}`} {
-			f.Add(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body))
+			f.Add(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+				"Content-Length: %d\r\n\r\n%s", path, len(body), body))
 		}
 	}
 	doors := `{"program": {"text": "x"}, "tests": [{"name": "1"}], "callback": {"url": "http://a.example/"},
