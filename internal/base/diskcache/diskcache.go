@@ -183,16 +183,22 @@ func (c *Cache) publish(folder, name string, size units.Bytes) error {
 	return c.shrink(c.most, name)
 }
 
-// remove removes a folder that may exist. The caller holds the lock.
+// remove removes a folder that may exist. It takes its name away first, so that neither a crash nor an error leaves a part
+// of it in the cache. The caller holds the lock.
 func (c *Cache) remove(name string) error {
-	if err := os.RemoveAll(filepath.Join(c.folder, name)); err != nil {
+	gone := filepath.Join(c.folder, Unfinished+name)
+	if err := os.RemoveAll(gone); err != nil { // left by an error
+		return err
+	}
+	err := os.Rename(filepath.Join(c.folder, name), gone)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if e := c.entries[name]; e != nil {
 		c.bytes -= e.bytes
 		delete(c.entries, name)
 	}
-	return nil
+	return os.RemoveAll(gone)
 }
 
 // shrink removes unused folders until the rest has at most that many bytes. The caller holds the lock.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 )
 
@@ -145,5 +147,41 @@ func TestPut(t *testing.T) {
 	}
 	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRemovesWhole: a folder of which only a part could be removed is not in the cache, also after a restart. It is
+// deeper than the process can open files.
+func TestRemovesWhole(t *testing.T) {
+	c, err := Open(t.TempDir(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Put("a", func(folder string) error {
+		return os.MkdirAll(filepath.Join(folder, strings.Repeat("d/", 200)), 0o700)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 100, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err = c.Clear()
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, syscall.EMFILE) || c.Has("a") {
+		t.Errorf("error %v, in the cache %t", err, c.Has("a"))
+	}
+	again, err := Open(c.folder, 1<<20)
+	if err != nil || again.Has("a") {
+		t.Errorf("after a restart: error %v, in the cache %t", err, again.Has("a"))
+	}
+	if list, err := os.ReadDir(c.folder); err != nil || len(list) > 0 {
+		t.Errorf("%d folders are left, error %v", len(list), err)
 	}
 }
