@@ -161,7 +161,7 @@ func TestDrip(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	w := &world{t: t, Server: &domserver.Server{Server: s}}
+	w := &world{t: t, Server: &domserver.Server{Server: s}, idle: shortIdle}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if _, err := w.client("x").fetchWork(ctx, "host-0"); !errors.Is(err, errIdle) {

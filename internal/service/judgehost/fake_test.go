@@ -207,6 +207,9 @@ const (
 	noBuild        = "#!/bin/sh\n# nothing to build\n"
 )
 
+// shortIdle is for servers that never answer. On a busy machine others take longer, too.
+const shortIdle = 100 * time.Millisecond
+
 // world is a server with all that submissions need.
 type world struct {
 	*domserver.Server
@@ -216,6 +219,7 @@ type world struct {
 	compare  domserver.Executable
 	service  *Service           // the last one that start has started
 	drain    context.CancelFunc // drains it
+	idle     time.Duration      // of its client; 0 means that of judged
 }
 
 func newWorld(t *testing.T) *world {
@@ -292,7 +296,7 @@ func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(w.t.Out
 // client returns a client with short pauses.
 func (w *world) client(password string) *Client {
 	s := quickServer(w.Base(), password, w.log())
-	s.Idle = 100 * time.Millisecond
+	s.Idle = w.idle
 	c, err := NewClient(s)
 	if err != nil {
 		w.t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,6 +54,9 @@ func TestFaults(t *testing.T) {
 			t.Run(what+" "+how, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
+				if fault.Wait > 0 {
+					w.idle = shortIdle
+				}
 				var mu sync.Mutex
 				left := 7 // more than the tries of one call
 				if how == "500" {
@@ -164,6 +168,9 @@ func TestCredentialsAreNotLogged(t *testing.T) {
 	for _, fault := range []domserver.Fault{{Status: 500, Body: "x"}, {CutBefore: true}, {Truncate: 1}, {Status: 401},
 		{Status: 302}, {Wait: time.Hour}} {
 		w := newWorld(t)
+		if fault.Wait > 0 {
+			w.idle = shortIdle
+		}
 		n := 0
 		w.Fault = func(string, string) *domserver.Fault {
 			if n++; n > 3 && n < 10 {
@@ -315,8 +322,9 @@ func TestDrainedSlot(t *testing.T) {
 // TestLost: the client knows whether the server answers, by what the last request met.
 func TestLost(t *testing.T) {
 	w := newWorld(t)
-	fault := &domserver.Fault{Status: 404, Body: `{"message":"no such page"}`}
-	w.Fault = func(string, string) *domserver.Fault { return fault }
+	missing := &domserver.Fault{Status: 404, Body: `{"message":"no such page"}`}
+	var fault atomic.Pointer[domserver.Fault]
+	w.Fault = func(string, string) *domserver.Fault { return fault.Load() }
 	c := w.client("wrong")
 	for _, step := range []struct {
 		what  string
@@ -324,15 +332,15 @@ func TestLost(t *testing.T) {
 		use   string // password
 		want  string // part of the error; "" for none
 	}{
-		{"wrong address", fault, "wrong", "no such page"},
+		{"wrong address", missing, "wrong", "no such page"},
 		{"wrong account", nil, "wrong", "refuses the credentials"},
 		{"correct account", nil, domserver.Password, ""},
-		{"something that is not there", fault, domserver.Password, ""},
+		{"something that is not there", missing, domserver.Password, ""},
 		{"away", &domserver.Fault{CutBefore: true}, domserver.Password, "EOF"},
-		{"away when something is not there", fault, domserver.Password, "no such page"},
+		{"away when something is not there", missing, domserver.Password, "no such page"},
 		{"back", nil, domserver.Password, ""},
 	} {
-		fault = step.fault
+		fault.Store(step.fault)
 		c.Use(Account{domserver.User, step.use})
 		_, err := c.Config(t.Context())
 		got := fmt.Sprint(c.Lost())
