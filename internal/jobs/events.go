@@ -22,6 +22,13 @@ const (
 
 func number(attempt, n int) uint64 { return uint64(attempt)<<attemptBits + uint64(n) }
 
+// MayHaveSent reports whether an event with this number may have been sent. A reader has a higher number if the job was
+// deleted and put again, or if a backup was restored: it would miss all events up to that number, even the last one.
+func (r Record) MayHaveSent(event uint64) bool {
+	end := number(r.Lease.Attempt, lastOfAttempt)
+	return event < end || event == end && r.Report.State.Final()
+}
+
 // follow calls look with the current row and after each change, until look returns true or an error, or ctx is done.
 func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, error)) error {
 	poll := time.NewTicker(2 * s.opts.poll) // infrequent, because there may be thousands of watchers

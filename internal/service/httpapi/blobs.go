@@ -71,8 +71,41 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", "attachment")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(info.Size())))
-	http.ServeContent(w, r, "", time.Time{}, f)
-	return nil
+	answer := &contentWriter{ResponseWriter: w}
+	http.ServeContent(answer, r, "", time.Time{}, f)
+	return answer.refused
+}
+
+// contentWriter replaces the errors of http.ServeContent, which are plain text or empty, by a problem.
+type contentWriter struct {
+	http.ResponseWriter
+	refused error
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *contentWriter) WriteHeader(status int) {
+	switch status {
+	case http.StatusRequestedRangeNotSatisfiable:
+		w.refused = problem("range", "send bytes=FIRST-LAST within the blob, or no Range",
+			"the blob does not have this range")
+	case http.StatusPreconditionFailed:
+		w.refused = problem("precondition", "leave out If-Match: a blob never changes", "the ETag is another one")
+	default:
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	for _, name := range []string{"Content-Disposition", "ETag"} {
+		w.Header().Del(name)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+}
+
+// Write implements http.ResponseWriter.
+func (w *contentWriter) Write(b []byte) (int, error) {
+	if w.refused != nil {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
 }
 
 func digestOf(r *http.Request) (string, error) {

@@ -14,7 +14,7 @@ func TestEveryProblemHasAClass(t *testing.T) {
 		client.Barred:  {"unauthorized", "forbidden", "misdirected", "method", "protocol"},
 		client.Refused: {"bad-request", "invalid-job", "not-found", "conflict", "gone",
 			"in-use", "stale", "final", "too-large",
-			"media-type",
+			"media-type", "precondition", "range",
 			"digest", "missing-language", "invalid-problem", "invalid-report", "missing-problem",
 			"missing-blob", "invalid-batch"},
 	}

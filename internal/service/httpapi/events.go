@@ -27,6 +27,10 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if !record.MayHaveSent(after) {
+		return problem("gone", "read GET /v1/jobs/{id}, then follow the events without Last-Event-ID and after",
+			"the job cannot have had an event with this id: another job had its id, or a backup was restored")
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()

@@ -46,6 +46,14 @@ func TestBlobs(t *testing.T) {
 	if w := f.ask("GET", target, "", "Range: bytes=1-2"); w.Code != 206 || w.Body.String() != "el" {
 		t.Errorf("range: %d %q", w.Code, w.Body)
 	}
+	for header, kind := range map[string]string{"Range: bytes=5-": "range", "Range: lines=1-2": "range",
+		`If-Match: "x"`: "precondition"} {
+		w := f.ask("GET", target, "", header)
+		wantProblem(t, w, kind)
+		if h := w.Header(); h.Get("ETag")+h.Get("Content-Disposition") != "" || h.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: headers of the blob %v", header, h)
+		}
+	}
 	p := wantProblem(t, f.ask("PUT", target, "other"), "digest")
 	if !strings.Contains(p.Detail, digestText("other")) {
 		t.Errorf("detail %q does not say what was found", p.Detail)

@@ -155,6 +155,34 @@ func TestEvents(t *testing.T) {
 	wantProblem(t, f.ask("GET", "/v1/jobs/b/events", ""), "not-found")
 }
 
+// TestEventsOfAnotherJob checks, with the real store, that a reader whose last event the job never had gets an error. It
+// would wait for the end in vain: another job had the ID before, or a backup was restored.
+func TestEventsOfAnotherJob(t *testing.T) {
+	store := openStore(t)
+	f := newFixture(t, func(o *Options) { o.Jobs = store })
+	seen := func(want int) {
+		t.Helper()
+		const end = "2097151" // of the first attempt
+		if w := f.ask("GET", "/v1/jobs/a/events", "", "Last-Event-ID: "+end); w.Code != want {
+			t.Errorf("all events of one attempt seen: status %d %s, want %d", w.Code, w.Body, want)
+		}
+		wantProblem(t, f.ask("GET", "/v1/jobs/a/events?after=2097152", ""), "gone")
+	}
+	if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != http.StatusAccepted {
+		t.Fatal(w.Code, w.Body)
+	}
+	seen(http.StatusGone)
+	lease, err := store.Take(t.Context(), api.Want{CPUs: "2-3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen(http.StatusGone)
+	if err := store.Finish(t.Context(), lease.Lease, api.Report{Verdict: api.Accepted}); err != nil {
+		t.Fatal(err)
+	}
+	seen(http.StatusNoContent)
+}
+
 // follow returns a channel with the events of a stream, without comments.
 func follow(t *testing.T, url, lastID string) <-chan string {
 	t.Helper()
