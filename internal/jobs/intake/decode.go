@@ -186,7 +186,7 @@ func (r *reader) value(t reflect.Type, path string) error {
 	if problem == "" && isZero(token) && limit().MatchString(path) {
 		problem = "0 allows nothing; send a limit above 0, or leave it out for the default"
 	}
-	if problem == "" && token == "" && (strings.HasSuffix(path, ".blob") || strings.HasSuffix(path, ".part")) {
+	if problem == "" && token == "" && named().MatchString(path) {
 		problem = "empty; send what it names, or leave it out"
 	}
 	if problem != "" {
@@ -325,6 +325,10 @@ func mismatch(token json.Token, t reflect.Type) string {
 
 // limit matches the path of a limit of a job or of a test, and of a factor.
 var limit = text.Pattern(`^((tests\[[0-9]+\]\.)?limits\.|factors\.|keep\.bytes$)`)
+
+// named matches the path of a member that names something. An empty name would select the default, or everything: it is
+// rather a variable that has no value in the program of the caller.
+var named = text.Pattern(`(^|\.)(blob|part|language|problem|problem_version|pool|input_file|output_file|id|idempotency_key)$`)
 
 // isZero reports whether a limit or a factor is 0, which Complete could not distinguish from an absent one.
 func isZero(token json.Token) bool {

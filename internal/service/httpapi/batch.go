@@ -118,8 +118,11 @@ type batch struct {
 
 // postBatch stores many jobs in one transaction. A job that is refused does not affect the others.
 func (s *Server) postBatch(w http.ResponseWriter, r *http.Request) error {
-	key := r.Header.Get("Idempotency-Key")
-	if err := errors.Join(checkKey(key), s.checkAccepts()); err != nil {
+	key, err := keyOf(r)
+	if err != nil {
+		return err
+	}
+	if err := s.checkAccepts(); err != nil {
 		return err
 	}
 	b, err := s.receiveBatch(w, r, key)

@@ -69,8 +69,8 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 	if values.Has("tenant") && !config.ValidTenant(f.Tenant) {
 		return f, problem("bad-request", "use 1 to 64 letters, digits, - and _", "parameter tenant: %.70q", f.Tenant)
 	}
-	states := []api.State{"", api.Queued, api.Running, api.Done, api.CancelledState}
-	if !slices.Contains(states, f.State) {
+	states := []api.State{api.Queued, api.Running, api.Done, api.CancelledState}
+	if values.Has("state") && !slices.Contains(states, f.State) {
 		return f, problem("bad-request", "use queued, running, done or cancelled", "parameter state: %q is unknown",
 			f.State)
 	}
@@ -112,12 +112,15 @@ func timeOf(values url.Values, name string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || at.UTC().Year() < 1970 || at.UTC().Year() > 2200 { // the store has nanoseconds since 1970
+	if err != nil || !ofThisAge(at) {
 		return time.Time{}, problem("bad-request", "send a time as 2026-11-20T09:00:00Z, with + as %2B",
 			"parameter %s: %.70q is not a time of this age", name, text)
 	}
 	return at, nil
 }
+
+// ofThisAge reports whether the store can compare with a time. It has nanoseconds since 1970, which overflow.
+func ofThisAge(at time.Time) bool { return 1970 <= at.UTC().Year() && at.UTC().Year() <= 2200 }
 
 // labelsOf returns the parameters label.
 func labelsOf(values url.Values) (labels map[string]string, err error) {

@@ -28,7 +28,7 @@ func TestFilterOf(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"state=over", "label=team", "label=%3D7",
-		"label=team%3D7&label=team%3D8", "limit=0", "limit=501", "limit=x", "tenant="} {
+		"label=team%3D7&label=team%3D8", "limit=0", "limit=501", "limit=x", "tenant=", "state=", "problem="} {
 		values, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
+	"time"
 
 	"judged/internal/api"
 	"judged/internal/base/config"
@@ -86,6 +88,13 @@ func (s *Server) checkRejudging(ctx context.Context, q *api.RejudgingRequest) er
 		}
 	}
 	if q.Filter != nil {
+		if len(q.Filter.Labels) == 0 {
+			q.Filter.Labels = nil
+		}
+		if reflect.ValueOf(*q.Filter).IsZero() {
+			return bad(`select jobs, or all that are judged by {"created_from": "1970-01-01T00:00:00Z"}`,
+				"the filter has no members")
+		}
 		if detail := invalidFilter(*q.Filter); detail != "" {
 			return bad("correct the filter", "invalid filter: %s", detail)
 		}
@@ -120,6 +129,11 @@ func invalidFilter(f api.RejudgingFilter) string {
 		return fmt.Sprintf("invalid pool %q", f.Pool)
 	case f.Problem != "" && !jobs.ValidID(f.Problem):
 		return fmt.Sprintf("invalid problem %q", f.Problem)
+	}
+	for member, at := range map[string]time.Time{"created_from": f.CreatedFrom, "created_to": f.CreatedTo} {
+		if !at.IsZero() && !ofThisAge(at) {
+			return fmt.Sprintf("%s is not a time of this age", member)
+		}
 	}
 	return ""
 }

@@ -195,7 +195,7 @@ func TestRejudgingFilter(t *testing.T) {
 	}
 	for filter, jobs := range map[string]int{
 		`{"labels": {"team": "b"}}`: 1, `{"verdict": "WA"}`: 3, `{"priority": "practice"}`: 3, `{"pool": "default"}`: 3,
-		`{"created_from": "2020-01-01T00:00:00Z"}`: 3, `{}`: 3, `{"problem": "sum"}`: 2,
+		`{"created_from": "1970-01-01T00:00:00Z"}`: 3, `{"labels": {}, "problem": "sum"}`: 2,
 	} {
 		if got := f.rejudge(`{"filter": ` + filter + `}`); got.Jobs != jobs || got.Queued != jobs ||
 			len(got.Skipped) > 0 {
@@ -236,7 +236,7 @@ func TestRejudgingFullQueue(t *testing.T) {
 	f := newRejudgeFixture(t)
 	f.judge(api.WrongAnswer)
 	f.store.SetMaxWaiting(3)
-	if v := f.rejudge(`{"id": "r", "filter": {}}`); v.State != api.RejudgingFilling || v.Jobs != 4 || v.Queued != 1 {
+	if v := f.rejudge(`{"id": "r", "filter": {"created_from": "1970-01-01T00:00:00Z"}}`); v.State != api.RejudgingFilling || v.Jobs != 4 || v.Queued != 1 {
 		t.Errorf("set %+v, want 1 of 4 jobs queued", v)
 	}
 	if w := f.submit("PUT", "/v1/jobs/contest", small); w.Code != 202 {
@@ -258,6 +258,12 @@ func TestRejudgingRefused(t *testing.T) {
 		"both":                  {"POST", "", `{"jobs": ["a"], "filter": {"verdict": "WA"}}`, "bad-request"},
 		"unknown member":        {"POST", "", `{"jobs": ["a"], "repeat": 1}`, "bad-request"},
 		"no jobs":               {"POST", "", `{"jobs": []}`, "bad-request"},
+		"empty filter":          {"POST", "", `{"filter": {}}`, "bad-request"},
+		"no labels":             {"POST", "", `{"filter": {"labels": {}}}`, "bad-request"},
+		"empty problem":         {"POST", "", `{"filter": {"problem": "", "verdict": "WA"}}`, "bad-request"},
+		"empty pool":            {"POST", "", `{"filter": {"pool": "", "verdict": "WA"}}`, "bad-request"},
+		"before this age":       {"POST", "", `{"filter": {"created_to": "1600-01-01T00:00:00Z"}}`, "bad-request"},
+		"after this age":        {"POST", "", `{"filter": {"created_from": "2300-01-01T00:00:00Z"}}`, "bad-request"},
 		"verdict":               {"POST", "", `{"filter": {"verdict": "XX"}}`, "bad-request"},
 		"priority":              {"POST", "", `{"filter": {"priority": "audit"}}`, "bad-request"},
 		"pool of the filter":    {"POST", "", `{"filter": {"pool": "\u0000"}}`, "bad-request"},

@@ -17,8 +17,8 @@ const (
 )
 
 func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
-	key := r.Header.Get("Idempotency-Key")
-	if err := checkKey(key); err != nil {
+	key, err := keyOf(r)
+	if err != nil {
 		return err
 	}
 	if key == "" {
@@ -30,6 +30,19 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.submit(w, r, id, before)
+}
+
+// keyOf returns the Idempotency-Key of a request, or "" without one.
+func keyOf(r *http.Request) (key string, err error) {
+	switch all := r.Header.Values("Idempotency-Key"); {
+	case len(all) == 0:
+		return "", nil
+	case len(all) > 1 || all[0] == "":
+		return "", problem("bad-request", "send one key, or leave the header out",
+			"%d headers Idempotency-Key, the first one %.70q", len(all), all[0])
+	default:
+		return all[0], checkKey(all[0])
+	}
 }
 
 // checkKey returns an error for an Idempotency-Key that is too long.

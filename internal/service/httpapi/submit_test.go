@@ -73,6 +73,19 @@ func TestSubmitStores(t *testing.T) {
 	}
 }
 
+// TestIdempotencyKeyIsOne checks that a header without a key is not a request without the header: its repetition would
+// be another job.
+func TestIdempotencyKeyIsOne(t *testing.T) {
+	f := newFixture(t)
+	for _, keys := range [][]string{{""}, {"a", "b"}} {
+		r := httptest.NewRequest("POST", "http://localhost/v1/jobs", strings.NewReader(small))
+		r.Header = http.Header{"Content-Type": {mediaJSON}, "Idempotency-Key": keys}
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, r)
+		wantProblem(t, w, "bad-request")
+	}
+}
+
 func TestSubmitIsIdempotent(t *testing.T) {
 	other := strings.Replace(small, `"1"`, `"2"`, 1)
 	spelt := ` {"tests":[{"name":"\u0031"}], "program":{"blob":"` + digestText("#!/bin/sh\n") + `"}}`

@@ -158,7 +158,7 @@ func TestTenantsList(t *testing.T) {
 // TestTenantsRejudge checks that a set has only jobs of its tenant, whether it names or filters them.
 func TestTenantsRejudge(t *testing.T) {
 	f := newTenantFixture(t)
-	for id, body := range map[string]string{"named": `"jobs": ["ann", "bob", "none"]`, "filtered": `"filter": {}`} {
+	for id, body := range map[string]string{"named": `"jobs": ["ann", "bob", "none"]`, "filtered": `"filter": {"created_from": "1970-01-01T00:00:00Z"}`} {
 		if w := f.as("ann", "POST", "/v1/rejudgings", `{"id": "`+id+`", `+body+`}`); w.Code != http.StatusCreated {
 			t.Fatalf("%s: %+v", id, w)
 		}
