@@ -66,10 +66,11 @@ const (
 type Deliverer struct {
 	o     Options
 	freed chan struct{} // receives a token when a try ends
+	turn  string        // receiver that had the last turn; only pass uses it
 
 	mu       sync.Mutex // guards the fields below
 	settings Settings
-	client   *http.Client
+	client   *http.Transport
 	busy     map[string]int // current tries by receiver
 	running  int
 	unproven int // current tries of unproven receivers
@@ -97,7 +98,7 @@ func (d *Deliverer) Use(s Settings) {
 	d.settings, d.client = s, newClient(s.Policy)
 }
 
-func (d *Deliverer) current() (Settings, *http.Client) {
+func (d *Deliverer) current() (Settings, *http.Transport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.settings, d.client
@@ -166,16 +167,21 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-// pass starts the tries that are due, within the limits. It returns the time at which the next one is due.
+// pass starts the tries that are due, within the limits. It returns the time at which the next one is due. Receivers have
+// turns: from the beginning of the list in each pass, a few slow ones would always take what a try has freed.
 func (d *Deliverer) pass(ctx context.Context) (next time.Time, err error) {
 	now := d.o.Store.Now()
 	next = now.Add(pollEvery)
-	for after := ""; ; {
+	first := d.turn
+	for after, again := first, first == ""; ; {
 		receivers, err := d.o.Store.DueReceivers(ctx, after, page)
 		if err != nil {
 			return next, err
 		}
 		for _, r := range receivers {
+			if again && first != "" && r.ID > first {
+				return next, nil
+			}
 			after = r.ID
 			if r.Due.After(now) {
 				if r.Due.Before(next) {
@@ -187,9 +193,13 @@ func (d *Deliverer) pass(ctx context.Context) (next time.Time, err error) {
 				return next, err
 			}
 		}
-		if len(receivers) < page {
+		if len(receivers) == page {
+			continue
+		}
+		if again {
 			return next, nil
 		}
+		after, again = "", true
 	}
 }
 
@@ -199,6 +209,7 @@ func (d *Deliverer) start(ctx context.Context, r jobs.CallbackReceiver) error {
 	if room == 0 {
 		return nil // the next pass starts when a try ends
 	}
+	d.turn = r.ID
 	claimed, err := d.o.Store.ClaimCallbacks(ctx, r.ID, room, lease)
 	for range room - len(claimed) {
 		d.release(r)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -128,6 +130,17 @@ func TestRetries(t *testing.T) {
 			return 0
 		}, []string{"1 failed 307", "2 delivered 200"}, "status 307, and redirects are not followed",
 			api.CallbackDelivered},
+		{"redirect to no URL", "", "127.0.0.1", func(n int, w http.ResponseWriter, _ *http.Request) int {
+			w.Header().Set("Location", "://secret")
+			return []int{302, 200}[n-1]
+		}, []string{"1 failed 302", "2 delivered 200"}, "status 302, and redirects are not followed",
+			api.CallbackDelivered},
+		{"no HTTP", "", "127.0.0.1", saying("220 secret.example ESMTP\r\n"), []string{"1 failed 0", "2 delivered 200"},
+			errAnswer.Error(), api.CallbackDelivered},
+		{"no header", "", "127.0.0.1", saying("HTTP/1.1 200 OK\r\nsecret\r\n\r\n"), []string{"1 failed 0",
+			"2 delivered 200"}, errAnswer.Error(), api.CallbackDelivered},
+		{"cut off", "", "127.0.0.1", saying("HTTP/1.1 200"), []string{"1 failed 0", "2 delivered 200"}, "unexpected EOF",
+			api.CallbackDelivered},
 		{"closed port", "http://" + closed.Addr().String(), "127.0.0.1", nil, []string{"1 failed 0", "2 failed 0",
 			"3 failed 0", "4 failed 0", "5 given_up 0"}, "connection refused", api.CallbackGivenUp},
 		{"address that is not listed", "", "10.0.0.0/8", nil, []string{"1 failed 0", "2 failed 0", "3 failed 0",
@@ -140,7 +153,7 @@ func TestRetries(t *testing.T) {
 				w.Header().Set("X", strings.Repeat("x", 2*maxHeader))
 			}
 			return 200
-		}, []string{"1 failed 0", "2 delivered 200"}, "", api.CallbackDelivered},
+		}, []string{"1 failed 0", "2 delivered 200"}, errAnswer.Error(), api.CallbackDelivered},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -159,8 +172,8 @@ func TestRetries(t *testing.T) {
 			if diff := cmp.Diff(tt.want, triesOf(log)); diff != "" {
 				t.Errorf("tries (-want +got):\n%s", diff)
 			}
-			if got := log.Tries[0].Error; !strings.Contains(got, tt.error) {
-				t.Errorf("error %q, want one with %q", got, tt.error)
+			if got := log.Tries[0].Error; !strings.Contains(got, tt.error) || strings.Contains(got, "secret") {
+				t.Errorf("error %q, want one with %q and without what the receiver says", got, tt.error)
 			}
 			for _, c := range r.got() {
 				if c.id != log.ID || c.body != r.got()[0].body {
@@ -168,6 +181,85 @@ func TestRetries(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// saying returns an answer that sends text as it is to the first call, and 200 to others.
+func saying(text string) func(int, http.ResponseWriter, *http.Request) int {
+	return func(n int, w http.ResponseWriter, _ *http.Request) int {
+		if n > 1 {
+			return 200
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return 500
+		}
+		_, _ = io.WriteString(conn, text)
+		_ = conn.Close()
+		return 0
+	}
+}
+
+// busyStore has more proven receivers with due callbacks than get tries at once. Each try takes until release, then its
+// job is gone.
+type busyStore struct {
+	Store
+	receivers []jobs.CallbackReceiver
+	release   chan struct{}
+	claimed   []string // receivers
+}
+
+func (s *busyStore) Now() time.Time { return time.Unix(1, 0) }
+
+func (s *busyStore) DueReceivers(_ context.Context, after string, _ int) ([]jobs.CallbackReceiver, error) {
+	return slices.DeleteFunc(slices.Clone(s.receivers), func(r jobs.CallbackReceiver) bool { return r.ID <= after }), nil
+}
+
+func (s *busyStore) ClaimCallbacks(_ context.Context, receiver string, n int, _ time.Duration) (
+	[]jobs.ClaimedCallback, error) {
+	s.claimed = append(s.claimed, slices.Repeat([]string{receiver}, n)...)
+	return slices.Repeat([]jobs.ClaimedCallback{{Receiver: receiver}}, n), nil
+}
+
+func (s *busyStore) CallbackJob(context.Context, jobs.ClaimedCallback, bool) (jobs.Callback, error) {
+	<-s.release
+	return jobs.Callback{}, api.ErrNotFound
+}
+
+func (s *busyStore) DeleteCallback(context.Context, jobs.ClaimedCallback) error { return nil }
+
+// TestReceiversTakeTurns checks that slow receivers with many callbacks do not keep tries from those behind them in the
+// list.
+func TestReceiversTakeTurns(t *testing.T) {
+	s := &busyStore{release: make(chan struct{})}
+	for i := range atOnce/ofReceiver + 2 {
+		s.receivers = append(s.receivers, jobs.CallbackReceiver{ID: fmt.Sprintf("%02d", i), Proven: true})
+	}
+	d := New(Options{Store: s, Log: slog.New(slog.DiscardHandler)})
+	defer d.tries.Wait()
+	defer close(s.release)
+	pass := func() []string {
+		t.Helper()
+		s.claimed = nil
+		if _, err := d.pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return s.claimed
+	}
+	if first := pass(); len(first) != atOnce || first[atOnce-1] != "15" {
+		t.Fatalf("first pass: %q", first)
+	}
+	for _, want := range []string{"16", "17"} {
+		s.release <- struct{}{}
+		<-d.freed
+		if got := pass(); !slices.Equal(got, []string{want}) {
+			t.Errorf("a free try is for %q, want %s", got, want)
+		}
+	}
+	s.release <- struct{}{}
+	<-d.freed
+	if got := pass(); len(got) != 1 || got[0] > "15" {
+		t.Errorf("after the last one: %q, want one of the others", got)
 	}
 }
 

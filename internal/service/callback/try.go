@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -27,21 +30,36 @@ const (
 	maxError = 300
 )
 
-// newClient returns a client that connects as the policy permits. It does not follow redirects. It ignores proxies of
-// the environment, because they would connect to addresses that the policy does not check.
-func newClient(p Policy) *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			DialContext:            p.dial,
-			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    ofReceiver,
-			MaxIdleConns:           atOnce,
-			IdleConnTimeout:        30 * time.Second,
-			TLSHandshakeTimeout:    standard.Limit,
-			MaxResponseHeaderBytes: maxHeader,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// newClient returns a client that connects as the policy permits. A Transport does not follow redirects; an http.Client
+// reads their address, and fails if that is no URL. It ignores proxies of the environment, because they would connect to
+// addresses that the policy does not check.
+func newClient(p Policy) *http.Transport {
+	return &http.Transport{
+		DialContext:            p.dial,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    ofReceiver,
+		MaxIdleConns:           atOnce,
+		IdleConnTimeout:        30 * time.Second,
+		TLSHandshakeTimeout:    standard.Limit,
+		MaxResponseHeaderBytes: maxHeader,
 	}
+}
+
+// errAnswer replaces errors that quote what the receiver has sent: the log of a job would show what services say in the
+// networks that the operator lists.
+var errAnswer = errors.New("the answer is not HTTP, or its headers have more than 64 KiB")
+
+// withoutContent returns an error without what the receiver has sent.
+func withoutContent(err error) error {
+	for _, harmless := range []error{context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, harmless) {
+			return err
+		}
+	}
+	if errors.As(err, new(*net.OpError)) {
+		return err
+	}
+	return errAnswer
 }
 
 // hostOf returns the host of a URL without its port.
@@ -137,7 +155,12 @@ func (d *Deliverer) send(ctx context.Context, f Format, call jobs.Callback, at t
 		r.Header.Set(webhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
 		r.Header.Set(webhooks.HeaderWebhookSignature, signature)
 	}
-	answer, err := client.Do(r)
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	answer, err := client.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err != nil && connected.Load() {
+		err = withoutContent(err)
+	}
 	if err != nil {
 		return 0, err
 	}
