@@ -55,13 +55,16 @@ func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
 	if err != nil {
 		return none, nil, r.errs.err()
 	}
-	// Unmarshal skips values that do not fit; those are already recorded.
+	// Unmarshal skips values that do not fit, but ends at an invalid time; those are already recorded.
 	err = json.Unmarshal(r.edited(), &v)
 	var wrongType *json.UnmarshalTypeError
-	if err != nil && (len(r.errs) == 0 || !errors.As(err, &wrongType)) {
-		return none, nil, Errors{{Detail: err.Error()}}
+	switch {
+	case err == nil, len(r.errs) > 0 && errors.As(err, &wrongType):
+		return v, r.errs, nil
+	case len(r.errs) > 0:
+		return none, nil, r.errs.err()
 	}
-	return v, r.errs, nil
+	return none, nil, Errors{{Detail: err.Error()}}
 }
 
 // loneSurrogate returns the position of an escaped unpaired surrogate in valid JSON, which encoding/json replaces by

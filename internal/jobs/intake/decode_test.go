@@ -231,6 +231,16 @@ func TestUnfitValues(t *testing.T) {
 		{Field: "program", Detail: "no content"}, {Field: "tests", Detail: "none"}, {Field: "stop", Detail: "later"}})
 }
 
+// TestUnfitTimes checks that an invalid time is reported with its member, although encoding/json ends there.
+func TestUnfitTimes(t *testing.T) {
+	_, _, err := Decode[api.RejudgingRequest](strings.NewReader(
+		`{"filter": {"created_from": "yesterday", "created_to": 1}, "same_problem": 1}`))
+	var found Errors
+	errors.As(err, &found)
+	compare(t, found, []api.FieldError{{Field: "filter.created_from", Detail: "text is not a time"},
+		{Field: "filter.created_to", Detail: "a number is not a time"}, {Field: "same_problem", Detail: "a number found"}})
+}
+
 func TestErrorsWith(t *testing.T) {
 	list := func(fields ...string) (e Errors) {
 		for _, f := range fields {

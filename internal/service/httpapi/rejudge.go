@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"judged/internal/api"
@@ -144,7 +145,8 @@ func rejudgingProblem(id string, err error) error {
 	case errors.Is(err, jobs.ErrConflict):
 		return problem("conflict", "use another id for another set", "rejudging %q exists with another body", id)
 	case errors.Is(err, api.ErrFinal):
-		return problem("final", "GET /v1/rejudgings/{id} shows its state", "%s", err)
+		return problem("final", "GET /v1/rejudgings/{id} shows its state", "%s",
+			strings.TrimSuffix(err.Error(), ": "+api.ErrFinal.Error())) // that is about jobs
 	}
 	return err
 }

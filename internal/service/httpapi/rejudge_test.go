@@ -131,7 +131,10 @@ func TestRejudging(t *testing.T) {
 	}
 	f.send("POST", "/v1/rejudgings", body, 200)
 	wantProblem(t, f.submit("POST", "/v1/rejudgings", strings.Replace(body, "3000", "4000", 1)), "conflict")
-	wantProblem(t, f.ask("POST", "/v1/rejudgings/r/apply", ""), "final")
+	if p := wantProblem(t, f.ask("POST", "/v1/rejudgings/r/apply", ""), "final"); p.Detail !=
+		`apply rejudging "r": 3 of 3 jobs are not judged yet` {
+		t.Errorf("applied too early: %q", p.Detail)
+	}
 
 	for range 3 {
 		w := f.judge(api.Accepted)
