@@ -61,6 +61,8 @@ func TestDocumented(t *testing.T) {
 		want                       string
 	}{
 		{"create", "POST", "/submissions", hello, 201, `{"token": "TOKEN"}`},
+		{"slash at the end", "POST", "/submissions/?base64_encoded=false&wait=false", hello, 201, `{"token": "TOKEN"}`},
+		{"get with a slash", "GET", "/submissions/DONE/?fields=status_id", "", 200, `{"status_id": 3}`},
 		{"numbers as texts", "POST", "/submissions", `{"source_code": "x", "language_id": "71", "cpu_time_limit": "2.5"}`,
 			201, `{"token": "TOKEN"}`},
 		{"unknown members", "POST", "/submissions", `{"source_code": "x", "language_id": 71, "input": "y"}`, 201,
@@ -139,6 +141,10 @@ func TestDocumented(t *testing.T) {
 			`{"error": "number of submissions in a batch should be less than or equal to 20"}`},
 		{"get batch", "GET", "/submissions/batch?tokens=DONE,WAITING,x&fields=status_id,token", "", 200,
 			`{"submissions": [{"status_id": 3, "token": "TOKEN"}, {"status_id": 1, "token": "TOKEN"}, null]}`},
+		{"get batch with gaps", "GET", "/submissions/batch?tokens=,DONE,,%20WAITING,,&fields=status_id", "", 200,
+			`{"submissions": [null, {"status_id": 3}, null, {"status_id": 1}]}`},
+		{"get batch of gaps", "GET", "/submissions/batch?tokens=,%20,", "", 400,
+			`{"error": "there should be at least one submission in a batch"}`},
 		{"get empty batch", "GET", "/submissions/batch", "", 400,
 			`{"error": "there should be at least one submission in a batch"}`},
 		{"languages", "GET", "/languages", "", 200, `[{"id": 46, "name": "Bash (5.2.15)"},

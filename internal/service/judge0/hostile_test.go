@@ -120,10 +120,10 @@ func (f *fixture) depth(t testing.TB) int {
 	return d.Total()
 }
 
-// TestForm checks that a submission may be a form.
+// TestForm checks that a submission may be a form, whose last values count.
 func TestForm(t *testing.T) {
 	f := newFixture(t, "")
-	body := url.Values{"source_code": {"print(1)"}, "language_id": {"71"}, "redirect_stderr_to_stdout": {"false"}}
+	body := url.Values{"source_code": {"print(1)"}, "language_id": {"50", "71"}, "redirect_stderr_to_stdout": {"false"}}
 	w := f.send("POST", "/submissions", body.Encode(), "Content-Type: application/x-www-form-urlencoded")
 	if w.Code != http.StatusCreated {
 		t.Fatalf("%d %s", w.Code, w.Body)
@@ -131,6 +131,41 @@ func TestForm(t *testing.T) {
 	token := decoded[map[string]string](t, w)["token"]
 	got := decoded[map[string]any](t, f.send("GET", "/submissions/"+token+"?fields=source_code,language_id", ""))
 	if diff := cmp.Diff(map[string]any{"source_code": "print(1)", "language_id": 71.0}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestBodiesOfOtherKinds checks that a body that is not read as JSON or a form is refused with what to send.
+func TestBodiesOfOtherKinds(t *testing.T) {
+	f := newFixture(t, "")
+	for header, want := range map[string]string{
+		"Content-Type: Multipart/Form-Data; boundary=b": "the content type multipart/form-data is not supported; send " +
+			"application/json or application/x-www-form-urlencoded",
+		"Content-Encoding: gzip": "the content encoding gzip is not supported; send the body as it is",
+	} {
+		for _, path := range []string{"/submissions", "/submissions/batch"} {
+			w := f.send("POST", path, hello, header)
+			if got := decoded[map[string]string](t, w)["error"]; w.Code != http.StatusUnsupportedMediaType || got != want {
+				t.Errorf("%s, %s: %d %q, want %q", path, header, w.Code, got, want)
+			}
+		}
+	}
+	for _, header := range []string{"Content-Type: text/plain", "Content-Type: ", "Content-Encoding: identity"} {
+		if w := f.send("POST", "/submissions", hello, header); w.Code != http.StatusCreated {
+			t.Errorf("%s: %d %s", header, w.Code, w.Body)
+		}
+	}
+}
+
+// TestFractions checks that whole numbers lose their fraction, as in Judge0, whose columns are integers.
+func TestFractions(t *testing.T) {
+	f := newFixture(t, "")
+	token := f.create(t, "", `{"source_code": "x", "language_id": 71.9, "number_of_runs": 2.9, "memory_limit": "4096.9",
+		"cpu_time_limit": 1.25}`)
+	got := decoded[map[string]any](t, f.send("GET", "/submissions/"+token+
+		"?fields=language_id,number_of_runs,memory_limit,cpu_time_limit", ""))
+	if diff := cmp.Diff(map[string]any{"language_id": 71.0, "number_of_runs": 2.0, "memory_limit": 4096.0,
+		"cpu_time_limit": "1.25"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -271,13 +306,13 @@ func FuzzSubmission(f *testing.F) {
 	})
 }
 
-// checkForm checks that a form has the answer of a JSON object with the same texts.
+// checkForm checks that a form has the answer of a JSON object with the same texts, the last one of each member.
 func checkForm(t *testing.T, fix *fixture, target, body string, got int) {
 	values, err := url.ParseQuery(body)
 	members := map[string]string{}
 	valid := err == nil
-	for name := range values {
-		members[name] = values.Get(name)
+	for name, all := range values {
+		members[name] = all[len(all)-1]
 		valid = valid && utf8.ValidString(members[name])
 		if !utf8.ValidString(name) {
 			return // no member has that name, and no JSON

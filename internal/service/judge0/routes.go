@@ -3,6 +3,7 @@ package judge0
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -106,12 +107,27 @@ func newHandler(desk *httpapi.Desk, version string) http.Handler {
 		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, route) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = withoutSlash(r)
 		if _, pattern := mux.Handler(r); pattern == "" {
 			h.fail(w, r, failed(http.StatusNotFound, "Not Found"))
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// withoutSlash returns a request without a slash at the end of its path. Rails ignores it, and many sites send
+// /submissions/?base64_encoded=true, as examples of Judge0 do.
+func withoutSlash(r *http.Request) *http.Request {
+	path, slash := strings.CutSuffix(r.URL.Path, "/")
+	if !slash || path == "" {
+		return r
+	}
+	moved := r.WithContext(r.Context())
+	address := *r.URL
+	address.Path, address.RawPath = path, strings.TrimSuffix(address.RawPath, "/")
+	moved.URL = &address
+	return moved
 }
 
 // serve authorizes and handles a request.
@@ -192,11 +208,23 @@ func (h *handler) viewOf(r *http.Request) (v view, release func(), err error) {
 
 func encodedIn(r *http.Request) bool { return r.URL.Query().Get("base64_encoded") == "true" }
 
-// isForm reports whether the body of a request is a form.
-func isForm(contentType string) bool {
-	kind, _, _ := strings.Cut(contentType, ";")
-	return strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded")
+// isForm reports whether the body of a request is a form; otherwise it is JSON, also without a Content-Type. It returns
+// an error for bodies of other kinds.
+func isForm(h http.Header) (bool, error) {
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	switch encoding := h.Get("Content-Encoding"); {
+	case strings.HasPrefix(kind, "multipart/"):
+		return false, failed(http.StatusUnsupportedMediaType, fmt.Sprintf("the content type %.70s is not supported; send "+
+			"application/json or %s", kind, formType))
+	case encoding != "" && !strings.EqualFold(encoding, "identity"):
+		return false, failed(http.StatusUnsupportedMediaType, fmt.Sprintf("the content encoding %.70s is not supported; "+
+			"send the body as it is", encoding))
+	}
+	return kind == formType, nil
 }
+
+const formType = "application/x-www-form-urlencoded"
 
 // sortedLanguages returns the languages sorted by name.
 func sortedLanguages() []language {

@@ -122,11 +122,15 @@ func (h *handler) prepare(ctx context.Context, to preparer, known catalogue, val
 // members reads the members of a JSON body or a form. They take reserved memory until release is called.
 func (h *handler) members(w http.ResponseWriter, r *http.Request) (all map[string]json.RawMessage, release func(),
 	err error) {
+	form, err := isForm(r.Header)
+	if err != nil {
+		return nil, nil, err
+	}
 	body, release, err := h.desk.Body(w, r)
 	if err != nil {
 		return nil, nil, err
 	}
-	if isForm(r.Header.Get("Content-Type")) {
+	if form {
 		all, err = formMembers(string(body))
 	} else {
 		all, err = jsonMembers(body)
@@ -164,8 +168,8 @@ func formMembers(body string) (map[string]json.RawMessage, error) {
 		return nil, failed(http.StatusBadRequest, "the body is not a form: "+err.Error())
 	}
 	members := map[string]json.RawMessage{}
-	for name := range values {
-		text := values.Get(name)
+	for name, all := range values {
+		text := all[len(all)-1] // as in Rails, and in JSON
 		if !utf8.ValidString(text) {
 			return nil, failed(http.StatusBadRequest, "the body is not UTF-8")
 		}
@@ -305,7 +309,11 @@ func (h *handler) getBatch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	tokens := strings.FieldsFunc(r.URL.Query().Get("tokens"), func(c rune) bool { return c == ',' || c == ' ' })
+	// An empty token has an answer, as an unknown one has: callers match the answers by their position.
+	tokens := strings.Split(strings.TrimRight(r.URL.Query().Get("tokens"), ", "), ",")
+	if tokens[0] == "" && len(tokens) == 1 {
+		tokens = nil
+	}
 	if err := checkBatch(len(tokens)); err != nil {
 		return err
 	}
@@ -315,7 +323,7 @@ func (h *handler) getBatch(w http.ResponseWriter, r *http.Request) error {
 	}
 	all := make([]map[string]any, len(tokens))
 	for i, token := range tokens {
-		all[i], err = h.show(r, known, token, v)
+		all[i], err = h.show(r, known, strings.TrimSpace(token), v)
 		if err != nil && !errors.Is(err, api.ErrNotFound) {
 			return err
 		}
