@@ -144,6 +144,7 @@ func holdAnswer(t *testing.T, dir string, store *jobs.Store, r *http.Request) {
 func FuzzParseTokens(f *testing.F) {
 	f.Add(tokenFile + digestText("x"))
 	f.Add("a read " + digestText("x") + "\nb admin,submit " + digestText("y"))
+	f.Add("a read " + digestText("x") + " t\na read " + digestText("y") + " t") // while the secret is replaced
 	f.Add("a read,read " + digestText("x") + "\r\n\u00a0#\n")
 	f.Add("a , " + digestText("x"))
 	f.Add("a read," + digestText("x") + " " + digestText("y"))
@@ -156,15 +157,13 @@ func FuzzParseTokens(f *testing.F) {
 			}
 			return
 		}
-		names := map[string]bool{}
 		for _, e := range got.entries {
-			if e.name == "" || names[e.name] || len(e.grants) == 0 {
+			if e.name == "" || len(e.grants) == 0 {
 				t.Errorf("entry %+v", e)
 			}
-			names[e.name] = true
 		}
-		if len(names) == 0 || len(names) > 1+strings.Count(text, "\n") {
-			t.Errorf("%d tokens", len(names))
+		if n := len(got.entries); n == 0 || n > 1+strings.Count(text, "\n") {
+			t.Errorf("%d tokens", n)
 		}
 	})
 }
