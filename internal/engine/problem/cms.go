@@ -100,25 +100,15 @@ func (p *Package) readCMS(t *tree) error {
 	if err := c.readTests(); err != nil {
 		return err
 	}
-	c.findUnused()
+	p.findUnused(t, "not used", isOfCMS)
 	return nil
 }
 
-// findUnused names files that are not used, except what is for people or belongs to generators, and folders that a task
-// does not have, such as Input.
-func (c *cmsTask) findUnused() {
-	for _, name := range c.t.names {
-		top, _, inFolder := strings.Cut(name, "/")
-		isSource := languageByEnding[path.Ext(name)] != "" || slices.Contains(headerEndings, path.Ext(name))
-		switch {
-		case c.t.used[name] || top == "sol" && isSource:
-		case slices.Contains([]string{"gen", "att", "statement", "testo"}, top):
-		case inFolder && !slices.Contains([]string{"input", "output", "sol", "check", "cor"}, top):
-			c.p.find("%s/ is not used", top)
-		default:
-			c.p.find("%s is not used", name)
-		}
-	}
+// isOfCMS reports whether a file is for people, a solution, or belongs to generators.
+func isOfCMS(name string) bool {
+	top, _, _ := strings.Cut(name, "/")
+	isSource := languageByEnding[path.Ext(name)] != "" || slices.Contains(headerEndings, path.Ext(name))
+	return top == "sol" && isSource || slices.Contains([]string{"gen", "att", "statement", "testo"}, top)
 }
 
 func (c *cmsTask) readLimits(s *settings) {

@@ -27,10 +27,11 @@ const dmojFile = "init.yml"
 
 // dmojProblem holds the keys of init.yml that affect judging.
 type dmojProblem struct {
-	p      *Package
-	t      *tree
-	files  map[string]string // paths of the copies of the archive's files, by name
-	points float64           // of a case without points
+	p       *Package
+	t       *tree
+	archive string
+	files   map[string]string // paths of the copies of the archive's files, by name
+	points  float64           // of a case without points
 	// validatorArgs are those of the validator of inputs, with {batch_no} and {case_no}; nil without one.
 	validatorArgs []string
 	binary        bool // test data is used unchanged
@@ -99,19 +100,18 @@ func (p *Package) readDMOJ(t *tree) error {
 
 // openArchive unpacks the archive of test data, if there is one.
 func (d *dmojProblem) openArchive(s *settings) error {
-	archive := ""
-	if !s.decode("archive", &archive) {
+	if !s.decode("archive", &d.archive) {
 		return s.err
 	}
-	if !d.t.has(archive) {
-		return fmt.Errorf("%s: archive %q is missing", dmojFile, archive)
+	if !d.t.has(d.archive) {
+		return fmt.Errorf("%s: archive %q is missing", dmojFile, d.archive)
 	}
 	dir, err := os.MkdirTemp(d.p.temp, ".archive-")
 	if err != nil {
 		return err
 	}
-	if err := unpackTree(d.t.ctx, d.t.use(archive), dir); err != nil {
-		return fmt.Errorf("unpack %q: %w", archive, err)
+	if err := unpackTree(d.t.ctx, d.t.use(d.archive), dir); err != nil {
+		return fmt.Errorf("unpack %q: %w", d.archive, err)
 	}
 	d.files = map[string]string{}
 	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
@@ -119,7 +119,7 @@ func (d *dmojProblem) openArchive(s *settings) error {
 			return err
 		}
 		if !e.Type().IsRegular() {
-			return fmt.Errorf("unpack %q: %q is a link; replace it with the file", archive, e.Name())
+			return fmt.Errorf("unpack %q: %q is a link; replace it with the file", d.archive, e.Name())
 		}
 		rel, err := filepath.Rel(dir, name)
 		d.files[filepath.ToSlash(rel)] = name
@@ -435,20 +435,15 @@ func terminateLine(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// findUnused adds findings for files that look like test data but do not belong to a case.
+// findUnused adds findings for files that belong to no case and no program, next to init.yml and in the archive.
 func (d *dmojProblem) findUnused() {
 	used := map[string]bool{}
 	for _, t := range d.p.Tests {
 		used[t.Input], used[t.Answer] = true, true
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.files)) {
-		if !used[d.files[name]] {
-			d.p.find("%s of the archive is not used", name)
-		}
+	unused := slices.DeleteFunc(slices.Sorted(maps.Keys(d.files)), func(name string) bool { return used[d.files[name]] })
+	if len(unused) > 0 {
+		d.p.findFiles(d.archive, "not used", unused)
 	}
-	for _, name := range d.t.names {
-		if !d.t.used[name] && name != dmojFile && !isForPeople(name) {
-			d.p.find("%s is not used", name)
-		}
-	}
+	d.p.findUnused(d.t, "not used", isForPeople)
 }

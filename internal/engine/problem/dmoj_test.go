@@ -59,7 +59,7 @@ author: x
 			Checker: "dmoj float_relative_tolerance 1e-4",
 			Findings: []string{"unsupported: wall_time_factor", `unknown key "author" in init.yml`,
 				"1 file of tests with CRLF line endings; judged with LF",
-				"extra.in of the archive is not used", "stray.in is not used"}}},
+				"data.zip/extra.in is not used", "stray.in is not used"}}},
 		{"patterns", pack{"init.yml": "archive: data.zip\npoints: 3\nfile_io: {input: a.in, output: a.out}\n"}.archived(t,
 			pack{"2.1.in": "", "2.1.out": "", "2.2.in": "", "2.2.out": "", "1.in": "", "1.out": "", "in.3": "", "out.3": "",
 				"10.in": "", "10.out": "", "notes.txt": ""}),
@@ -68,7 +68,7 @@ author: x
 				Groups: []string{`"" sum by_score unbounded [] continue=true`, `"case1" min by_score 3 [] continue=false`,
 					`"batch1" min by_score 3 [] continue=false`, `"case2" min by_score 3 [] continue=false`,
 					`"case3" min by_score 3 [] continue=false`},
-				Checker: "dmoj", Findings: []string{"notes.txt of the archive is not used"}}},
+				Checker: "dmoj", Findings: []string{"data.zip/notes.txt is not used"}}},
 		{"patterns with words", pack{"init.yml": `archive: data.zip
 test_cases:
   input_format: ((?P<batch>\w+)-)?(?P<case>\w+)\.i
@@ -82,8 +82,8 @@ test_cases:
 					`"after case1" sum by_score unbounded [case1] continue=true`,
 					`"batch1" min by_score 5 [] continue=false`, `"case2" min by_score 7 [] continue=false`,
 					`"case3" min by_score 9 [] continue=false`},
-				Checker: "dmoj", Findings: []string{"old/1.i of the archive is not used",
-					"old/1.o of the archive is not used"}}},
+				Checker: "dmoj", Findings: []string{
+					"2 files of data.zip/ are not used: old/1.i, old/1.o"}}},
 		{"interactive", pack{"init.yml": "interactive: {files: [talk.cpp, testlib.h], type: testlib}\n" +
 			"test_cases: [{in: a.in}, {points: 2}]\n", "a.in": "", "talk.cpp": "", "testlib.h": ""},
 			summary{Format: DMOJ, Rule: rule, Tests: []string{"1", "2"}, Interactive: true,

@@ -76,7 +76,7 @@ func (p *Package) readKattis(t *tree) error {
 			return err
 		}
 	}
-	p.findUnused(t)
+	p.findUnused(t, "not used", isOfKattis)
 	return p.readSubmissions(t)
 }
 

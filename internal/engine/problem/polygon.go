@@ -1,8 +1,6 @@
 package problem
 
 import (
-	"bytes"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,83 +14,11 @@ import (
 	"judged/internal/base/units"
 )
 
-// maxProblemXML is the maximum size of problem.xml, which has an element for each test.
-const maxProblemXML = units.Bytes(16 << 20)
-
-// polygonXML holds the settings of problem.xml that affect judging. Package xml expands only the five predefined
-// entities.
-type polygonXML struct {
-	Names []struct {
-		Language string `xml:"language,attr"`
-		Value    string `xml:"value,attr"`
-	} `xml:"names>name"`
-	Judging struct {
-		Input    string           `xml:"input-file,attr"`
-		Output   string           `xml:"output-file,attr"`
-		RunCount int              `xml:"run-count,attr"`
-		Sets     []polygonTestset `xml:"testset"`
-	} `xml:"judging"`
-	Resources []struct {
-		Path   string `xml:"path,attr"`
-		Assets []struct {
-			Name string `xml:"name,attr"`
-		} `xml:"assets>asset"`
-	} `xml:"files>resources>file"`
-	Executables []polygonProgram `xml:"files>executables>executable"`
-	Checker     *polygonProgram  `xml:"assets>checker"`
-	Interactor  *polygonProgram  `xml:"assets>interactor"`
-	Validators  []polygonProgram `xml:"assets>validators>validator"`
-	Solutions   []struct {
-		polygonProgram
-		Tag    string `xml:"tag,attr"`
-		Extras []struct {
-			Tag string `xml:"tag,attr"`
-		} `xml:"extra-tags>extra-tag"`
-	} `xml:"assets>solutions>solution"`
-}
-
-type polygonProgram struct {
-	Source struct {
-		Path string `xml:"path,attr"`
-		Type string `xml:"type,attr"`
-	} `xml:"source"`
-}
-
-type polygonTestset struct {
-	Name    string `xml:"name,attr"`
-	TimeMS  int64  `xml:"time-limit"`
-	Memory  int64  `xml:"memory-limit"`
-	Count   int    `xml:"test-count"`
-	Inputs  string `xml:"input-path-pattern"`
-	Answers string `xml:"answer-path-pattern"`
-	Tests   []struct {
-		Group    string   `xml:"group,attr"`
-		Points   *float64 `xml:"points,attr"`
-		Command  string   `xml:"cmd,attr"`
-		FromFile string   `xml:"from-file,attr"` // one of the files that the command writes; "" is stdout
-	} `xml:"tests>test"`
-	Groups []polygonGroup `xml:"groups>group"`
-}
-
-type polygonGroup struct {
-	Name         string   `xml:"name,attr"`
-	Policy       string   `xml:"points-policy,attr"`
-	Points       *float64 `xml:"points,attr"`
-	Dependencies []struct {
-		Group string `xml:"group,attr"`
-	} `xml:"dependencies>dependency"`
-}
-
 // readPolygon reads a full package of Polygon, or a standard one, which lacks the tests that its programs generate.
 func (p *Package) readPolygon(t *tree) error {
-	b, err := t.content("problem.xml", maxProblemXML)
+	x, named, err := p.parsePolygon(t)
 	if err != nil {
 		return err
-	}
-	var x polygonXML
-	if err := xml.NewTokenDecoder(&elements{Decoder: xml.NewDecoder(untilDone{t.ctx, bytes.NewReader(b)})}).
-		Decode(&x); err != nil {
-		return fmt.Errorf("parse problem.xml: %w", err)
 	}
 	p.Format, p.TimeRule = Polygon, TimeRule{Accepted: 2, Rejected: 1, Resolution: time.Second}
 	for _, n := range x.Names {
@@ -104,10 +30,11 @@ func (p *Package) readPolygon(t *tree) error {
 	if err != nil {
 		return err
 	}
-	if x.Judging.RunCount > 1 {
-		p.unsupported("run-count %d", x.Judging.RunCount)
-	}
+	p.findPolygonSettings(x)
 	if err := p.readAssets(t, x); err != nil {
+		return err
+	}
+	if err := p.findJuryTests(x, named); err != nil {
 		return err
 	}
 	if p.Interactor == nil {
@@ -115,32 +42,65 @@ func (p *Package) readPolygon(t *tree) error {
 	} else if x.Judging.Input != "" || x.Judging.Output != "" {
 		p.unsupported("input-file and output-file of an interactive problem; submissions read stdin and write stdout")
 	}
-	for _, name := range t.names {
-		folder := path.Dir(name)
-		isTest := folder == path.Dir(set.Inputs) || folder == path.Dir(set.Answers)
-		isSolution := folder == "solutions" && !isForPeople(name) && path.Ext(name) != ".exe"
-		if (isTest || isSolution) && !t.used[name] {
-			p.find("%s is not used, because problem.xml does not name it", name)
+	if err := p.polygonRecipes(t, x, set); err != nil {
+		return err
+	}
+	p.findUnused(t, "not in problem.xml and not used", func(name string) bool {
+		return named[name] || isOfPolygon(name)
+	})
+	return nil
+}
+
+// findPolygonSettings adds findings for settings that change verdicts and that judged does not support.
+func (p *Package) findPolygonSettings(x polygonXML) {
+	if x.Judging.RunCount > 1 {
+		p.unsupported("run-count %d", x.Judging.RunCount)
+	}
+	if x.Judging.Percent == "true" {
+		p.unsupported("treat-points-from-checker-as-percent; the points of the checker are those of the test")
+	}
+	for _, property := range x.Properties {
+		if property.Name != "tests-wellformed" {
+			p.find("problem.xml: property %q is not used", property.Name)
 		}
 	}
-	return p.polygonRecipes(t, x, set)
 }
 
-// maxElements is the maximum number of tokens in problem.xml. They take more memory than their text.
-const maxElements = 1_000_000
-
-// elements returns the tokens of an XML file up to the maximum number.
-type elements struct {
-	*xml.Decoder
-	n int
-}
-
-// Token implements xml.TokenReader.
-func (e *elements) Token() (xml.Token, error) {
-	if e.n++; e.n > maxElements {
-		return nil, errors.New("too many elements; use at most a million")
+// findJuryTests adds findings for the tests of the jury's programs, and their files to those that problem.xml names.
+func (p *Package) findJuryTests(x polygonXML, named map[string]bool) error {
+	for _, program := range append(slices.Clone(x.Validators), *x.Checker) {
+		s := program.Tests
+		for i := range s.Tests {
+			for _, pattern := range []string{s.Inputs, s.Outputs, s.Answers} {
+				if pattern == "" {
+					continue
+				}
+				name, err := testFile(pattern, i+1)
+				if err != nil {
+					return err
+				}
+				named[name] = true
+				p.unsupported("tests of %s; they are not run", program.Source.Path)
+			}
+		}
 	}
-	return e.Decoder.RawToken()
+	return nil
+}
+
+// isOfPolygon reports whether a file is one that Polygon adds to packages without an entry in problem.xml.
+func isOfPolygon(name string) bool {
+	top, rest, inFolder := strings.Cut(name, "/")
+	switch {
+	case !inFolder:
+		return slices.Contains([]string{"doall.bat", "doall.sh", "wipe.bat", "wipe.sh", "tags"}, name)
+	case top == "scripts":
+		return strings.HasPrefix(rest, "gen-") || strings.HasPrefix(rest, "run-")
+	case top == "solutions": // descriptions, and binaries of JVM languages such as .jarkt17
+		return path.Ext(name) == ".desc" || strings.HasPrefix(path.Ext(name), ".jar")
+	case name == "files/towin.exe": // converts line endings
+		return true
+	}
+	return slices.Contains([]string{"statements", "statement-sections", "documents"}, top)
 }
 
 func (p *Package) readTestsets(t *tree, x polygonXML) (polygonTestset, error) {
@@ -391,7 +351,7 @@ func (p *Package) readAssets(t *tree, x polygonXML) error {
 func (t *tree) headers() (headers []File) {
 	for _, f := range t.under("files") {
 		if strings.HasSuffix(f.Name, ".h") || strings.HasSuffix(f.Name, ".hpp") {
-			headers = append(headers, f)
+			headers = append(headers, File{f.Name, t.use("files/" + f.Name)})
 		}
 	}
 	return headers

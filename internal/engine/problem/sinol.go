@@ -101,7 +101,7 @@ func (p *Package) readSinol(t *tree) error {
 		}
 	}
 	s.ignore("sinol_latex_compiler", "sinol_static_tests", "sinol_total_score")
-	x.findUnused()
+	p.findUnused(t, "not used", x.isOfSinol)
 	return s.close(p)
 }
 
@@ -329,16 +329,10 @@ func (x *sinolPackage) findAnswers() error {
 	return nil
 }
 
-// findUnused names files that are not used, except what is for people, and programs that make inputs, with their headers.
-func (x *sinolPackage) findUnused() {
-	for _, name := range x.t.names {
-		top, _, inFolder := strings.Cut(name, "/")
-		forPeople := inFolder && slices.Contains([]string{"doc", "dlazaw", "attachments"}, top) ||
-			!inFolder && slices.Contains(knownTop, name)
-		makesInputs := strings.HasPrefix(name, "prog/"+x.id+"ingen") ||
-			top == "prog" && slices.Contains(headerEndings, path.Ext(name))
-		if !x.t.used[name] && !forPeople && !makesInputs {
-			x.p.find("%s is not used", name)
-		}
-	}
+// isOfSinol reports whether a file is for people, or belongs to programs that make inputs.
+func (x *sinolPackage) isOfSinol(name string) bool {
+	top, _, inFolder := strings.Cut(name, "/")
+	return inFolder && slices.Contains([]string{"doc", "dlazaw", "attachments"}, top) ||
+		strings.HasPrefix(name, "prog/"+x.id+"ingen") ||
+		top == "prog" && slices.Contains(headerEndings, path.Ext(name))
 }

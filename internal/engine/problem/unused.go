@@ -1,49 +1,74 @@
 package problem
 
 import (
+	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 )
 
-// knownTop are the files and folders of the formats, including those that do not affect judging, and other common
-// names.
+// knownTop are the files and folders of the formats of ICPC and Kattis, including those that do not affect judging.
 var knownTop = strings.Fields(ownFile + " problem.yaml " + domjudgeFile + " " + timeLimitFile + " data submissions " +
 	"include input_validators input_format_validators output_validator output_validators output_visualizer " +
 	"input_visualizer answer_validators static_validator graders generators statement problem_statement solution " +
-	"attachments problem.pdf problem.html problem.txt README README.md LICENSE LICENSE.md Makefile")
+	"attachments problem.pdf problem.html problem.txt")
+
+// forReaders are common files next to the settings of any format.
+var forReaders = strings.Fields(ownFile + " README README.md LICENSE LICENSE.md Makefile problem.pdf")
 
 // forPeople are the extensions of files next to tests that do not affect judging.
 var forPeople = []string{".hint", ".desc", ".png", ".jpg", ".jpeg", ".svg", ".md", ".interaction", ".statement",
 	".download"}
 
-// maxUnused is the maximum number of findings about unused files.
-const maxUnused = 20
+// maxNamed is the maximum number of unused files that a finding names.
+const maxNamed = 10
 
 // findUnused adds findings for files that a setter may expect to be used, such as tests without an answer or with an
-// unknown extension: a submission is not tested with them.
-func (p *Package) findUnused(t *tree) {
-	n := 0
+// unknown extension: a submission is not tested with them. There is one finding for each folder, which says that they are
+// "not used", or more in other words. isKnown reports whether a file is one of the format that does not affect judging.
+func (p *Package) findUnused(t *tree, notUsed string, isKnown func(name string) bool) {
+	unused := map[string][]string{}
 	for _, name := range t.names {
-		if isUsed(t, name) {
-			continue
+		if !t.used[name] && !slices.Contains(forReaders, name) && !isKnown(name) {
+			folder, rest, inFolder := strings.Cut(name, "/")
+			if !inFolder {
+				folder, rest = "", name
+			}
+			unused[folder] = append(unused[folder], rest)
 		}
-		if n++; n > maxUnused {
-			p.find("further files are not used")
-			return
-		}
-		p.find("%s is not used", name)
+	}
+	for _, folder := range slices.Sorted(maps.Keys(unused)) {
+		p.findFiles(folder, notUsed, unused[folder])
 	}
 }
 
-// isUsed reports whether judged uses a file, or whether it is a file of the format that does not affect judging.
-func isUsed(t *tree, name string) bool {
+// findFiles adds a finding for files of a folder.
+func (p *Package) findFiles(folder, notUsed string, names []string) {
+	n := len(names)
+	if n == 1 {
+		p.find("%s is %s", path.Join(folder, names[0]), notUsed)
+		return
+	}
+	more, where := "", "of "+folder+"/"
+	if folder == "" {
+		where = "at the top"
+	}
+	if n > maxNamed {
+		names, more = names[:maxNamed], fmt.Sprintf(" and %d more", n-maxNamed)
+	}
+	p.find("%d files %s are %s: %s%s", n, where, notUsed, strings.Join(names, ", "), more)
+}
+
+// isOfKattis reports whether a file of an ICPC or Kattis package affects no judging, or is in a folder of programs.
+// affect judging.
+func isOfKattis(name string) bool {
 	top, rest, inFolder := strings.Cut(name, "/")
 	switch {
 	case !slices.Contains(knownTop, top):
 		return false
 	case top == "data":
-		return t.used[name] || isForPeople(name)
+		return isForPeople(name)
 	case top == "include": // its files are in folders
 		return !inFolder || strings.Contains(rest, "/")
 	}

@@ -1,12 +1,14 @@
 package problem
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"judged/internal/testkit"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,32 +20,41 @@ import (
 // tested with it.
 func TestUnusedFiles(t *testing.T) {
 	draft := pack{"problem.yaml": "problem_format_version: 2023-07\ntype: [scoring]\nname: x\n"}
+	many := pack{}
+	for i := range 12 {
+		many[fmt.Sprintf("data/secret/%02d.txt", i)] = ""
+	}
 	for _, tt := range []struct {
 		name string
 		base pack
 		more pack
-		want []string // names
+		want []string
 	}{
 		{"nothing", legacyPack, nil, nil},
 		{"what people read", legacyPack, pack{"data/secret/2.hint": "", "data/secret/2.desc": "", "data/secret/2.png": "",
 			"data/sample/1.interaction": "", "problem_statement/problem.en.tex": "", "attachments/a.zip": ""}, nil},
 		{"settings", legacyPack, pack{"data/testdata.yaml": "", "data/secret/testdata.yaml": ""}, nil},
-		{"answer without an input", legacyPack, pack{"data/secret/3.ans": ""}, []string{"data/secret/3.ans"}},
+		{"answer without an input", legacyPack, pack{"data/secret/3.ans": ""}, []string{"data/secret/3.ans is not used"}},
 		{"upper case", legacyPack, pack{"data/secret/3.IN": "", "data/secret/3.ANS": ""},
-			[]string{"data/secret/3.ANS", "data/secret/3.IN"}},
-		{"in no folder of a language", legacyPack, pack{"include/stray.h": ""}, []string{"include/stray.h"}},
+			[]string{"2 files of data/ are not used: secret/3.ANS, secret/3.IN"}},
+		{"in no folder of a language", legacyPack, pack{"include/stray.h": ""}, []string{"include/stray.h is not used"}},
 		{"another folder", legacyPack, pack{"data/Secret/3.in": "", "data/Secret/3.ans": ""},
-			[]string{"data/Secret/3.ans", "data/Secret/3.in"}},
-		{"not in a folder", legacyPack, pack{"data/stray.in": ""}, []string{"data/stray.in"}},
+			[]string{"2 files of data/ are not used: Secret/3.ans, Secret/3.in"}},
+		{"not in a folder", legacyPack, pack{"data/stray.in": ""}, []string{"data/stray.in is not used"}},
 		{"another ending", legacyPack, pack{"data/secret/testdata.yml": "", "data/secret/2.in.bak": "",
-			"data/secret/2.out": "", "data/secret/notes.txt": ""}, []string{"data/secret/2.in.bak", "data/secret/2.out",
-			"data/secret/notes.txt", "data/secret/testdata.yml"}},
-		{"folders of other formats", legacyPack, pack{"tests/01": "", "stray.txt": ""}, []string{"stray.txt",
-			"tests/01"}},
+			"data/secret/2.out": "", "data/secret/notes.txt": ""}, []string{"4 files of data/ are not used: " +
+			"secret/2.in.bak, secret/2.out, secret/notes.txt, secret/testdata.yml"}},
+		{"folders of other formats", legacyPack, pack{"tests/01": "", "stray.txt": ""}, []string{"stray.txt is not used",
+			"tests/01 is not used"}},
+		{"at the top", legacyPack, pack{"a.txt": "", "b.txt": "", "README": "", "LICENSE.md": ""},
+			[]string{"2 files at the top are not used: a.txt, b.txt"}},
+		{"many", legacyPack, many, []string{"12 files of data/ are not used: secret/00.txt, secret/01.txt, secret/02.txt, " +
+			"secret/03.txt, secret/04.txt, secret/05.txt, secret/06.txt, secret/07.txt, secret/08.txt, secret/09.txt " +
+			"and 2 more"}},
 		{"validator that is not asked for", legacyPack, pack{"output_validators/v.py": ""},
-			[]string{"output_validators"}},
+			[]string{"output_validators is not used, because problem.yaml does not set validation: custom"}},
 		{"settings of another version, next to those of this one", kattisPack.with(draft),
-			pack{"data/secret/1/testdata.yaml": "range: 0 100"}, []string{"data/secret/1/testdata.yaml"}},
+			pack{"data/secret/1/testdata.yaml": "range: 0 100"}, []string{"data/secret/1/testdata.yaml is not used"}},
 		{"outputs", kattisPack, pack{"data/valid_output/o.in": "", "data/valid_output/o.ans": "",
 			"data/valid_output/o.out": ""}, nil},
 	} {
@@ -62,38 +73,22 @@ func TestUnusedFiles(t *testing.T) {
 					got = append(got, f)
 				}
 			}
-			var want []string
-			for _, name := range tt.want {
-				if name == "output_validators" {
-					name += " is not used, because problem.yaml does not set validation: custom"
-				} else {
-					name += " is not used"
-				}
-				want = append(want, name)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
 	}
-	many := legacyPack.with(nil)
-	for i := range 3 * maxUnused {
-		many[fmt.Sprintf("data/secret/%d.txt", i)] = ""
-	}
-	p, err := openTest(t, many.folder(t))
-	if err != nil || len(p.Findings) != maxUnused+1 {
-		t.Errorf("%d findings, want %d; %v", len(p.Findings), maxUnused+1, err)
-	}
 }
 
 // TestNothingIsUnused checks that unknown files in any folder of a package, and unknown keys in any settings, are
-// findings with their name. Files in the folder of a program belong to the program.
+// findings with their name; so are unknown elements and attributes in any element of problem.xml. Files in the folder of a
+// program belong to the program.
 func TestNothingIsUnused(t *testing.T) {
 	const stray = "stray.qqq"
 	packages := filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages")
 	others := map[string][]string{"cms": {"att", "cor", "gen"}, "sinol": {"doc"}} // for people, or of programs
 	sources := map[string]string{"cms": cmsPack.folder(t), "dmoj": small(t, dmojFile).folder(t),
-		"sinol": sinolPack.folder(t)}
+		"polygon": polygonPack.folder(t), "sinol": sinolPack.folder(t)}
 	for _, name := range []string{"double", "guess", "largest", "relay", "share"} {
 		sources[name] = filepath.Join(packages, name)
 	}
@@ -123,8 +118,37 @@ func TestNothingIsUnused(t *testing.T) {
 				found := finding(func(dir string) error {
 					return os.WriteFile(filepath.Join(dir, path, stray), []byte("?\n"), 0o600)
 				})
-				if !names(found, filepath.Join(path, stray)) {
+				// There is one finding for all files of the folder at the top.
+				top, below, _ := strings.Cut(path, "/")
+				if !names(found, filepath.Join(below, stray)) || path != "." && !names(found, top+"/") {
 					t.Errorf("%s: %s/%s is no finding: %q", name, path, stray, found)
+				}
+			case path == "problem.xml":
+				text, err := os.ReadFile(filepath.Join(source, path))
+				if err != nil {
+					return err
+				}
+				for _, tag := range regexp.MustCompile(`<[a-z][a-z-]*`).FindAllIndex(text, -1) {
+					element := string(text[tag[0]+1 : tag[1]])
+					if element == "name" { // of the problem, for people
+						continue
+					}
+					found := finding(func(dir string) error {
+						return os.WriteFile(filepath.Join(dir, path),
+							slices.Concat(text[:tag[1]], []byte(` qqq="1"`), text[tag[1]:]), 0o600)
+					})
+					if !names(found, `attribute "qqq" of problem`) || !names(found, element) {
+						t.Errorf("%s: attribute qqq of %s is no finding: %q", name, element, found)
+					}
+					if end := bytes.IndexByte(text[tag[1]:], '>') + tag[1]; text[end-1] != '/' {
+						found = finding(func(dir string) error {
+							return os.WriteFile(filepath.Join(dir, path),
+								slices.Concat(text[:end+1], []byte("<qqq>1</qqq>"), text[end+1:]), 0o600)
+						})
+						if !names(found, element+"/qqq is not used") {
+							t.Errorf("%s: element qqq in %s is no finding: %q", name, element, found)
+						}
+					}
 				}
 			case strings.HasSuffix(path, ".yaml"), strings.HasSuffix(path, ".yml"):
 				found := finding(func(dir string) error {
@@ -160,10 +184,27 @@ func TestDroppedParts(t *testing.T) {
 		want string
 	}{
 		{"test that problem.xml does not name", polygonPack.with(pack{"tests/04": ""}),
-			"tests/04 is not used, because problem.xml does not name it"},
+			"tests/04 is not in problem.xml and not used"},
 		{"solution that problem.xml does not name", polygonPack.with(pack{"solutions/b.cpp": ""}),
-			"solutions/b.cpp is not used, because problem.xml does not name it"},
+			"solutions/b.cpp is not in problem.xml and not used"},
 		{"fewer tests than listed", xml("<test-count>3", "<test-count>2"), "lists 3 tests, but its test-count is 2"},
+		{"two checkers", xml("<validators>", "<checker/><validators>"), "element problem/assets/checker occurs twice"},
+		{"files of a folder", xml("</testset></judging>", `</testset></judging><files><resources>`+
+			`<file path="files/olymp.sty"/></resources></files>`).with(pack{"files/table.txt": "", "files/notes.txt": "",
+			"files/olymp.sty": "", "files/towin.exe": "", "doall.sh": "", "scripts/gen-answer.sh": "", "scripts/x.sh": "",
+			"solutions/a.py.desc": "", "solutions/A.jarkt17": "", "statements/english/problem.tex": "", "README.md": ""}),
+			"2 files of files/ are not in problem.xml and not used: notes.txt, table.txt\n" +
+				"scripts/x.sh is not in problem.xml and not used"},
+		{"program without a source", xml("<validators>", `<scorer><source path="s.cpp"/></scorer><validators>`),
+			"problem.xml: element problem/assets/scorer is not used"},
+		{"property", xml("<judging ", `<properties><property name="tests-wellformed" value="true"/>`+
+			`<property name="rerun" value="true"/></properties><judging `), `problem.xml: property "rerun" is not used`},
+		{"points in percent", xml("<judging ", `<judging treat-points-from-checker-as-percent="true" `),
+			"unsupported: treat-points-from-checker-as-percent"},
+		{"tests of the checker", xml(`<source path="files/check.cpp" type="cpp.g++17"/>`, `<source path="files/check.cpp"/>`+
+			`<testset><test-count>1</test-count><input-path-pattern>files/tests/%02d</input-path-pattern>`+
+			`<tests><test verdict="ok"/></tests></testset>`).with(pack{"files/tests/01": "", "files/tests/02": ""}),
+			"unsupported: tests of files/check.cpp; they are not run\nfiles/tests/02 is not in problem.xml and not used"},
 		{"group without tests", xml(`<group name="1" points`, `<group name="2" points`), `group "2" has no tests`},
 		{"group that is not declared", xml(`<group name="1" points`, `<group name="2" points`),
 			`group "1" of tests is not among the groups`},
@@ -172,7 +213,7 @@ func TestDroppedParts(t *testing.T) {
 			`line endings of test "03": "03" is a folder; replace it with the file`},
 		{"folder as an answer", sinolPack.without("out/sum0.out").with(pack{"out/sum0.out/x": ""}),
 			`read test "0": "sum0.out" is a folder; replace it with the file`},
-		{"inputs in another folder", cms.with(pack{"Input/input0.txt": ""}), "Input/ is not used"},
+		{"inputs in another folder", cms.with(pack{"Input/input0.txt": ""}), "Input/input0.txt is not used"},
 		{"task without a name", cms.with(pack{"task.yaml": "n_input: 1"}),
 			"task.yaml has no name; only sol/solution and sol/soluzione must be right"},
 		{"checker with another name", cms.with(pack{"check/Checker.cpp": ""}), "check/Checker.cpp is not used"},
