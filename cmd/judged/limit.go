@@ -41,7 +41,7 @@ work.`,
 				err = v.judgeTooSlow(cmd.Context(), &p)
 			}
 			if err := errors.Join(err, v.close()); err != nil {
-				return err
+				return v.pkg.Invalid(err)
 			}
 			if asJSON {
 				err = a.printJSON(p)

@@ -322,7 +322,7 @@ func (l *localJob) openPackage(ctx context.Context, f *jobFlags) (err error) {
 		err = errors.New("it has no time limit; give --time-limit, or see judged limit")
 	}
 	if err != nil {
-		return errors.Join(usagef("read package %q: %w", f.pkg, err), l.Close())
+		return errors.Join(l.pkg.Invalid(usagef("read package %q: %w", f.pkg, err)), l.Close())
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/base/text"
+	"judged/internal/engine/problem"
 	"judged/internal/service/render"
 )
 
@@ -52,10 +53,20 @@ func (a *app) run(ctx context.Context, args []string) int {
 	err := errors.Join(a.rootCommand(args).ExecuteContext(ctx), a.wrong)
 	code := exitCode(err)
 	if code > exitNo {
+		if invalid := (*problem.InvalidError)(nil); code == exitUsage && errors.As(err, &invalid) {
+			a.printFindings(invalid.Findings)
+		}
 		// The text can contain file names and messages of a daemon.
 		fmt.Fprintln(a.err, render.Printable("judged: "+oneLine(err)))
 	}
 	return code
+}
+
+// printFindings prints the findings of a package.
+func (a *app) printFindings(findings []string) {
+	for _, finding := range findings {
+		fmt.Fprintln(a.err, render.Printable("package: "+finding))
+	}
 }
 
 func exitCode(err error) int {

@@ -152,6 +152,9 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (api
 	if err := eng.Fit(slot.CPUs); err != nil {
 		return api.Report{}, err
 	}
+	if l.pkg != nil {
+		a.printFindings(l.pkg.Findings)
+	}
 	if err := checkLanguages(ctx, eng, l.job); err != nil {
 		return api.Report{}, &usageError{err}
 	}
@@ -162,9 +165,6 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (api
 	if l.pkg != nil {
 		if err := a.makeTests(ctx, eng, l.pkg); err != nil {
 			return api.Report{}, err
-		}
-		for _, finding := range l.pkg.Findings {
-			fmt.Fprintf(a.err, "package: %s\n", render.Printable(finding))
 		}
 	}
 	started := time.Now()

@@ -82,7 +82,7 @@ unusable package, 3 judged itself could not do its work.`,
 			v.strict = strict
 			r, err := v.verify(cmd.Context())
 			if err := errors.Join(err, v.close()); err != nil {
-				return err
+				return v.pkg.Invalid(err)
 			}
 			if err := r.writeFiles(out); err != nil {
 				return err
@@ -184,7 +184,7 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, v.close())
+		return nil, v.pkg.Invalid(errors.Join(err, v.close()))
 	}
 	program, err := os.Stat("/proc/self/exe")
 	if err != nil {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -133,5 +136,24 @@ func TestLimitNamesWhatIsMissing(t *testing.T) {
 	if err := p.print(&b); err != nil || !strings.Contains(b.String(),
 		"not as expected: slow: internal error: noise\n") {
 		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// TestFindingsOfInvalidPackages: the error of a package does not hide what else is to be corrected in it.
+func TestFindingsOfInvalidPackages(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"problem.yaml": "name: Sum\nfrob: 1\n", "data/secret/1.in": ""} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"verify", dir}, {"limit", dir}, {"run", "--package", dir, "true"}} {
+		got := inProcess(t, args...)
+		want := ended{exitUsage, "", "package: unknown key \"frob\" in problem.yaml\njudged: read package \"" + dir +
+			"\": input \"data/secret/1.in\" has no answer; add data/secret/1.ans\n"}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(ended{})); diff != "" {
+			t.Errorf("%q (-want +got)\n%s", args, diff)
+		}
 	}
 }

@@ -88,6 +88,19 @@ func (r TimeRule) Limit(slowest time.Duration) time.Duration {
 	return time.Duration(max(steps, 1)) * r.Resolution
 }
 
+// InvalidError is the error of a package that cannot be judged, with the findings so far, because a setter corrects all at
+// once.
+type InvalidError struct {
+	err      error
+	Findings []string
+}
+
+func (e *InvalidError) Error() string { return e.err.Error() }
+func (e *InvalidError) Unwrap() error { return e.err }
+
+// Invalid adds the findings to an error.
+func (p *Package) Invalid(err error) error { return &InvalidError{err, p.Findings} }
+
 // File is a file of the package.
 type File struct {
 	Name string // name in the folder of its program
@@ -132,7 +145,7 @@ const (
 
 // Open reads a package from a folder or from an archive: ZIP, or tar with or without gzip. It unpacks an archive into a
 // temporary folder, or copies the files of a folder to one. Close removes that folder. If ctx is done, Open returns its
-// error.
+// error. Errors of the content are of type InvalidError.
 func Open(ctx context.Context, name string) (*Package, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -150,7 +163,7 @@ func Open(ctx context.Context, name string) (*Package, error) {
 		}
 	}
 	if err := p.read(ctx, dir, copies); err != nil {
-		return nil, errors.Join(fmt.Errorf("read package %q: %w", name, err), p.Close())
+		return nil, p.Invalid(errors.Join(fmt.Errorf("read package %q: %w", name, err), p.Close()))
 	}
 	return p, nil
 }

@@ -181,7 +181,13 @@ func unusable(err error, path string) error {
 	if path != "" {
 		text = strings.ReplaceAll(text, path, "(body)")
 	}
-	return problem("invalid-problem", "change the package; judged verify checks it before it is sent", "%s", text)
+	p := problem("invalid-problem", "change the package; judged verify checks it before it is sent", "%s", text)
+	if invalid := (*packages.InvalidError)(nil); errors.As(err, &invalid) {
+		for _, finding := range invalid.Findings {
+			p.Errors = append(p.Errors, api.FieldError{Detail: finding})
+		}
+	}
+	return p
 }
 
 // storeFile stores a file of this host as a blob.

@@ -238,22 +238,31 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 	})
 	tests := []struct {
 		name, body, detail string
+		findings           []api.FieldError
 	}{
-		{"no archive", "hello", "(body)"},
+		{"no archive", "hello", "(body)", nil},
 		{"checker with folders", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
 			"output_validators/check/check.cpp", "int main() { return 42; }\n",
-			"output_validators/check/lib/check.h", "")), "has files in subfolders, such as lib/check.h"},
+			"output_validators/check/lib/check.h", "")), "has files in subfolders, such as lib/check.h", nil},
+		{"findings before the error", packageOf(t, doubling("problem.yaml", "name: Double\nfrob: 1\n",
+			"data/secret/9.in", "")),
+			"has no answer", []api.FieldError{{Detail: `unknown key "frob" in problem.yaml`}}},
 		{"tests that must be made", packageOf(t, map[string]string{"problem.xml": `<problem><judging><testset name="tests">
 <test-count>1</test-count><input-path-pattern>%d</input-path-pattern><answer-path-pattern>%d.a</answer-path-pattern>
 </testset></judging><assets><checker><source path="c.py"/></checker><solutions><solution tag="main"><source path="c.py"/>
-</solution></solutions></assets></problem>`, "c.py": "", "1": ""}), `programs of the package: 1, `},
-		{"time limit", packageOf(t, doubling(".timelimit", "3000\n")), "limits.max.cpu_time"},
+</solution></solutions></assets></problem>`, "c.py": "", "1": ""}), `programs of the package: 1, `, nil},
+		{"time limit", packageOf(t, doubling(".timelimit", "3000\n")), "limits.max.cpu_time",
+			[]api.FieldError{{Field: "limits.cpu_time_ms", Detail: "3000000 is out of range; send 1 to 60000, " +
+				"the bound of limits.max.cpu_time"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := wantProblem(t, f.ask("PUT", "/v1/problems/double", tt.body), "invalid-problem")
 			if !strings.Contains(p.Detail, tt.detail) || strings.Contains(p.Detail, os.TempDir()) {
 				t.Errorf("detail %q, want %q in it", p.Detail, tt.detail)
+			}
+			if diff := cmp.Diff(tt.findings, p.Errors); diff != "" {
+				t.Errorf("errors (-want +got)\n%s", diff)
 			}
 		})
 	}
