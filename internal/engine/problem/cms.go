@@ -100,15 +100,18 @@ func (p *Package) readCMS(t *tree) error {
 	if err := c.readTests(); err != nil {
 		return err
 	}
+	if _, err := c.program("gen/generator", "gen/generatore"); err != nil { // may make no input
+		return err
+	}
 	p.findUnused(t, "not used", isOfCMS)
 	return nil
 }
 
-// isOfCMS reports whether a file is for people, a solution, or belongs to generators.
+// isOfCMS reports whether a file is for contestants.
 func isOfCMS(name string) bool {
-	top, _, _ := strings.Cut(name, "/")
-	isSource := languageByEnding[path.Ext(name)] != "" || slices.Contains(headerEndings, path.Ext(name))
-	return top == "sol" && isSource || slices.Contains([]string{"gen", "att", "statement", "testo"}, top)
+	top, rest, _ := strings.Cut(name, "/")
+	isTemplate := top == "sol" && strings.HasPrefix(rest, "template.")
+	return isTemplate || slices.Contains([]string{"att", "statement", "testo"}, top)
 }
 
 func (c *cmsTask) readLimits(s *settings) {
@@ -204,12 +207,16 @@ func (c *cmsTask) readIncludes() {
 		case stem != "grader" && stem != "stub" || language == "" || (stem == "stub") != (c.p.Interactor != nil):
 		case !slices.Contains([]string{"c", "cpp", "java"}, language):
 			c.p.unsupported("sol/%s; submissions in %s are judged without it", f.Name, language)
+			c.t.use("sol/" + f.Name)
 		default:
 			graded[language] = f
 		}
 	}
 	for language, f := range graded {
 		c.p.Includes[language] = append([]File{f}, headers...)
+		for _, f := range c.p.Includes[language] {
+			c.t.use("sol/" + f.Name)
+		}
 	}
 }
 
@@ -223,6 +230,7 @@ func (c *cmsTask) readSolutions() error {
 			slices.Contains([]string{"grader", "stub", "template"}, stem) {
 			continue
 		}
+		c.t.use("sol/" + f.Name)
 		s := Submission{Program: Program{Name: "sol/" + f.Name, Language: language, Files: []File{f}}}
 		if slices.Contains([]string{"solution", "soluzione", c.name}, stem) {
 			s.Expected, s.Lower = rule(Expectation{Final: []string{"AC"}}, lower).Expected, true

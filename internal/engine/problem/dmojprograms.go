@@ -152,7 +152,7 @@ func (d *dmojProblem) program(n yaml.Node) (*Program, dmojProgram, error) {
 		d.p.unsupported("flags of %s; it is compiled without them", names[0])
 	}
 	d.findKeys("settings of "+names[0], x.Others, "flags", "lang", "time_limit", "memory_limit", "compiler_time_limit",
-		"preprocessing_time", "feedback", "unbuffered", "language", "read_feedback_from")
+		"preprocessing_time", "cached", "feedback", "unbuffered", "language", "read_feedback_from")
 	return program, x, nil
 }
 

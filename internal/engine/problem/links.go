@@ -72,8 +72,7 @@ func (w *walker) list(name string, above []fs.FileInfo) error {
 		if w.seen++; w.seen > maxEntries {
 			return fmt.Errorf("more than %d entries; remove files that are not part of the problem", maxEntries)
 		}
-		// The formats ignore such names, because they belong to other tools.
-		if other := hidden(e.Name()) || e.Name() == "__MACOSX"; other && path.Join(name, e.Name()) != timeLimitFile {
+		if isOfTools(e.Name()) && path.Join(name, e.Name()) != timeLimitFile {
 			continue
 		}
 		if err := w.entry(path.Join(name, e.Name()), e.Type()&fs.ModeSymlink != 0, above); err != nil {
@@ -81,6 +80,11 @@ func (w *walker) list(name string, above []fs.FileInfo) error {
 		}
 	}
 	return nil
+}
+
+// isOfTools reports whether a name belongs to other tools; the formats ignore such names.
+func isOfTools(name string) bool {
+	return hidden(name) || name == "__MACOSX" || name == "__pycache__"
 }
 
 func (w *walker) entry(name string, isLink bool, above []fs.FileInfo) error {

@@ -329,10 +329,10 @@ func (x *sinolPackage) findAnswers() error {
 	return nil
 }
 
-// isOfSinol reports whether a file is for people, or belongs to programs that make inputs.
+// isOfSinol reports whether a file is for people or for SIO2, or belongs to programs that make inputs.
 func (x *sinolPackage) isOfSinol(name string) bool {
 	top, _, inFolder := strings.Cut(name, "/")
-	return inFolder && slices.Contains([]string{"doc", "dlazaw", "attachments"}, top) ||
+	return inFolder && slices.Contains([]string{"doc", "dlazaw", "attachments"}, top) || name == "no-precompile" ||
 		strings.HasPrefix(name, "prog/"+x.id+"ingen") ||
 		top == "prog" && slices.Contains(headerEndings, path.Ext(name))
 }

@@ -92,7 +92,7 @@ func openPackageFolder(dir string) (*os.Root, string, error) {
 		return root, dir, nil
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
-		return hidden(e.Name()) || e.Name() == "__MACOSX"
+		return isOfTools(e.Name())
 	})
 	if len(entries) != 1 || !entries[0].IsDir() {
 		return root, dir, nil
