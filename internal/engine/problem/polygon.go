@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -294,15 +295,8 @@ func (p *Package) readAssets(t *tree, x polygonXML) error {
 	if len(headers) > maxPrograms {
 		return fmt.Errorf("%d headers in files/; use at most %d", len(headers), maxPrograms)
 	}
-	added := map[string]bool{}
-	for _, r := range x.Resources {
-		name := path.Clean(r.Path)
-		for _, a := range r.Assets {
-			if a.Name == "solution" && t.has(name) && !added[name] {
-				added[name] = true
-				p.Includes[""] = append(p.Includes[""], File{path.Base(name), t.path(name)})
-			}
-		}
+	if err := p.readResources(t, x.Resources); err != nil {
+		return err
 	}
 	switch programs := len(x.Validators) + len(x.Solutions); {
 	case x.Checker == nil:
@@ -347,10 +341,47 @@ func (p *Package) readAssets(t *tree, x polygonXML) error {
 	return nil
 }
 
+// readResources finds the files that submissions are compiled with. A file may be listed several times.
+func (p *Package) readResources(t *tree, resources []polygonResource) error {
+	for _, r := range resources {
+		name := path.Clean(r.Path)
+		compiled := len(r.Stages) == 0 || slices.Contains(r.Stages, polygonNamed{"compile"})
+		for _, asset := range r.Assets {
+			switch {
+			case asset.Name != "solution":
+				if !slices.Contains(headerEndings, path.Ext(name)) {
+					p.unsupported("resource %s of the %s; programs of the jury get only headers", name, asset.Name)
+				}
+			case !t.has(name):
+				return fmt.Errorf("resource %q in problem.xml is missing; download the package again", r.Path)
+			case !compiled:
+				p.unsupported("resource %s, as submissions get resources only for compiling", name)
+			default:
+				p.addResource(File{path.Base(name), t.use(name)}, r.Types)
+			}
+		}
+	}
+	return nil
+}
+
+// addResource adds a file to the submissions of some types, such as cpp.*;java.*, or of all types.
+func (p *Package) addResource(f File, types string) {
+	for _, kind := range strings.FieldsFunc(cmp.Or(types, "*"), func(c rune) bool { return c == ';' || c == ':' }) {
+		kind, _, _ = strings.Cut(strings.TrimSpace(kind), ".")
+		language := polygonLanguages[kind]
+		switch {
+		case language == "" && kind != "*":
+			p.unsupported("resource files/%s for the type %s", f.Name, kind)
+		case !slices.Contains(p.Includes[language], f):
+			p.Includes[language] = append(p.Includes[language], f)
+		}
+	}
+}
+
 // headers returns the headers that the jury's programs may include.
 func (t *tree) headers() (headers []File) {
 	for _, f := range t.under("files") {
-		if strings.HasSuffix(f.Name, ".h") || strings.HasSuffix(f.Name, ".hpp") {
+		if slices.Contains(headerEndings, path.Ext(f.Name)) {
 			headers = append(headers, File{f.Name, t.use("files/" + f.Name)})
 		}
 	}

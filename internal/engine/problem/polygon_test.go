@@ -121,3 +121,61 @@ func TestPolygonValidatorArgs(t *testing.T) {
 		})
 	}
 }
+
+// TestPolygonResources: submissions are compiled with the resources of their language.
+func TestPolygonResources(t *testing.T) {
+	file := func(attributes, stages, assets string) string {
+		return `<file path="files/` + attributes + `><stages>` + stages + `</stages><assets>` + assets + `</assets></file>`
+	}
+	const compile, run, solution = `<stage name="compile"/>`, `<stage name="run"/>`, `<asset name="solution"/>`
+	for _, tt := range []struct {
+		name, resource string
+		includes       map[string][]string
+		want           string // findings, or an error
+	}{
+		{"of all types", file(`a.h"`, compile, solution), map[string][]string{"": {"a.h"}}, ""},
+		{"without a stage", file(`a.h"`, "", solution), map[string][]string{"": {"a.h"}}, ""},
+		{"twice", file(`a.h"`, compile, solution) + file(`a.h" for-types="*"`, compile+run, solution),
+			map[string][]string{"": {"a.h"}}, ""},
+		{"of two types", file(`a.h" for-types="cpp.*; java.*"`, compile, solution),
+			map[string][]string{"cpp": {"a.h"}, "java": {"a.h"}}, ""},
+		{"of versions", file(`a.h" for-types="cpp.g++17:cpp.g++20"`, compile, solution),
+			map[string][]string{"cpp": {"a.h"}}, ""},
+		{"of another type", file(`a.h" for-types="cobol.*"`, compile, solution), nil,
+			"unsupported: resource files/a.h for the type cobol"},
+		{"for the run", file(`a.txt"`, run, solution), nil,
+			"unsupported: resource files/a.txt, as submissions get resources only for compiling"},
+		{"headers of the jury", file(`a.h"`, compile, `<asset name="checker"/><asset name="validator"/>`), nil, ""},
+		{"data of the jury", file(`a.txt"`, run, `<asset name="checker"/>`), nil,
+			"unsupported: resource files/a.txt of the checker; programs of the jury get only headers"},
+		{"missing", file(`b.h"`, compile, solution), nil,
+			`resource "files/b.h" in problem.xml is missing; download the package again`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := `<files><resources><file path="files/a.txt"/>` + tt.resource + `</resources></files><assets>`
+			p, err := openTest(t, polygonPack.with(pack{"files/a.h": "", "files/a.txt": "",
+				"problem.xml": strings.Replace(polygonPack["problem.xml"], "<assets>", files, 1)}).folder(t))
+			if err != nil {
+				if tt.want == "" || !strings.HasSuffix(err.Error(), tt.want) {
+					t.Errorf("error %v, want %q", err, tt.want)
+				}
+				return
+			}
+			var got map[string][]string
+			for language, files := range p.Includes {
+				if got == nil {
+					got = map[string][]string{}
+				}
+				for _, f := range files {
+					got[language] = append(got[language], f.Name)
+				}
+			}
+			if diff := cmp.Diff(tt.includes, got); diff != "" {
+				t.Errorf("includes (-want +got)\n%s", diff)
+			}
+			if said := strings.Join(p.Findings, "\n"); said != tt.want {
+				t.Errorf("findings %q, want %q", said, tt.want)
+			}
+		})
+	}
+}

@@ -29,19 +29,12 @@ type polygonXML struct {
 		Percent  string           `xml:"treat-points-from-checker-as-percent,attr"`
 		Sets     []polygonTestset `xml:"testset"`
 	} `xml:"judging"`
-	Properties []struct {
-		Name string `xml:"name,attr"`
-	} `xml:"properties>property"`
-	Resources []struct {
-		Path   string `xml:"path,attr"`
-		Assets []struct {
-			Name string `xml:"name,attr"`
-		} `xml:"assets>asset"`
-	} `xml:"files>resources>file"`
-	Executables []polygonProgram `xml:"files>executables>executable"`
-	Checker     *polygonProgram  `xml:"assets>checker"`
-	Interactor  *polygonProgram  `xml:"assets>interactor"`
-	Validators  []polygonProgram `xml:"assets>validators>validator"`
+	Properties  []polygonNamed    `xml:"properties>property"`
+	Resources   []polygonResource `xml:"files>resources>file"`
+	Executables []polygonProgram  `xml:"files>executables>executable"`
+	Checker     *polygonProgram   `xml:"assets>checker"`
+	Interactor  *polygonProgram   `xml:"assets>interactor"`
+	Validators  []polygonProgram  `xml:"assets>validators>validator"`
 	Solutions   []struct {
 		polygonProgram
 		Tag    string `xml:"tag,attr"`
@@ -49,6 +42,18 @@ type polygonXML struct {
 			Tag string `xml:"tag,attr"`
 		} `xml:"extra-tags>extra-tag"`
 	} `xml:"assets>solutions>solution"`
+}
+
+// polygonResource is a file for the programs that its assets name, or for none.
+type polygonResource struct {
+	Path   string         `xml:"path,attr"`
+	Types  string         `xml:"for-types,attr"` // of sources that are compiled with it, such as cpp.*;java.*
+	Stages []polygonNamed `xml:"stages>stage"`
+	Assets []polygonNamed `xml:"assets>asset"`
+}
+
+type polygonNamed struct {
+	Name string `xml:"name,attr"`
 }
 
 type polygonProgram struct {

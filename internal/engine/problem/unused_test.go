@@ -191,7 +191,8 @@ func TestDroppedParts(t *testing.T) {
 		{"two checkers", xml("<validators>", "<checker/><validators>"), "element problem/assets/checker occurs twice"},
 		{"files of a folder", xml("</testset></judging>", `</testset></judging><files><resources>`+
 			`<file path="files/olymp.sty"/></resources></files>`).with(pack{"files/table.txt": "", "files/notes.txt": "",
-			"files/olymp.sty": "", "files/towin.exe": "", "doall.sh": "", "scripts/gen-answer.sh": "", "scripts/x.sh": "",
+			"files/olymp.sty": "", "files/x.hxx": "",
+			"files/towin.exe": "", "doall.sh": "", "scripts/gen-answer.sh": "", "scripts/x.sh": "",
 			"solutions/a.py.desc": "", "solutions/A.jarkt17": "", "statements/english/problem.tex": "", "README.md": ""}),
 			"2 files of files/ are not in problem.xml and not used: notes.txt, table.txt\n" +
 				"scripts/x.sh is not in problem.xml and not used"},
