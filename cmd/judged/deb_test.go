@@ -143,7 +143,7 @@ func TestDebianPackage(t *testing.T) {
 		}
 	}
 	put(t, filepath.Join(d.root, "root/echo.sh"), "#!/bin/sh\ncat\n", 0o755)
-	put(t, filepath.Join(d.root, "root/slow.sh"), "#!/bin/sh\nsleep 20\ncat\n", 0o755)
+	put(t, filepath.Join(d.root, "root/slow.sh"), "#!/bin/sh\nsleep 8\ncat\n", 0o755)
 	put(t, filepath.Join(d.root, "root/1.in"), "1\n", 0o644)
 	submit := func(id, program string, flags ...string) {
 		d.run(append(append([]string{"judged", "submit", "--url", url, "--token-from", firstToken, "--id", id, "--input",
