@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/testkit"
 )
 

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/engine/languages"

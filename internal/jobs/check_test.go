@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/testkit"
 	"judged/internal/testkit/external"
 )

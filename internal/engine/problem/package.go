@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/base/units"
 )
 

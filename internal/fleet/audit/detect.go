@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/jobs"
 )
 

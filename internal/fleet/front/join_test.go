@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/jobs"
 	"judged/internal/testkit"
 	"judged/internal/testkit/external"

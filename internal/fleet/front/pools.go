@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"judged/internal/api"
-
 	"judged/internal/jobs"
 )
 

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"judged/internal/api"
-
 	"judged/internal/client"
 	"judged/internal/jobs/blobs"
 )

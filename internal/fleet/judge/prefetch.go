@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/base/units"
 )
 

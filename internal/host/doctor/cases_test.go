@@ -6,7 +6,6 @@ import (
 	"testing/fstest"
 
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/testkit"

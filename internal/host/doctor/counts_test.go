@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/testkit"

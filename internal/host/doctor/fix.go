@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/settings"

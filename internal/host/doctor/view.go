@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/machine"

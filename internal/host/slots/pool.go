@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
 )
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"

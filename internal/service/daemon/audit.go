@@ -3,12 +3,10 @@ package daemon
 import (
 	"context"
 
-	"judged/internal/fleet/front"
-
 	"judged/internal/api"
-
 	"judged/internal/base/config"
 	"judged/internal/fleet/audit"
+	"judged/internal/fleet/front"
 	"judged/internal/jobs"
 	"judged/internal/jobs/intake"
 	"judged/internal/service/metrics"

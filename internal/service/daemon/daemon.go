@@ -14,9 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/fleet/front"
-
 	"judged/internal/api"
+	"judged/internal/fleet/front"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"

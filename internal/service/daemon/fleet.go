@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"judged/internal/service/dispatch"
-
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/poll"
@@ -25,6 +23,7 @@ import (
 	"judged/internal/fleet/front"
 	"judged/internal/fleet/judge"
 	"judged/internal/jobs/blobs"
+	"judged/internal/service/dispatch"
 )
 
 // judges reports whether this daemon has slots, hasJobs whether it has the database.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/base/poll"
 	"judged/internal/engine"
 	"judged/internal/host/slots"

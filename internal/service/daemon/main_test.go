@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"judged/internal/api"
-
 	"judged/internal/base/config"
 	"judged/internal/base/linux"
 	"judged/internal/engine"

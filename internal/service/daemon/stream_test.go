@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"judged/internal/api"
-
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/testkit"

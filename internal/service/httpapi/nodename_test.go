@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/base/config"
 	"judged/internal/client"
 	"judged/internal/fleet/front"

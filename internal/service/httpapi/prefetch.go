@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"judged/internal/api"
-
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 )

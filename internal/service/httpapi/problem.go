@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/jobs/intake"
-
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/intake"
 )
 
 // Problem is an error for callers: problem details of RFC 9457 with the next step and, for an invalid body, all

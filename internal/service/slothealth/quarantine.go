@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-
 	"judged/internal/host/slots"
 )
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"judged/internal/api"
-
 	"judged/internal/testkit"
 )
 
