@@ -52,6 +52,9 @@ examined.`,
 			if cmd.Flags().Changed("url") {
 				return a.remoteDoctor(cmd, daemon, asJSON)
 			}
+			if cmd.Flags().Changed("token-from") {
+				return usagef("--token-from is for the report of a daemon: give its address with --url")
+			}
 			if window < 0 || window > maxWindow {
 				return usagef("--window %s: give 0 to %s", window, maxWindow)
 			}
