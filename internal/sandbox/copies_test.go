@@ -71,17 +71,14 @@ func TestSmallPages(t *testing.T) {
 	open := func() error {
 		d, err := openMountStore()
 		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := openCopies(d)
-		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		defer d.close()
-		if err := c.close(); err != nil {
-			t.Error(err)
+		c, err := openCopies(d)
+		if err != nil {
+			return err
 		}
-		return c.SmallPages()
+		return errors.Join(c.SmallPages(), c.close())
 	}
 	if err := open(); err != nil {
 		t.Errorf("on this machine: %v", err)
