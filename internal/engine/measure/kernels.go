@@ -19,7 +19,7 @@ func SharedKernels() []string {
 }
 
 // NoiseKernels returns the kernels that show how much the CPU time of a solution varies on a healthy slot. On a virtual
-// machine it excludes the Shared ones: neighbours come and go there, and judged checks for them with each run near the
+// machine it excludes SharedKernels: neighbours come and go there, and judged checks for them with each run near the
 // limit.
 func NoiseKernels(virtual bool) []string {
 	kernels := initproc.Kernels()

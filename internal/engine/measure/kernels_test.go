@@ -8,7 +8,8 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// TestNoise checks for all long kernels on bare metal, and on a virtual machine for those that use only their own core.
+// TestNoiseKernels checks for all long kernels on bare metal, and on a virtual machine for those that use only their own
+// core.
 func TestNoiseKernels(t *testing.T) {
 	own := []string{initproc.KernelALU, initproc.KernelSort, initproc.KernelL2, initproc.KernelPageFault,
 		initproc.KernelSyscall}

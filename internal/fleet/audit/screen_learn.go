@@ -61,7 +61,7 @@ func (v *view) lacks(pool, language, deciding string) bool {
 	})
 }
 
-// compare returns the result of an audit from Sample.
+// compare returns the result of an audit from sample.
 func (s *Screen) compare(a jobs.Audit, original jobs.Record, again api.Report) jobs.AuditResult {
 	screening, deciding := again, original.Report
 	if a.Stage == jobs.Check {
