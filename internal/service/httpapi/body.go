@@ -7,6 +7,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"os"
 
 	"golang.org/x/sync/semaphore"
 
@@ -198,6 +199,11 @@ func unreadable(err error) error {
 	)
 	if errors.As(err, &tooLong) || errors.As(err, &noRoom) || errors.Is(err, context.Canceled) {
 		return err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// Not an invalid request: a judge node would replace a report that it could send again.
+		return problem("timeout", "send it again", "the body stopped for %s, or has less than %d KiB/s", stall,
+			minRate>>10).with("Connection", "close")
 	}
 	return problem("bad-request", "send the whole body", "read the body: %s", err)
 }

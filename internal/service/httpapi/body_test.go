@@ -8,8 +8,11 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+
+	"judged/internal/api"
 )
 
 // TestRoomForBodies checks that the JSON of a job reserves memory for its length, with or without other parts, and that
@@ -148,6 +151,29 @@ func TestUselessBodies(t *testing.T) {
 				t.Errorf("recorded %v", f.jobs.records)
 			}
 		})
+	}
+}
+
+// TestLateBodies checks that a body that does not arrive in time is not invalid, for each way of reading it. A judge node
+// would replace its report by an internal error.
+func TestLateBodies(t *testing.T) {
+	f := newFixture(t)
+	for name, read := range map[string]func(http.ResponseWriter, *http.Request) error{
+		"job":     f.putJob,
+		"blobs":   f.haveBlobs,
+		"blob":    f.putBlob,
+		"package": f.putProblem,
+		"report":  func(w http.ResponseWriter, r *http.Request) error { return f.decode(w, r, new(api.FinishRequest), "") },
+		"no body": f.bodiless(func(http.ResponseWriter, *http.Request) error { return nil }),
+	} {
+		late := readerFunc(func([]byte) (int, error) { return 0, os.ErrDeadlineExceeded })
+		r := httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("{"), late))
+		r.Header.Set("Content-Type", mediaJSON)
+		r.SetPathValue("id", "a")
+		r.SetPathValue("sha256", digestText("{"))
+		if p := problemOf(read(httptest.NewRecorder(), r)); p.Type != problemType+"timeout" {
+			t.Errorf("%s: %+v", name, p)
+		}
 	}
 }
 

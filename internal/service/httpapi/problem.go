@@ -47,6 +47,7 @@ var kinds = map[string]struct {
 	"forbidden":         {http.StatusForbidden, "Not allowed"},
 	"not-found":         {http.StatusNotFound, "Not found"},
 	"method":            {http.StatusMethodNotAllowed, "Method not allowed"},
+	"timeout":           {http.StatusRequestTimeout, "The body did not arrive in time"},
 	"conflict":          {http.StatusConflict, "Another body under the same id"},
 	"stale":             {http.StatusConflict, "The lease is lost"},
 	"final":             {http.StatusConflict, "The job has ended"},

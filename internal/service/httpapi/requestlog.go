@@ -61,7 +61,7 @@ func (s *Server) bodiless(handle func(http.ResponseWriter, *http.Request) error)
 		var start [64]byte
 		n, err := io.ReadFull(s.patientBody(w, r), start[:])
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return problem("bad-request", "send no body", "the body cannot be read")
+			return unreadable(err)
 		}
 		if text := strings.TrimSpace(string(start[:n])); text != "" && text != "{}" {
 			return problem("bad-request", "send parameters in the address, such as ?reason=TEXT, and no body",

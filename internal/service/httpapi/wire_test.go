@@ -99,10 +99,10 @@ func TestCallersWhoKeepUsWaiting(t *testing.T) {
 		{"nothing", "", ""},
 		{"half a request line", "GET /v1/jo", ""},
 		{"no end of the headers", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: b\r\n", ""},
-		{"a body that is read", "PUT /v1/jobs/a" + head + "Content-Length: 100\r\n\r\n{", "400"},
-		{"a blob", "PUT /v1/blobs/" + digestText("x") + head + "Content-Length: 100\r\n\r\nx", "400"},
-		{"a body in chunks", "PUT /v1/jobs/a" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", "400"},
-		{"a chunk", "PUT /v1/jobs/a" + head + "Transfer-Encoding: chunked\r\n\r\nffff\r\n{}", "400"},
+		{"a body that is read", "PUT /v1/jobs/a" + head + "Content-Length: 100\r\n\r\n{", "408"},
+		{"a blob", "PUT /v1/blobs/" + digestText("x") + head + "Content-Length: 100\r\n\r\nx", "408"},
+		{"a body in chunks", "PUT /v1/jobs/a" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", "408"},
+		{"a chunk", "PUT /v1/jobs/a" + head + "Transfer-Encoding: chunked\r\n\r\nffff\r\n{}", "408"},
 		{"the body of a GET", "GET /healthz" + head + "Content-Length: 100\r\n\r\n", "200"},
 		{"the body of an unknown path", "POST /nowhere" + head + "Content-Length: 100\r\n\r\n", "404"},
 		{"the body of an unknown method", "BREW /v1/jobs" + head + "Content-Length: 100\r\n\r\n", "405"},
@@ -160,7 +160,7 @@ func TestTrickle(t *testing.T) {
 			<-tick.C
 		}
 	}()
-	if got := w.said(c); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
+	if got := w.said(c); !strings.HasPrefix(got, "HTTP/1.1 408 ") {
 		t.Errorf("answer %q", got)
 	}
 	c.Close()
@@ -187,7 +187,7 @@ func TestOddRequests(t *testing.T) {
 		},
 		{"a length with a sign", body("Content-Length: +5\r\n", "{}   "), []string{"400"}},
 		{"a negative length", body("Content-Length: -1\r\n", "{}"), []string{"400"}},
-		{"a length beyond any", body("Content-Length: 9223372036854775807\r\n", "{}"), []string{"400"}},
+		{"a length beyond any", body("Content-Length: 9223372036854775807\r\n", "{}"), []string{"408"}},
 		// The chunks count and the length does not. The data after them is not treated as a request: a proxy in front
 		// may interpret it differently.
 		{

@@ -140,14 +140,13 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next stri
 	defer aside.release()
 	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
 	body, err := io.ReadAll(aside)
-	if err == nil {
-		err = json.Unmarshal(body, v)
+	if err != nil {
+		return unreadable(err)
 	}
-	var noRoom *Problem
-	if tooLong := new(http.MaxBytesError); err == nil || errors.As(err, &tooLong) || errors.As(err, &noRoom) {
-		return err
+	if err := json.Unmarshal(body, v); err != nil {
+		return problem("bad-request", next, "read the body: %s", err)
 	}
-	return problem("bad-request", next, "read the body: %s", err)
+	return nil
 }
 
 func callerName(r *http.Request) string { return caller(r.Context()) }
