@@ -46,7 +46,7 @@ func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
 		r.errs.add("", "not valid UTF-8; send bytes that are not text as base64, blobs or parts")
 		err = errEnough
 	case err == nil:
-		if at := loneSurrogate(r.body.data.Bytes()); at >= 0 {
+		if at := LoneSurrogate(r.body.data.Bytes()); at >= 0 {
 			r.errs.add("", "half of a surrogate pair at %s, which is no character; send text that was not cut in the "+
 				"middle of one, and bytes that are not text as base64, blobs or parts", r.place(int64(at)+1))
 			err = errEnough
@@ -67,9 +67,9 @@ func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
 	return none, nil, Errors{{Detail: err.Error()}}
 }
 
-// loneSurrogate returns the position of an escaped unpaired surrogate in valid JSON, which encoding/json replaces by
+// LoneSurrogate returns the position of an escaped unpaired surrogate in valid JSON, which encoding/json replaces by
 // U+FFFD, or a negative number if it has none. Backslashes occur only in strings.
-func loneSurrogate(text []byte) int {
+func LoneSurrogate(text []byte) int {
 	for i := 0; ; {
 		next := bytes.IndexByte(text[i:], '\\')
 		if next < 0 {

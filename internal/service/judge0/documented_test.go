@@ -98,6 +98,10 @@ func TestDocumented(t *testing.T) {
 		{"fields of a new one", "POST", "/submissions?fields=colour", hello, 400, `{"error": "invalid fields: [colour]"}`},
 		{"not JSON", "POST", "/submissions", `{`, 400,
 			`{"error": "the body is not a JSON object: unexpected end of JSON input"}`},
+		{"half a character", "POST", "/submissions", `{"source_code": "\ud83d", "language_id": 71}`, 400, `{"error":
+			"the body has half of a surrogate pair at byte 17, which is no character; use base64_encoded=true"}`},
+		{"a whole character", "POST", "/submissions", `{"source_code": "\ud83d\ude00", "language_id": 71}`, 201,
+			`{"token": "TOKEN"}`},
 		{"get", "GET", "/submissions/DONE", "", 200, accepted},
 		{"get in base64", "GET", "/submissions/DONE?base64_encoded=true", "", 200, in64},
 		{"get one that waits", "GET", "/submissions/WAITING", "", 200, queued},

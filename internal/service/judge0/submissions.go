@@ -151,6 +151,10 @@ func jsonMembers(body []byte) (members map[string]json.RawMessage, err error) {
 	if err := json.Unmarshal(body, &members); err != nil {
 		return nil, failed(http.StatusBadRequest, "the body is not a JSON object: "+instead(err))
 	}
+	if at := intake.LoneSurrogate(body); at >= 0 {
+		return nil, failed(http.StatusBadRequest, fmt.Sprintf("the body has half of a surrogate pair at byte %d, which is "+
+			"no character; use base64_encoded=true", at))
+	}
 	return members, nil
 }
 
