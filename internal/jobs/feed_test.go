@@ -251,6 +251,33 @@ func testFeedIsKept(t *testing.T, b backend) {
 	}
 }
 
+// testFeedAfterRejudging checks that applying a rejudging of an old job, whose copy gets the old times, does not make
+// recent events of other jobs too old.
+func testFeedAfterRejudging(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("old", nil)
+	s.judgeAll(map[string]api.Verdict{"old": api.WrongAnswer})
+	s.clock.advance(2 * feedAge)
+	s.put("recent", nil)
+	_, positions := s.readAll(FeedOldest)
+	s.judgeAll(map[string]api.Verdict{"recent": api.Accepted})
+	s.rejudging("set", map[string]api.Verdict{"old": api.WrongAnswer})
+	s.judgeAll(map[string]api.Verdict{"old": api.Accepted}) // its copy
+	s.must(s.ApplyRejudging(s.ctx(), "set"))
+	want, _ := s.readAll(positions[len(positions)-1])
+	_, err := s.Sweep(s.ctx())
+	s.must(err)
+	if got, _ := s.readAll(positions[len(positions)-1]); len(want) < 7 || !cmp.Equal(got, want) {
+		t.Errorf("after the sweep: %q, want %q", got, want)
+	}
+	s.clock.advance(2 * feedAge)
+	_, err = s.Sweep(s.ctx())
+	s.must(err)
+	if _, err := s.Follow(s.ctx(), positions[0], FeedFilter{}); !errors.Is(err, ErrNoPosition) {
+		t.Errorf("resumed after an event that is too old: %v", err)
+	}
+}
+
 // testSlowFollower checks that a follower whose next events are no longer in memory gets all events, each once.
 func testSlowFollower(t *testing.T, b backend) {
 	s := b.open(t, nil)

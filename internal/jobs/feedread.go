@@ -274,14 +274,17 @@ func (d *feedDecoder) endedJob(ctx context.Context, r *feedRow) (*endedJob, erro
 }
 
 // sweepFeed deletes the rows before the last one that is too old or whose job was deleted. That row stays as the oldest
-// position; its event is not visible.
+// position; its event is not visible. A job of an applied rejudging does not count: it has the times of the old report,
+// so that its rows, even the newest one, would be too old.
 func (s *Store) sweepFeed(ctx context.Context) error {
 	old := s.now().Add(-feedAge).UnixNano()
 	for {
 		var last int64
 		err := s.rows(ctx, s.read, query{"sweep old events", `SELECT COALESCE(MAX(f.position), 0)
 FROM (SELECT position, job FROM feed ORDER BY position LIMIT ?1) AS f LEFT JOIN jobs j ON j.seq = f.job
-WHERE f.job > 0 AND (j.seq IS NULL OR j.finished > 0 AND j.finished < ?2)`, []any{feedWindow, old}},
+LEFT JOIN rejudged r ON r.id = j.id AND r.state = ?3
+WHERE f.job > 0 AND (j.seq IS NULL OR j.finished > 0 AND j.finished < ?2 AND r.id IS NULL)`,
+			[]any{feedWindow, old, rejudgedReplaced}},
 			func(rows *sql.Rows) error { return rows.Scan(&last) })
 		if err != nil {
 			return err

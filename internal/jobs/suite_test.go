@@ -235,6 +235,7 @@ var suite = map[string]func(*testing.T, backend){
 	"feed filters":      testFeedFilters,
 	"feed of the end":   testFeedOfTheEnd,
 	"feed is kept":      testFeedIsKept,
+	"feed of rejudging": testFeedAfterRejudging,
 	"slow follower":     testSlowFollower,
 	"retention":         testRetention,
 	"many old":          testManyOld,
