@@ -401,7 +401,7 @@ func (v *verifier) validators(ctx context.Context) ([]string, error) {
 func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) (differences []string,
 	rejects map[string]bool) {
 	rejects = map[string]bool{}
-	for _, t := range slices.Concat(pkg.Tests, pkg.InvalidInputs) {
+	for _, t := range slices.Concat(pkg.Tests, pkg.ValidInputs, pkg.InvalidInputs) {
 		invalid := slices.ContainsFunc(pkg.InvalidInputs, func(i problem.Test) bool { return i.Name == t.Name })
 		switch status, exited := exits[t.Name]; {
 		case !exited:
@@ -425,7 +425,7 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 		return nil, err
 	}
 	l.job.Limits = api.Limits{CPUTimeMS: v.c.Limits.Jury.CPUTime.Milliseconds()}
-	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.InvalidInputs) {
+	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.ValidInputs, v.pkg.InvalidInputs) {
 		j := t.Job()
 		j.Args, j.CheckerArgs, j.Answer, j.Limits = t.ArgsOf(x), nil, nil, api.Limits{}
 		l.job.Tests = append(l.job.Tests, j)

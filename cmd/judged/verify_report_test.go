@@ -73,7 +73,7 @@ func TestVerifyCounts(t *testing.T) {
 // TestValidatedNeedsExits: an input that a validator did not read to its end is neither valid nor rejected. A testlib
 // validator accepts with status 0.
 func TestValidatedNeedsExits(t *testing.T) {
-	pkg := &problem.Package{Tests: []problem.Test{{Name: "1"}, {Name: "2"}, {Name: "3"}},
+	pkg := &problem.Package{Tests: []problem.Test{{Name: "1"}, {Name: "2"}}, ValidInputs: []problem.Test{{Name: "3"}},
 		InvalidInputs: []problem.Test{{Name: "bad"}, {Name: "crash"}}}
 	v := problem.Validator{Program: problem.Program{Name: "v"}, OK: 0}
 	got, rejects := validated(pkg, v, map[string]int{"1": 0, "2": 3, "bad": 3})

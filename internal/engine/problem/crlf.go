@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 
 	"judged/internal/base/text"
 )
@@ -18,11 +19,14 @@ import (
 // and checkers reject. The files are copies.
 func (p *Package) convertLines(ctx context.Context) error {
 	n := 0
-	for _, t := range p.Tests {
+	for i, t := range slices.Concat(p.Tests, p.ValidInputs, p.InvalidInputs) {
+		if i >= len(p.Tests) && n == 0 {
+			break // CRLF in tests of a validator alone is what they are for
+		}
 		for _, name := range []string{t.Input, t.Answer} {
 			converted, err := convertFile(ctx, name)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // a recipe will generate it
+				continue // a recipe will generate it, or there is no answer
 			}
 			if err != nil {
 				return fmt.Errorf("convert line endings of test %q: %w", t.Name, folderInstead(name, err))

@@ -45,8 +45,9 @@ type Package struct {
 	// InputFile and OutputFile are the files that submissions use instead of stdin and stdout.
 	InputFile, OutputFile string
 	Validators            []Validator // check inputs
-	// InvalidInputs are inputs that at least one validator must reject.
-	InvalidInputs []Test
+	// ValidInputs are inputs besides those of tests that validators must accept, and InvalidInputs those that at least one
+	// must reject.
+	ValidInputs, InvalidInputs []Test
 	// Outputs are sample outputs for testing the checker, with their verdicts.
 	Outputs     []Output
 	Includes    map[string][]File // files that are added to each submission, by language; "" means all languages

@@ -35,7 +35,10 @@ func (p *Package) readPolygon(t *tree) error {
 	if err := p.readAssets(t, x); err != nil {
 		return err
 	}
-	if err := p.findJuryTests(x, named); err != nil {
+	if err := p.readJuryTests(t, x, named); err != nil {
+		return err
+	}
+	if err := p.convertLines(t.ctx); err != nil {
 		return err
 	}
 	if p.Interactor == nil {
@@ -67,25 +70,53 @@ func (p *Package) findPolygonSettings(x polygonXML) {
 	}
 }
 
-// findJuryTests adds findings for the tests of the jury's programs, and their files to those that problem.xml names.
-func (p *Package) findJuryTests(x polygonXML, named map[string]bool) error {
-	for _, program := range append(slices.Clone(x.Validators), *x.Checker) {
-		s := program.Tests
-		for i := range s.Tests {
+// readJuryTests reads the tests of the validator, which it must accept or reject. It adds findings for those that are not
+// run: tests of the checker, and of several validators, of which each has its own. The files of all are added to those
+// that problem.xml names.
+func (p *Package) readJuryTests(t *tree, x polygonXML, named map[string]bool) error {
+	for i, program := range append(slices.Clone(x.Validators), *x.Checker) {
+		s, runs := program.Tests, i == 0 && len(x.Validators) == 1
+		for j := range s.Tests {
 			for _, pattern := range []string{s.Inputs, s.Outputs, s.Answers} {
 				if pattern == "" {
 					continue
 				}
-				name, err := testFile(pattern, i+1)
+				name, err := testFile(pattern, j+1)
 				if err != nil {
 					return err
 				}
 				named[name] = true
-				p.unsupported("tests of %s; they are not run", program.Source.Path)
+				if !runs {
+					p.unsupported("tests of %s; they are not run", program.Source.Path)
+				} else {
+					p.addValidatorTest(t, name, s.Tests[j])
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// addValidatorTest adds a test of the validator.
+func (p *Package) addValidatorTest(t *tree, name string, x polygonTest) {
+	var args []string
+	if x.Testset != "" {
+		args = append(args, "--testset", x.Testset)
+	}
+	if x.Group != "" {
+		args = append(args, "--group", x.Group)
+	}
+	one := Test{Name: name, Input: t.path(name), ValidatorArgs: map[string][]string{"": args}}
+	switch {
+	case !t.has(name):
+		p.find("%s is missing; it is a test of the validator, which is not run", name)
+	case x.Verdict == "valid":
+		p.ValidInputs = append(p.ValidInputs, one)
+	case x.Verdict == "invalid":
+		p.InvalidInputs = append(p.InvalidInputs, one)
+	default:
+		p.unsupported("tests of the validator with the verdict %q", x.Verdict)
+	}
 }
 
 // isOfPolygon reports whether a file is one that Polygon adds to packages without an entry in problem.xml.
@@ -143,9 +174,6 @@ func (p *Package) readTestsets(t *tree, x polygonXML) (polygonTestset, error) {
 		}
 		p.Tests = append(p.Tests, Test{Name: path.Base(input), Input: t.use(input), Answer: t.use(answer),
 			ValidatorArgs: validatorArgs(s.Name, group)})
-	}
-	if err := p.convertLines(t.ctx); err != nil {
-		return s, err
 	}
 	return s, p.polygonScheme(s)
 }

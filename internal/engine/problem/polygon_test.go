@@ -122,6 +122,62 @@ func TestPolygonValidatorArgs(t *testing.T) {
 	}
 }
 
+// TestPolygonValidatorTests: the validator must accept or reject its own tests.
+func TestPolygonValidatorTests(t *testing.T) {
+	const (
+		source  = `<source path="files/v.cpp" type="cpp.g++17"/>`
+		testset = `<testset><test-count>3</test-count><input-path-pattern>files/tests/%02d</input-path-pattern><tests>` +
+			`<test verdict="valid"/><test verdict="invalid" testset="tests" group="1"/><test verdict="valid" group="2"/>` +
+			`</tests></testset>`
+	)
+	files := pack{"files/tests/01": "1\r\n", "files/tests/02": "2", "files/tests/03": "3"}
+	for _, tt := range []struct {
+		name           string
+		pack           pack
+		xml            string   // of the validator
+		valid, invalid []string // names, arguments and contents
+		findings       []string
+	}{
+		{"as they are", files, source + testset, []string{"files/tests/01 [] 1\r\n", "files/tests/03 [--group 2] 3"},
+			[]string{"files/tests/02 [--testset tests --group 1] 2"}, nil},
+		{"in a package of Windows", files.with(pack{"tests/01": "1\r\n"}), source + testset,
+			[]string{"files/tests/01 [] 1\n", "files/tests/03 [--group 2] 3"},
+			[]string{"files/tests/02 [--testset tests --group 1] 2"},
+			[]string{"2 files of tests with CRLF line endings; judged with LF"}},
+		{"missing", files.without("files/tests/02", "files/tests/03"), source + testset,
+			[]string{"files/tests/01 [] 1\r\n"}, nil,
+			[]string{"files/tests/02 is missing; it is a test of the validator, which is not run",
+				"files/tests/03 is missing; it is a test of the validator, which is not run"}},
+		{"other verdict", files.without("files/tests/02", "files/tests/03"),
+			source + `<testset><input-path-pattern>files/tests/%02d</input-path-pattern><tests><test/></tests></testset>`,
+			nil, nil, []string{`unsupported: tests of the validator with the verdict ""`}},
+		{"of two validators", files, source + testset + `</validator><validator>` + source, nil, nil,
+			[]string{"unsupported: tests of files/v.cpp; they are not run"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := openTest(t, polygonPack.with(tt.pack).with(pack{
+				"problem.xml": strings.Replace(polygonPack["problem.xml"], source, tt.xml, 1)}).folder(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts := func(tests []Test) (texts []string) {
+				for _, x := range tests {
+					b, err := os.ReadFile(x.Input)
+					if err != nil {
+						t.Fatal(err)
+					}
+					texts = append(texts, fmt.Sprintf("%s %v %s", x.Name, x.ArgsOf(p.Validators[0]), b))
+				}
+				return texts
+			}
+			got := [][]string{texts(p.ValidInputs), texts(p.InvalidInputs), p.Findings}
+			if diff := cmp.Diff([][]string{tt.valid, tt.invalid, tt.findings}, got); diff != "" {
+				t.Errorf("valid, invalid, findings (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestPolygonResources: submissions are compiled with the resources of their language.
 func TestPolygonResources(t *testing.T) {
 	file := func(attributes, stages, assets string) string {

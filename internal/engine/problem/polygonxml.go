@@ -65,20 +65,24 @@ type polygonProgram struct {
 }
 
 type polygonTestset struct {
-	Name    string `xml:"name,attr"`
-	TimeMS  int64  `xml:"time-limit"`
-	Memory  int64  `xml:"memory-limit"`
-	Count   int    `xml:"test-count"`
-	Inputs  string `xml:"input-path-pattern"`
-	Outputs string `xml:"output-path-pattern"` // of a checker
-	Answers string `xml:"answer-path-pattern"`
-	Tests   []struct {
-		Group    string   `xml:"group,attr"`
-		Points   *float64 `xml:"points,attr"`
-		Command  string   `xml:"cmd,attr"`
-		FromFile string   `xml:"from-file,attr"` // one of the files that the command writes; "" is stdout
-	} `xml:"tests>test"`
-	Groups []polygonGroup `xml:"groups>group"`
+	Name    string         `xml:"name,attr"`
+	TimeMS  int64          `xml:"time-limit"`
+	Memory  int64          `xml:"memory-limit"`
+	Count   int            `xml:"test-count"`
+	Inputs  string         `xml:"input-path-pattern"`
+	Outputs string         `xml:"output-path-pattern"` // of a checker
+	Answers string         `xml:"answer-path-pattern"`
+	Tests   []polygonTest  `xml:"tests>test"`
+	Groups  []polygonGroup `xml:"groups>group"`
+}
+
+type polygonTest struct {
+	Group    string   `xml:"group,attr"`
+	Points   *float64 `xml:"points,attr"`
+	Command  string   `xml:"cmd,attr"`
+	FromFile string   `xml:"from-file,attr"` // one of the files that the command writes; "" is stdout
+	Testset  string   `xml:"testset,attr"`   // of a test of a validator
+	Verdict  string   `xml:"verdict,attr"`   // of a test of a program of the jury
 }
 
 type polygonGroup struct {
