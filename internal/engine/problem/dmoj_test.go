@@ -152,6 +152,32 @@ func TestDMOJCheckers(t *testing.T) {
 	}
 }
 
+// TestDMOJLanguages: settings have precedence over the extension of a program.
+func TestDMOJLanguages(t *testing.T) {
+	type named struct {
+		Language string
+		Findings []string
+	}
+	for settings, want := range map[string]named{
+		"{files: c.py}":                {"python", nil},
+		"{files: c.py, lang: PY2}":     {"python2", nil},
+		"{files: c.py, lang: PYPY3}":   {"python", nil},
+		"{files: c.py, lang: CPP17}":   {"cpp", nil},
+		"{files: c.py, language: C11}": {"c", nil},
+		"{files: c.py, lang: BF}": {"python",
+			[]string{"unsupported: language BF of c.py; the extension gives its language"}},
+	} {
+		init := "test_cases: [{in: a, out: a}]\nchecker: {name: bridged, args: " + settings + "}"
+		p, err := openTest(t, pack{"init.yml": init, "a": "", "c.py": ""}.folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, named{p.Checker.Program.Language, p.Findings}); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", settings, diff)
+		}
+	}
+}
+
 // TestDMOJPrograms: the arguments of programs, and what is not used of their settings.
 func TestDMOJPrograms(t *testing.T) {
 	for _, tt := range []struct {

@@ -148,6 +148,13 @@ func (d *dmojProblem) program(n yaml.Node) (*Program, dmojProgram, error) {
 		program.Files = append(program.Files, File{path.Base(name), d.t.use(name)})
 	}
 	program.Language = languageByEnding[path.Ext(names[0])]
+	if lang := cmp.Or(x.Others["lang"].Value, x.Others["language"].Value); lang != "" {
+		known := cmp.Or(dmojLanguages[lang], dmojLanguages[strings.TrimRight(lang, "0123456789")])
+		if known == "" {
+			d.p.unsupported("language %s of %s; the extension gives its language", lang, names[0])
+		}
+		program.Language = cmp.Or(known, program.Language)
+	}
 	if flags, ok := x.Others["flags"]; ok && len(flags.Content) > 0 {
 		d.p.unsupported("flags of %s; it is compiled without them", names[0])
 	}
@@ -155,6 +162,10 @@ func (d *dmojProblem) program(n yaml.Node) (*Program, dmojProgram, error) {
 		"preprocessing_time", "cached", "feedback", "unbuffered", "language", "read_feedback_from")
 	return program, x, nil
 }
+
+// dmojLanguages are the languages of programs of the jury by their names in DMOJ, with or without a version.
+var dmojLanguages = map[string]string{"C": "c", "CLANG": "c", "CPP": "cpp", "CLANGX": "cpp", "JAVA": "java", "RUST": "rust",
+	"GO": "go", "PAS": "pascal", "PY2": "python2", "PYPY": "python2", "PY3": "python", "PYPY3": "python"}
 
 // findKeys names those of a mapping that are not known.
 func (d *dmojProblem) findKeys(where string, keys map[string]yaml.Node, known ...string) {
