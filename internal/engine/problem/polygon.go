@@ -63,6 +63,9 @@ func (p *Package) findPolygonSettings(x polygonXML) {
 	if x.Judging.Percent == "true" {
 		p.unsupported("treat-points-from-checker-as-percent; the points of the checker are those of the test")
 	}
+	if x.Checker != nil && x.Checker.Type != "" && x.Checker.Type != "testlib" {
+		p.unsupported("checker of the type %s; it is run as one of the type testlib", x.Checker.Type)
+	}
 	for _, property := range x.Properties {
 		if property.Name != "tests-wellformed" {
 			p.find("problem.xml: property %q is not used", property.Name)

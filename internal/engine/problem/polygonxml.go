@@ -61,7 +61,8 @@ type polygonProgram struct {
 		Path string `xml:"path,attr"`
 		Type string `xml:"type,attr"`
 	} `xml:"source"`
-	Tests polygonTestset `xml:"testset"` // of the program itself, a checker or a validator
+	Type  string         `xml:"type,attr"` // of a checker
+	Tests polygonTestset `xml:"testset"`   // of the program itself, a checker or a validator
 }
 
 type polygonTestset struct {

@@ -200,6 +200,8 @@ func TestDroppedParts(t *testing.T) {
 			"problem.xml: element problem/assets/scorer is not used"},
 		{"property", xml("<judging ", `<properties><property name="tests-wellformed" value="true"/>`+
 			`<property name="rerun" value="true"/></properties><judging `), `problem.xml: property "rerun" is not used`},
+		{"type of the checker", xml(`checker type="testlib"`, `checker type="pcms"`),
+			"unsupported: checker of the type pcms; it is run as one of the type testlib"},
 		{"points in percent", xml("<judging ", `<judging treat-points-from-checker-as-percent="true" `),
 			"unsupported: treat-points-from-checker-as-percent"},
 		{"tests of the checker", xml(`<source path="files/check.cpp" type="cpp.g++17"/>`, `<source path="files/check.cpp"/>`+
