@@ -82,8 +82,8 @@ test_cases:
 					`"after case1" sum by_score unbounded [case1] continue=true`,
 					`"batch1" min by_score 5 [] continue=false`, `"case2" min by_score 7 [] continue=false`,
 					`"case3" min by_score 9 [] continue=false`},
-				Checker: "dmoj", Findings: []string{
-					"2 files of data.zip/ are not used: old/1.i, old/1.o"}}},
+				Checker: "dmoj", Findings: []string{"data.zip/old/1.i is not used",
+					"data.zip/old/1.o is not used"}}},
 		{"interactive", pack{"init.yml": "interactive: {files: [talk.cpp, testlib.h], type: testlib}\n" +
 			"test_cases: [{in: a.in}, {points: 2}]\n", "a.in": "", "talk.cpp": "", "testlib.h": ""},
 			summary{Format: DMOJ, Rule: rule, Tests: []string{"1", "2"}, Interactive: true,

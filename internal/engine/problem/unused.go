@@ -21,12 +21,15 @@ var forReaders = strings.Fields(ownFile + " README README.md LICENSE LICENSE.md 
 var forPeople = []string{".hint", ".desc", ".png", ".jpg", ".jpeg", ".svg", ".md", ".interaction", ".statement",
 	".download"}
 
-// maxNamed is the maximum number of unused files that a finding names.
-const maxNamed = 10
+// Up to maxEach unused files of a folder have a finding each. Of more files, a single one names up to maxNamed.
+const (
+	maxEach  = 5
+	maxNamed = 10
+)
 
 // findUnused adds findings for files that a setter may expect to be used, such as tests without an answer or with an
-// unknown extension: a submission is not tested with them. There is one finding for each folder, which says that they are
-// "not used", or more in other words. isKnown reports whether a file is one of the format that does not affect judging.
+// unknown extension: a submission is not tested with them. The findings say that they are "not used", or more in other
+// words. isKnown reports whether a file is one of the format that does not affect judging.
 func (p *Package) findUnused(t *tree, notUsed string, isKnown func(name string) bool) {
 	unused := map[string][]string{}
 	for _, name := range t.names {
@@ -43,11 +46,13 @@ func (p *Package) findUnused(t *tree, notUsed string, isKnown func(name string) 
 	}
 }
 
-// findFiles adds a finding for files of a folder.
+// findFiles adds findings for files of a folder.
 func (p *Package) findFiles(folder, notUsed string, names []string) {
 	n := len(names)
-	if n == 1 {
-		p.find("%s is %s", path.Join(folder, names[0]), notUsed)
+	if n <= maxEach {
+		for _, name := range names {
+			p.find("%s is %s", path.Join(folder, name), notUsed)
+		}
 		return
 	}
 	more, where := "", "of "+folder+"/"
