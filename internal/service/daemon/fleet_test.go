@@ -254,6 +254,10 @@ func TestFleetFrontAway(t *testing.T) {
 	node := serving(t, settingsOf)
 	front.submit("runs", front.busy(1000))
 	front.reach("runs", api.Running)
+	testkit.WaitFor(t, patience, "the node to have the program", func() bool {
+		files, _ := filepath.Glob(filepath.Join(settingsOf.DataDir, "blobs", "??", "*"))
+		return len(files) == 1
+	})
 	waiting := front.sum(1, false)
 	front.submit("waits", waiting)
 	front.kill()
