@@ -275,7 +275,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		return l.openPackage(cmd.Context(), f)
 	}
 	if given("problem") || given("problem-version") {
-		return l.nameProblem(f, given("problem-version"))
+		return l.nameProblem(f)
 	}
 	if given("tests") {
 		if given("input") || given("answer") {
@@ -301,12 +301,9 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 }
 
 // nameProblem refers to a problem of the daemon, which has the tests, the checker and the interactor.
-func (l *localJob) nameProblem(f *jobFlags, pinned bool) error {
-	switch {
-	case f.problem == "":
+func (l *localJob) nameProblem(f *jobFlags) error {
+	if f.problem == "" { // --problem-version alone
 		return usagef("read --problem: there is no ID; give that of a problem of the daemon")
-	case pinned && f.version == "":
-		return usagef("read --problem-version: the version is empty; give one, or leave the flag out")
 	}
 	l.job.Problem, l.job.ProblemVersion, l.job.Checker = f.problem, f.version, nil
 	return nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"judged/internal/base/text"
 	"judged/internal/engine/problem"
@@ -106,6 +107,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		Args:                  exactly(0, "no arguments"),
+		PersistentPreRunE:     func(cmd *cobra.Command, _ []string) error { return emptyFlag(cmd) },
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetArgs(args)
@@ -134,6 +136,18 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 	strictCompletion(root)
 	root.AddCommand(a.extraCommands(root)...)
 	return root
+}
+
+// emptyFlag returns an error for a flag whose value is empty. That is rather a variable of a script that is not set, and
+// judged rejudge --verdict WA --problem "$PROBLEM" would select the jobs of all problems.
+func emptyFlag(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		mayBeEmpty := f.NoOptDefVal != "" || slices.Contains([]string{"reason", "after"}, f.Name)
+		if f.Value.Type() == "string" && f.Value.String() == "" && !mayBeEmpty {
+			err = usagef("--%s is empty: give a value, or leave the flag out", f.Name)
+		}
+	})
+	return err
 }
 
 // strictCompletion makes wrong arguments of cobra's completion commands, and unknown shells, usage errors.
