@@ -43,6 +43,7 @@ work.`,
 			if err := errors.Join(err, v.close()); err != nil {
 				return v.pkg.Invalid(err)
 			}
+			a.printFindings(v.pkg.Findings)
 			if asJSON {
 				err = a.printJSON(p)
 			} else {
