@@ -57,7 +57,7 @@ func TestIsolatedLimit(t *testing.T) {
 }
 
 func TestIsolatedForkBomb(t *testing.T) {
-	r := run(t, api.TimeLimit, "--processes", "40", "--time-limit", "3s", "--policy", "single", programs+"bomb", "30")
+	r := run(t, api.TimeLimit, "--processes", "40", "--time-limit", "10s", "--policy", "single", programs+"bomb", "30")
 	// All processes except the first have written one byte, and none has exited.
 	if got := *r.Tests[0].Output; got != 39 {
 		t.Errorf("%d processes came into being, want 39", got)
