@@ -258,6 +258,9 @@ func someInputs(t *testing.T, slot Resources) (copied, named *Input) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	if err := f.Sync(); err != nil { // later, a run would see that the kernel has written it to the disk
+		t.Fatal(err)
+	}
 	named, err = newNamedInput(f)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// TestRunInGuest runs TestRun with cgroup v2, on an isolated core without a tick, on the second of two NUMA
+// TestRunInGuest runs TestRun and TestTimeIsCurrent with cgroup v2, on an isolated core without a tick, on the second of two NUMA
 // nodes.
 func TestRunInGuest(t *testing.T) {
 	t.Parallel() // an emulator uses only one CPU
@@ -15,7 +15,7 @@ func TestRunInGuest(t *testing.T) {
 	runInGuest(t, guest.Config{Append: isolation + " tsc=reliable"}, testkit.CompileC(t, "testdata/act.c", true))
 }
 
-// TestRunInArm64Guest runs TestRun on arm64, which has different system call numbers, structures and fork.
+// TestRunInArm64Guest runs them on arm64, which has different system call numbers, structures and fork.
 func TestRunInArm64Guest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
@@ -28,7 +28,7 @@ func runInGuest(t *testing.T, cfg guest.Config, act string) {
 	t.Helper()
 	cfg.NUMA = true
 	cfg.Files = map[string]string{"/repo/internal/sandbox/testdata/act": act, "/bin/echo": act}
-	guest.GoTest(t, cfg, "judged/internal/sandbox", "^TestRun$")
+	guest.GoTest(t, cfg, "judged/internal/sandbox", "^Test(Run|TimeIsCurrent)$")
 }
 
 // TestLeaksInGuest runs the tests of leaks and of counting processes with cgroup v2.

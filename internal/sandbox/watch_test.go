@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
 	"judged/internal/base/cpuset"
+	"judged/internal/testkit"
 )
 
 // TestNextWake expects the earliest moment at which a limit can be reached.
@@ -114,4 +116,61 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
 		}
 	}
+}
+
+// TestTimeIsCurrent reads the CPU time of a program that spins. On a nohz_full CPU, which the kernel accounts once a
+// second, a reading still contains all the time since the one before it. Elsewhere, others use the CPU too.
+func TestTimeIsCurrent(t *testing.T) {
+	l := newLab(t, nil)
+	s, err := l.Prepare(l.slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	spec := Spec{Args: []string{"./act", "spin"}, Files: []File{{Name: "act", Path: act(t), Exec: true}},
+		Limits: limits()}
+	spec.Limits.WallTime = 5 * time.Second // the first look is after a tenth of it
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	readings := 0
+	spec.Explained = func(Progress) Allowance {
+		defer cancel()
+		w := watch{s: s}
+		for ; readings < 5; readings++ {
+			begin := time.Now()
+			before := usedTime(t, &w)
+			start := time.Now()
+			testkit.WaitFor(t, time.Minute, "200 ms to pass", func() bool {
+				return time.Since(start) > 200*time.Millisecond
+			})
+			passed := time.Since(start)
+			grown := usedTime(t, &w) - before
+			if most := time.Since(begin) + maxTick; grown > most {
+				t.Errorf("%v of CPU time in %v", grown, most)
+			}
+			if l.slot.NohzFull && float64(grown) < 0.9*float64(passed) {
+				t.Errorf("only %v of CPU time in %v", grown, passed)
+			}
+		}
+		return Allowance{}
+	}
+	if err := s.Load(spec); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Run(ctx); err != nil || r.Stop != StopCancelled || readings != 5 {
+		t.Errorf("%d readings, stop %v, %v", readings, r.Stop, err)
+	}
+}
+
+func usedTime(t *testing.T, w *watch) time.Duration {
+	t.Helper()
+	own, _, err := w.used()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own
 }

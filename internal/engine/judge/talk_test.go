@@ -44,7 +44,9 @@ const unread = "the program ended, and the interactor kept writing to it"
 func TestConversations(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	const program, interactor = api.ExitProgram, api.ExitInteractor
-	checkConversations(t, []conversation{
+	jury := engine.JuryLimits(config.Default().Limits.Jury)
+	jury.CPUTime, jury.WallTime = 2*time.Second, 4*time.Second
+	checkConversations(t, jury, []conversation{
 		{name: "accepted", program: "hear|say=7|hear", interactor: "say=3 4|hear|judge=right|exit=42",
 			verdict: api.Accepted, message: "right"},
 		{name: "rejected", program: "hear|say=8|end", interactor: "say=3 4|hear|judge=wrong|exit=43",
@@ -160,7 +162,9 @@ func TestConversations(t *testing.T) {
 // exceeds its CPU time.
 func TestJuryLimits(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	checkConversations(t, []conversation{
+	jury := engine.JuryLimits(config.Default().Limits.Jury)
+	jury.CPUTime, jury.WallTime = 400*time.Millisecond, time.Second
+	checkConversations(t, jury, []conversation{
 		{name: "the program computes, and then the interactor does", program: "say=1|spin", interactor: "end|spin",
 			verdict: api.TimeLimit, message: anyMessage},
 		{name: "the program computes, and then the interactor writes for ever", program: "say=1|spin",
@@ -221,9 +225,7 @@ func TestRejectedAtOnce(t *testing.T) {
 	}
 }
 
-func checkConversations(t *testing.T, cases []conversation) {
-	jury := engine.JuryLimits(config.Default().Limits.Jury)
-	jury.CPUTime, jury.WallTime = 400*time.Millisecond, time.Second
+func checkConversations(t *testing.T, jury sandbox.Limits, cases []conversation) {
 	eng := openTalkEngine(t, jury)
 	talker := api.File{Part: testkit.JuryProgram(t, "talker")}
 	checker := api.File{Part: testkit.JuryProgram(t, "checker")}
@@ -232,11 +234,13 @@ func checkConversations(t *testing.T, cases []conversation) {
 			j := api.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
 				Tests:      []api.Test{{Name: "1"}},
 				Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
-				Limits:     api.Limits{CPUTimeMS: 250, WallTimeMS: 1000, Output: max(x.output, 32<<10)},
+				Limits:     api.Limits{CPUTimeMS: 20_000, WallTimeMS: 2000, Output: max(x.output, 32<<10)},
 				Repeats:    api.Repeats{Policy: api.Single}}
-			if x.verdict == api.OutputLimit || x.verdict == api.Accepted {
-				// A guest can stall while the program continues to write, or takes long to read.
-				j.Limits.CPUTimeMS, j.Limits.WallTimeMS = 20_000, 60_000
+			switch x.verdict { // A guest can stall, so only a limit that decides the verdict is short.
+			case api.TimeLimit:
+				j.Limits.CPUTimeMS = 250
+			case api.Accepted, api.WrongAnswer, api.RuntimeError, api.OutputLimit:
+				j.Limits.WallTimeMS = 60_000
 			}
 			if x.kind != "" {
 				j.Interactor.Kind = x.kind

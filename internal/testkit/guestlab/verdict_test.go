@@ -21,11 +21,12 @@ import (
 // samples is the folder of the programs of testdata/submissions with a verdict.
 const samples = "/data/submissions/"
 
-// TestIsolatedLimit compares how far a program exceeds its limit on a core without a tick, whose counters lag
-// by up to a second, and on one with a tick. It also checks that the first one has no tick.
+// TestIsolatedLimit stops a program at its limit on a core without a tick and on one with a tick, and checks that the
+// first has none. How late it is stopped says nothing here: the emulator runs one CPU at a time, and takes 100 ms and
+// more for each interrupt from one to another that computes. TestTimeIsCurrent of the sandbox checks the reading.
 func TestIsolatedLimit(t *testing.T) {
 	ticks := map[string]int64{}
-	least := func(cpus string) time.Duration {
+	for _, cpus := range []string{"1", "2"} {
 		r := run(t, api.TimeLimit, "--cpu-list", cpus, "--time-limit", "300ms", "--repeats", "5",
 			samples+"sum/TLE-spin")
 		if got := r.Tests[0].Runs[0].CPUs; got != cpus {
@@ -35,24 +36,12 @@ func TestIsolatedLimit(t *testing.T) {
 			t.Logf("CPU %s: %v in %v, %d ticks", cpus, one.CPUTime, one.WallTime, one.Evidence.Interrupts["LOC"])
 			ticks[cpus] += one.Evidence.Interrupts["LOC"]
 		}
-		return r.Tests[0].Timing.Min
+		if least, limit := time.Duration(r.Tests[0].Timing.Min), 300*time.Millisecond; least <= limit {
+			t.Errorf("killed after %v on CPU %s, before the limit of %v", least, cpus, limit)
+		}
 	}
-	tickless, ticking := least("2"), least("1")
 	if ticks["2"]*5 > ticks["1"] {
 		t.Errorf("%d ticks on the nohz_full core, %d on the other", ticks["2"], ticks["1"])
-	}
-	// A busy host delays some kills; lagging counters would delay all of them. So one pair of neighbors decides.
-	const ratio = 1.25
-	exceeds := func() bool { return float64(tickless) > ratio*float64(ticking) }
-	for try := 1; exceeds() && try < 10; try++ {
-		tickless, ticking = least("2"), least("1")
-	}
-	if limit := 300 * time.Millisecond; tickless <= limit || ticking <= limit {
-		t.Errorf("killed after %v and %v, before the limit of %v", tickless, ticking, limit)
-	}
-	if exceeds() {
-		t.Errorf("killed after %v on the nohz_full core and %v on the other: want at most %v times as much", tickless,
-			ticking, ratio)
 	}
 }
 
