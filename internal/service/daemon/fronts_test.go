@@ -25,7 +25,11 @@ import (
 
 // twoFronts returns the settings of two fronts with the same database and the same blobs.
 func twoFronts(t *testing.T, blobs string) (a, b config.Config) {
-	url := external.StartPostgres(t, "fsync=off").Database(t)
+	return frontsOf(t, external.StartPostgres(t, "fsync=off"), blobs)
+}
+
+func frontsOf(t *testing.T, server *external.Postgres, blobs string) (a, b config.Config) {
+	url := server.Database(t)
 	a, b = frontSettings(t), frontSettings(t)
 	for _, c := range []*config.Config{&a, &b} {
 		c.Database.URL, c.Blobs.URL = url, blobs
@@ -102,9 +106,10 @@ func TestBlobsUnmounted(t *testing.T) {
 }
 
 // TestFrontsDiffer checks that of two fronts with different settings at least one reports the other front and the
-// setting: each stores its settings before it reads those of others.
+// setting: each stores its settings before it reads those of others. Without the database it has no report.
 func TestFrontsDiffer(t *testing.T) {
-	a, b := twoFronts(t, "file://"+t.TempDir())
+	server := external.StartPostgres(t, "fsync=off")
+	a, b := frontsOf(t, server, "file://"+t.TempDir())
 	b.Queue.MaxWaiting = a.Queue.MaxWaiting + 1
 	fronts := []*instance{serving(t, a), serving(t, b)}
 	var found int
@@ -128,6 +133,16 @@ func TestFrontsDiffer(t *testing.T) {
 	if page := fronts[found].ask("GET", "/doctor", nil); page.status != http.StatusOK ||
 		!strings.Contains(string(page.body), "front-settings") || !strings.Contains(string(page.body), other) {
 		t.Errorf("the page of doctor: %d %s", page.status, page.body)
+	}
+	server.Kill(t)
+	refused(t, "GET /v1/doctor", problemOf(fronts[found].ask("GET", "/v1/doctor", nil)))
+	if page := fronts[found].ask("GET", "/doctor", nil); page.status != http.StatusServiceUnavailable ||
+		strings.Contains(string(page.body), "front-settings") {
+		t.Errorf("the page of doctor without the database: %d %s", page.status, page.body)
+	}
+	server.Restart(t)
+	if r, err := fronts[found].Doctor(fronts[found].ctx); err != nil || r.Ready {
+		t.Errorf("doctor with the database again: ready %t, %v", r.Ready, err)
 	}
 }
 
