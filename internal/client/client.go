@@ -133,13 +133,14 @@ func call[T any](ctx context.Context, c Client, q request) (T, error) {
 		return v, err
 	}
 	defer res.Body.Close()
-	d := json.NewDecoder(flow{res.Body, alarm, patience})
+	body := &flow{Reader: res.Body, alarm: alarm, patience: patience}
+	d := json.NewDecoder(body)
 	if err = d.Decode(&v); err == nil {
 		err = atEnd(d) // only a connection whose response was read to its end is used again
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return v, context.Cause(ctx)
+		if ctx.Err() != nil || body.broken != nil {
+			return v, c.unreachable(ctx, body.broken)
 		}
 		return v, c.strange(err)
 	}
@@ -195,12 +196,17 @@ type flow struct {
 	io.Reader
 	alarm    *time.Timer
 	patience time.Duration
+	broken   error // the error of the network that ended it early
 }
 
 // Read implements io.Reader. It resets the alarm.
-func (f flow) Read(b []byte) (int, error) {
+func (f *flow) Read(b []byte) (int, error) {
 	f.alarm.Reset(f.patience)
-	return f.Reader.Read(b)
+	n, err := f.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.broken = err
+	}
+	return n, err
 }
 
 // encodeError means that a request cannot be encoded as JSON.

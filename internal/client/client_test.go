@@ -80,6 +80,12 @@ func hangsUp(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// breaks closes the connection in the middle of a response.
+func breaks(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", fmt.Sprint(len(doneJob)))
+	fmt.Fprint(w, doneJob[:len(doneJob)/2])
+}
+
 func (s *script) check(t *testing.T, want ...string) {
 	t.Helper()
 	s.mu.Lock()
@@ -317,14 +323,14 @@ func TestUnreachable(t *testing.T) {
 
 func TestWaitOutlivesARestart(t *testing.T) {
 	t.Parallel()
-	c, s := play(t, says(200, queuedJob), hangsUp, says(503, busy), says(200, doneJob))
+	c, s := play(t, says(200, queuedJob), hangsUp, breaks, says(503, busy), says(200, doneJob))
 	got, err := c.Wait(t.Context(), "a")
 	if err != nil || got.Verdict != api.Accepted {
 		t.Errorf("%+v, %v", got, err)
 	}
 	poll := "GET /v1/jobs/a?wait=1m0s"
 	// net/http itself retries a GET when a kept-alive connection breaks.
-	if n := len(s.asked); n < 4 || s.asked[0] != poll || s.asked[n-1] != poll {
+	if n := len(s.asked); n < 5 || s.asked[0] != poll || s.asked[n-1] != poll {
 		t.Errorf("requests %q", s.asked)
 	}
 }

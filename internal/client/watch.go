@@ -114,7 +114,7 @@ func (w *watch) once(ctx context.Context) error {
 		w.over = true
 		return nil
 	}
-	err = w.read(flow{res.Body, alarm, silence})
+	err = w.read(&flow{Reader: res.Body, alarm: alarm, patience: silence})
 	if errors.Is(err, errFormat) {
 		return fmt.Errorf("read events from %s: %w; check that the address is that of a judged of this version", w.path,
 			err)

@@ -7,8 +7,8 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// TestRunInGuest runs TestRun and TestTimeIsCurrent with cgroup v2, on an isolated core without a tick, on the second of two NUMA
-// nodes.
+// TestRunInGuest runs TestRun and TestTimeIsCurrent with cgroup v2, on an isolated core without a tick, on the second
+// of two NUMA nodes.
 func TestRunInGuest(t *testing.T) {
 	t.Parallel() // an emulator uses only one CPU
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
