@@ -82,7 +82,7 @@ func openCopies(d *mountStore) (*Copies, error) {
 	if err := d.putCopies(c.folders); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	c.small = c.openHuge()
+	c.small = c.openHuge(int64(total))
 	return c, nil
 }
 
@@ -99,13 +99,13 @@ const largeInput = 32 << 20
 // used again after they were emptied, so the time is not that of an input. Its pages are on lists of those used lately,
 // and advice may split huge ones: neither holds for locked pages that judged maps, too. statfs shows the free space: see
 // DetachedHuge.
-func (c *Copies) openHuge() error {
+func (c *Copies) openHuge(memory int64) error {
 	dir, err := linux.DetachedHuge()
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if err := linux.CanLock(int64(c.limit)); err != nil {
+	if err := linux.CanLock(memory); err != nil { // copies in use may exceed the limit
 		return err
 	}
 	for range c.limit / largeInput {
