@@ -44,9 +44,7 @@ const unread = "the program ended, and the interactor kept writing to it"
 func TestConversations(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	const program, interactor = api.ExitProgram, api.ExitInteractor
-	jury := engine.JuryLimits(config.Default().Limits.Jury)
-	jury.CPUTime, jury.WallTime = 2*time.Second, 4*time.Second
-	checkConversations(t, jury, []conversation{
+	checkConversations(t, engine.JuryLimits(config.Default().Limits.Jury), []conversation{
 		{name: "accepted", program: "hear|say=7|hear", interactor: "say=3 4|hear|judge=right|exit=42",
 			verdict: api.Accepted, message: "right"},
 		{name: "rejected", program: "hear|say=8|end", interactor: "say=3 4|hear|judge=wrong|exit=43",
@@ -85,17 +83,7 @@ func TestConversations(t *testing.T) {
 		{name: "the program writes faster than the interactor reads", program: "deaf|much=3000000|end",
 			interactor: "sip|exit=43", verdict: api.IdlenessLimit, or: api.WallTimeLimit, // if it writes at that moment
 			first: program, output: 4 << 20},
-		{name: "the interactor sleeps, and the program has written much", program: "deaf|much=3000000|end",
-			interactor: "sleep|exit=43", verdict: api.InternalError, output: 4 << 20,
-			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if the " +
-				"interactor needs more time"},
 
-		{name: "the interactor sleeps", program: "hear", interactor: "sleep|exit=43", verdict: api.InternalError,
-			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if the " +
-				"interactor needs more time"},
-		// its CPU time, or the program's wall limit
-		{name: "the interactor computes", program: "hear", interactor: "spin|exit=43", verdict: api.InternalError,
-			message: anyMessage},
 		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: api.InternalError,
 			message: "icpc interactor: was killed by SIGSEGV"},
 		{name: "the interactor exits with an unknown code", program: "hear", interactor: "exit=1",
@@ -110,8 +98,6 @@ func TestConversations(t *testing.T) {
 			verdict: api.WrongAnswer, first: interactor},
 		{name: "the program closes its input", program: "close=0|say=1|end|sleep",
 			interactor: "hear|say=1|say=2|exit=43", verdict: api.WrongAnswer, first: interactor},
-		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: api.OutputLimit,
-			message: "the program wrote more than its output limit to the interactor"},
 
 		{name: "the program floods, and the interactor crashes", program: "deaf|flood", interactor: "hear|kill=11",
 			verdict: api.OutputLimit, message: "the program wrote more than its output limit to the interactor"},
@@ -133,8 +119,6 @@ func TestConversations(t *testing.T) {
 			message: "wrong answer gone", first: program},
 		{name: "the interactor writes for ever after the end", program: "exit=0", interactor: "end|flood",
 			verdict: api.WrongAnswer, message: unread, first: program},
-		{name: "the interactor writes much after the end, and computes", program: "exit=0",
-			interactor: "end|much=3000000|spin", verdict: api.WrongAnswer, message: unread, first: program},
 		{name: "the interactor writes for ever after a crash", program: "kill=11", interactor: "end|flood",
 			verdict: api.RuntimeError, message: unread, first: program},
 		{name: "the program sleeps, and the interactor writes for ever", program: "sleep", interactor: "flood",
@@ -178,6 +162,21 @@ func TestJuryLimits(t *testing.T) {
 		{name: "the interactor computes, and then the program does", program: "end|spin", interactor: "spin",
 			verdict: api.InternalError,
 			message: "icpc interactor: used 400ms of CPU time, the value of limits.jury.cpu_time"},
+		{name: "the interactor sleeps, and the program has written much", program: "deaf|much=3000000|end",
+			interactor: "sleep|exit=43", verdict: api.InternalError, output: 4 << 20,
+			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if the " +
+				"interactor needs more time"},
+		{name: "the interactor sleeps", program: "hear", interactor: "sleep|exit=43", verdict: api.InternalError,
+			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if the " +
+				"interactor needs more time"},
+		// its CPU time, or the program's wall limit
+		{name: "the interactor computes", program: "hear", interactor: "spin|exit=43", verdict: api.InternalError,
+			message: anyMessage},
+		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: api.OutputLimit,
+			message: "the program wrote more than its output limit to the interactor"},
+		{name: "the interactor writes much after the end, and computes", program: "exit=0",
+			interactor: "end|much=3000000|spin", verdict: api.WrongAnswer, message: unread,
+			first: api.ExitProgram},
 	})
 }
 
@@ -234,11 +233,11 @@ func checkConversations(t *testing.T, jury sandbox.Limits, cases []conversation)
 			j := api.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
 				Tests:      []api.Test{{Name: "1"}},
 				Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
-				Limits:     api.Limits{CPUTimeMS: 20_000, WallTimeMS: 2000, Output: max(x.output, 32<<10)},
+				Limits:     api.Limits{CPUTimeMS: 20_000, WallTimeMS: 3000, Output: max(x.output, 32<<10)},
 				Repeats:    api.Repeats{Policy: api.Single}}
 			switch x.verdict { // A guest can stall, so only a limit that decides the verdict is short.
-			case api.TimeLimit:
-				j.Limits.CPUTimeMS = 250
+			case api.TimeLimit, api.InternalError: // of an interactor that waits for a program that computes
+				j.Limits.CPUTimeMS = 500
 			case api.Accepted, api.WrongAnswer, api.RuntimeError, api.OutputLimit:
 				j.Limits.WallTimeMS = 60_000
 			}
