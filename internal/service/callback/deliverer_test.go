@@ -165,7 +165,7 @@ func TestRetries(t *testing.T) {
 			f.judge("job", url)
 			d := f.deliverer(settings(t, tt.allow))
 			if strings.HasPrefix(tt.name, "timeout") {
-				d.o.standard.Limit = 50 * time.Millisecond
+				d.o.standard.Limit = 2 * time.Second // also the time of the try that succeeds
 			}
 			f.run(d)
 			log := f.reach("job", tt.state)
@@ -472,7 +472,7 @@ func TestOtherFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := f.deliverer(Settings{Policy: settings(t, "127.0.0.1").Policy})
-	d.o.Formats = map[api.CallbackFormat]Format{"other": {Method: http.MethodPut, Tests: true, Limit: time.Second,
+	d.o.Formats = map[api.CallbackFormat]Format{"other": {Method: http.MethodPut, Tests: true, Limit: patience,
 		Pauses: []time.Duration{time.Millisecond}, Body: func(r jobs.Record) ([]byte, error) {
 			return fmt.Appendf(nil, `{"tests": %d}`, len(r.Report.Tests)), nil
 		}}}

@@ -75,9 +75,10 @@ func settings(t *testing.T, allow ...string) Settings {
 	return Settings{policy, secrets}
 }
 
-// deliverer returns a deliverer with short pauses.
+// deliverer returns a deliverer with short pauses, in which a receiver on a busy machine has time to answer.
 func (f *fixture) deliverer(s Settings) *Deliverer {
 	quick := standard
+	quick.Limit = patience
 	quick.Pauses = slices.Repeat([]time.Duration{10 * time.Millisecond}, 4)
 	return New(Options{Store: f.store, Settings: s, Tried: f.tried, standard: quick,
 		Log: slog.New(slog.NewTextHandler(&f.log, nil))})
