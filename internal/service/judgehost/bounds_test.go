@@ -136,7 +136,7 @@ func TestMixedBatch(t *testing.T) {
 		}
 		id := w.submit(w.problem("1", "2"), "")
 		stop := w.start(newFakeEngine(1))
-		testkit.WaitFor(t, 10*time.Second, "an internal error", func() bool { return len(w.Errors()) > 0 })
+		testkit.WaitFor(t, patience, "an internal error", func() bool { return len(w.Errors()) > 0 })
 		stop()
 		if e := w.Errors()[0]; e.Kind != "judgehost" || !strings.Contains(e.Description, "together") {
 			t.Errorf("%s: internal error %+v", member, e)
@@ -162,7 +162,7 @@ func TestDrip(t *testing.T) {
 	}))
 	defer s.Close()
 	w := &world{t: t, Server: &domserver.Server{Server: s}, idle: shortIdle}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := w.client("x").fetchWork(ctx, "host-0"); !errors.Is(err, errIdle) {
 		t.Errorf("error %v, want %v", err, errIdle)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,7 +28,7 @@ func TestDebug(t *testing.T) {
 	}
 	script := w.AddExecutable(domserver.File{Name: "run", Content: "tar", Exec: true})
 	output, full := w.Debug("host-0", id, 1, nil), w.Debug("host-0", id, 0, &script)
-	testkit.WaitFor(t, 10*time.Second, "answers", func() bool {
+	testkit.WaitFor(t, patience, "answers", func() bool {
 		return w.Task(output).Debug != nil && w.Task(full).Debug != nil
 	})
 	if diff := cmp.Diff(map[string]string{"output_run": "out\xff\n"}, w.Task(output).Debug); diff != "" {

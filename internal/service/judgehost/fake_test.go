@@ -207,6 +207,9 @@ const (
 	noBuild        = "#!/bin/sh\n# nothing to build\n"
 )
 
+// patience is how long a busy machine may take.
+const patience = time.Minute
+
 // shortIdle is for servers that never answer. On a busy machine others take longer, too.
 const shortIdle = 100 * time.Millisecond
 
@@ -318,7 +321,7 @@ func quickServer(url, password string, log *slog.Logger) Server {
 // await waits until a judging has a result and nothing is assigned.
 func (w *world) await(id int) domserver.Judging {
 	w.t.Helper()
-	testkit.WaitFor(w.t, 20*time.Second, fmt.Sprintf("judging %d", id), func() bool { return w.Judging(id).Result != "" })
+	testkit.WaitFor(w.t, patience, fmt.Sprintf("judging %d", id), func() bool { return w.Judging(id).Result != "" })
 	return w.Judging(id)
 }
 

@@ -235,7 +235,7 @@ func TestDisabledHost(t *testing.T) {
 	w.EnableHosts = false
 	id := w.submit(w.problem("1"), "")
 	w.start(newFakeEngine(2))
-	testkit.WaitFor(t, 10*time.Second, "requests", func() bool { return w.Requests("judgehosts/fetch-work") > 10 })
+	testkit.WaitFor(t, patience, "requests", func() bool { return w.Requests("judgehosts/fetch-work") > 10 })
 	if r := w.Judging(id).Result; r != "" {
 		t.Errorf("result %q", r)
 	}
@@ -244,7 +244,7 @@ func TestDisabledHost(t *testing.T) {
 	}
 	said := func(first, second string) {
 		t.Helper()
-		testkit.WaitFor(t, 10*time.Second, "hosts that are "+first+" and "+second, func() bool {
+		testkit.WaitFor(t, patience, "hosts that are "+first+" and "+second, func() bool {
 			got := []string{"unknown", "unknown"}
 			for i := range got {
 				if on := w.service.Enabled(i); on != nil {
@@ -295,7 +295,7 @@ func TestDrainedSlot(t *testing.T) {
 	}
 	drained := func(i int) {
 		t.Helper()
-		testkit.WaitFor(t, 10*time.Second, "the drain", func() bool { return pool.Snapshot()[i].State == slots.Drained })
+		testkit.WaitFor(t, patience, "the drain", func() bool { return pool.Snapshot()[i].State == slots.Drained })
 	}
 	for _, i := range []int{0, 0, 1, 1, 0} { // not the order in which they wait
 		id := lift(i, "1")
@@ -373,7 +373,7 @@ func TestUnknownSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.submit(w.problem("1"), "") // the space is read at the start, which may be over, and after work
-	testkit.WaitFor(t, 10*time.Second, "an internal error", func() bool { return len(w.Errors()) > 0 })
+	testkit.WaitFor(t, patience, "an internal error", func() bool { return len(w.Errors()) > 0 })
 	e := w.Errors()[0]
 	if e.Kind != "judgehost" || e.ID != "host-0" || !strings.Contains(e.Description, "read the free space") {
 		t.Errorf("internal error %+v", e)
@@ -412,10 +412,10 @@ func TestPrefetch(t *testing.T) {
 	w := newWorld(t)
 	p := w.problem("1", "2")
 	w.start(newFakeEngine(1))
-	testkit.WaitFor(t, 10*time.Second, "registration", func() bool { return len(w.Hosts()) == 1 })
+	testkit.WaitFor(t, patience, "registration", func() bool { return len(w.Hosts()) == 1 })
 	w.Prefetch("host-0", domserver.Submission{Language: w.language, Problem: p})
 	const scriptsAndTests = 5
-	testkit.WaitFor(t, 10*time.Second, "files", func() bool { return w.Requests("judgehosts/get_files") == scriptsAndTests })
+	testkit.WaitFor(t, patience, "files", func() bool { return w.Requests("judgehosts/get_files") == scriptsAndTests })
 	id := w.submit(p, "")
 	w.await(id)
 	if n := w.Requests("judgehosts/get_files"); n != scriptsAndTests+1 { // one for the source
@@ -434,11 +434,11 @@ func TestVersions(t *testing.T) {
 			p := w.problem("1")
 			id := w.Submit(domserver.Submission{Language: l, Problem: p, Files: []domserver.File{{Name: "a.txt"}}})
 			stop := w.start(newFakeEngine(1))
-			testkit.WaitFor(t, 10*time.Second, "versions", func() bool { return w.Versions(id) != nil })
+			testkit.WaitFor(t, patience, "versions", func() bool { return w.Versions(id) != nil })
 			if wanted == "version 1.2" {
 				w.await(id)
 			} else {
-				testkit.WaitFor(t, 10*time.Second, "a disabled host", func() bool { return !w.Hosts()["host-0"] })
+				testkit.WaitFor(t, patience, "a disabled host", func() bool { return !w.Hosts()["host-0"] })
 			}
 			stop()
 			want := map[string]string{"hostname": "host-0", "compiler": "version 1.2", "runner": "version 1.2"}

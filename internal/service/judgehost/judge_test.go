@@ -55,7 +55,7 @@ func TestResults(t *testing.T) {
 			id := w.submit(p, tt.text)
 			stop := w.start(newFakeEngine(1))
 			w.await(id)
-			testkit.WaitFor(t, 10*time.Second, "all results", func() bool {
+			testkit.WaitFor(t, patience, "all results", func() bool {
 				return cmp.Equal(tt.results, results(w.Judging(id)))
 			})
 			stop()
@@ -281,7 +281,7 @@ func TestCompilation(t *testing.T) {
 				w.await(id)
 			}
 			if tt.kind != "" {
-				testkit.WaitFor(t, 20*time.Second, "an internal error", func() bool { return len(w.Errors()) > 0 })
+				testkit.WaitFor(t, patience, "an internal error", func() bool { return len(w.Errors()) > 0 })
 				if got := w.Errors()[0].Kind; got != tt.kind {
 					t.Errorf("disabled %s, want %s", got, tt.kind)
 				}
@@ -349,7 +349,7 @@ func TestInternalErrors(t *testing.T) {
 			id := w.submit(p, tt.text)
 			e := newFakeEngine(1)
 			stop := w.start(e)
-			testkit.WaitFor(t, 20*time.Second, "an internal error", func() bool { return len(w.Errors()) > 0 })
+			testkit.WaitFor(t, patience, "an internal error", func() bool { return len(w.Errors()) > 0 })
 			stop()
 			got := w.Errors()
 			want := []domserver.InternalError{{Kind: tt.kind, ID: tt.id(w, p), Host: "host-0"}}
