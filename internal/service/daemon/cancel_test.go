@@ -13,7 +13,7 @@ import (
 )
 
 func cancelQueued(t *testing.T, d *instance) {
-	d.submit("cq-busy", d.busy(1000))
+	d.submit("cq-busy", d.busy(5000))
 	d.reach("cq-busy", api.Running)
 	d.submit("cq", d.sum(1, false))
 	r, err := d.Cancel(d.ctx, "cq")

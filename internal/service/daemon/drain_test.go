@@ -40,7 +40,7 @@ func TestDrainFinishesWhatRuns(t *testing.T) {
 	c := settings(t)
 	d := serving(t, c)
 	w.add(d.process)
-	d.submit("runs", d.busy(4000))
+	d.submit("runs", d.busy(10_000))
 	d.reach("runs", api.Running)
 	waiting := d.sum(1, false)
 	want := map[string]string{"runs": "done AC 1"}

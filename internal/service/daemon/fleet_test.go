@@ -252,7 +252,7 @@ func TestFleetFrontAway(t *testing.T) {
 	front := serving(t, c)
 	settingsOf := nodeSettings(t, c, "judge-1")
 	node := serving(t, settingsOf)
-	front.submit("runs", front.busy(1000))
+	front.submit("runs", front.busy(5000))
 	front.reach("runs", api.Running)
 	testkit.WaitFor(t, patience, "the node to have the program", func() bool {
 		files, _ := filepath.Glob(filepath.Join(settingsOf.DataDir, "blobs", "??", "*"))
@@ -288,7 +288,7 @@ func TestFleetNodeLost(t *testing.T) {
 	c := frontSettings(t)
 	front := serving(t, c)
 	first := serving(t, nodeSettings(t, c, "judge-1"))
-	front.submit("job", front.busy(1000))
+	front.submit("job", front.busy(5000))
 	front.reach("job", api.Running)
 	first.signal(syscall.SIGSTOP)
 	second := serving(t, nodeSettings(t, c, "judge-2"))

@@ -166,7 +166,7 @@ func (p *process) serving() *instance {
 	if url == "" {
 		t.Fatalf("daemon ended with code %d and said:\n%s", p.exit(), tail(p.said()))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	t.Cleanup(cancel)
 	return &instance{process: p, Client: newClient(t, url), ctx: ctx}
 }

@@ -18,7 +18,7 @@ func TestDatabaseAway(t *testing.T) {
 	c.Database.URL = server.Database(t)
 	d := serving(t, c)
 	d.wantState(1, http.StatusOK, "")
-	d.submit("runs", d.busy(2000))
+	d.submit("runs", d.busy(5000))
 	waiting := d.sum(1, false)
 	d.submit("waits", waiting)
 	d.reach("runs", api.Running)

@@ -27,7 +27,7 @@ func TestDiskReadOnly(t *testing.T) {
 	c.DataDir = filepath.Join(disk.dir, "data")
 	d := serving(t, c)
 	d.wantState(1, http.StatusOK, "")
-	d.submit("runs", d.busy(3000))
+	d.submit("runs", d.busy(5000))
 	d.submit("waits", d.sum(1, false))
 	late := d.encode(d.sum(2, false))
 	d.reach("runs", api.Running)

@@ -13,7 +13,7 @@ import (
 
 // events reads a job's stream while it waits, runs and ends, and then from every event on.
 func events(t *testing.T, d *instance) {
-	d.submit("ev-busy", d.busy(500))
+	d.submit("ev-busy", d.busy(60_000))
 	j := d.sum(20, false)
 	for n := 2; n <= 4; n++ {
 		test := j.Tests[0]
@@ -26,6 +26,9 @@ func events(t *testing.T, d *instance) {
 		if len(live) == 0 {
 			if r, err := d.Job(d.ctx, "ev", 0); err != nil || r.State == api.Done {
 				t.Errorf("the first event came when the job was over: %v", err)
+			}
+			if _, err := d.Cancel(d.ctx, "ev-busy"); err != nil {
+				t.Error(err)
 			}
 		}
 		live = append(live, e)
@@ -68,12 +71,16 @@ func events(t *testing.T, d *instance) {
 
 // longPoll waits for longer than its context allows unless the report ends the wait.
 func longPoll(t *testing.T, d *instance) {
+	d.submit("lp-busy", d.busy(60_000))
 	d.submit("lp", d.busy(1000))
-	ctx, cancel := context.WithTimeout(d.ctx, 50*time.Second)
-	defer cancel()
-	if r, err := d.Job(ctx, "lp", 10*time.Millisecond); err != nil || r.State.Final() {
+	if r, err := d.Job(d.ctx, "lp", 10*time.Millisecond); err != nil || r.State.Final() {
 		t.Errorf("a short wait: %+v, %v; want it unfinished", r.State, err)
 	}
+	if _, err := d.Cancel(d.ctx, "lp-busy"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, 50*time.Second)
+	defer cancel()
 	r, err := d.Job(ctx, "lp", time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +95,7 @@ func longPoll(t *testing.T, d *instance) {
 
 // priorities keeps the slot busy, so that the most urgent job is the last one submitted.
 func priorities(t *testing.T, d *instance) {
-	d.submit("pr-busy", d.busy(1500))
+	d.submit("pr-busy", d.busy(60_000))
 	d.reach("pr-busy", api.Running)
 	for _, j := range []struct {
 		id string
@@ -109,6 +116,9 @@ func priorities(t *testing.T, d *instance) {
 	want := map[api.Priority]int{api.Contest: 1, api.Practice: 2, api.Rejudge: 1, api.Background: 1}
 	if diff := cmp.Diff(want, depth); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
+	}
+	if _, err := d.Cancel(d.ctx, "pr-busy"); err != nil {
+		t.Fatal(err)
 	}
 	var last time.Time
 	for _, id := range []string{"pr-busy", "pr-contest", "pr-practice-1", "pr-practice-2", "pr-rejudge",
