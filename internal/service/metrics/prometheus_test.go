@@ -21,7 +21,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// promServer is a server that scrapes the metrics of judged each second.
+// promServer is a server that scrapes the metrics of judged every three seconds, the longest time that a scrape may take:
+// no expression has a value after one that failed.
 type promServer struct {
 	t   *testing.T
 	url string
@@ -36,9 +37,9 @@ func startPrometheus(t *testing.T, target string) promServer {
 	}
 	dir := t.TempDir()
 	settings := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(settings, fmt.Appendf(nil, `global: {scrape_interval: 1s, evaluation_interval: 1s}
+	if err := os.WriteFile(settings, fmt.Appendf(nil, `global: {scrape_interval: 3s, evaluation_interval: 1s}
 rule_files: [%q]
-scrape_configs: [{job_name: judged, scrape_timeout: 1s, static_configs: [{targets: [%q]}]}]
+scrape_configs: [{job_name: judged, scrape_timeout: 3s, static_configs: [{targets: [%q]}]}]
 `, rules, strings.TrimPrefix(target, "http://")), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ scrape_configs: [{job_name: judged, scrape_timeout: 1s, static_configs: [{target
 				}
 			}()
 			p := promServer{t, "http://" + line.Address}
-			testkit.WaitFor(t, 30*time.Second, "Prometheus to be ready", p.ready)
+			testkit.WaitFor(t, time.Minute, "Prometheus to be ready", p.ready)
 			return p
 		}
 	}
@@ -186,7 +187,7 @@ func TestPrometheus(t *testing.T) {
 	defer judged.Close()
 	p := startPrometheus(t, judged.URL)
 	// Rates need two scrapes.
-	testkit.WaitFor(t, 30*time.Second, "scrapes", func() bool {
+	testkit.WaitFor(t, time.Minute, "scrapes", func() bool {
 		return p.samples("instance:judged_discarded:ratio15m") > 0 && p.samples("instance:judged_repeat_spread:p95_6h") > 0
 	})
 	var rules struct {
@@ -194,7 +195,7 @@ func TestPrometheus(t *testing.T) {
 			Rules []struct{ Name, Health, LastError string }
 		}
 	}
-	testkit.WaitFor(t, 30*time.Second, "evaluations of all rules", func() bool {
+	testkit.WaitFor(t, time.Minute, "evaluations of all rules", func() bool {
 		p.get("/api/v1/rules", nil, &rules)
 		for _, g := range rules.Groups {
 			for _, r := range g.Rules {
