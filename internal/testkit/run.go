@@ -16,7 +16,7 @@ const LeftoverExit = 99
 
 // settle is how long cleanup may take after the last test has returned: goroutines close files, and killed
 // processes become reapable.
-const settle = 3 * time.Second
+const settle = 30 * time.Second
 
 // Run runs the tests of m and then looks for what they left behind: open file
 // descriptors, child processes (zombies too), namespaces that a thread is in,
@@ -54,8 +54,7 @@ func run(m *testing.M, settle time.Duration) int {
 }
 
 // Baseline records the resources of this process and its children. The returned function lists resources added
-// since then, and the control groups of the given processes. It waits a few seconds for those that are being
-// removed.
+// since then, and the control groups of the given processes. It waits for those that are being removed.
 func Baseline() (leftovers func(pids ...int) ([]string, error), err error) {
 	openPoller()
 	before, err := readInventory(Users{})

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	wait := settle
 	if os.Getenv("JUDGED_TESTKIT_LEAK") != "" {
-		wait /= 10 // a leak stays, however long the test waits
+		wait /= 100 // a leak stays, however long the test waits
 	}
 	os.Exit(run(m, wait))
 }
