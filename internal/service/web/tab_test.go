@@ -16,7 +16,7 @@ import (
 )
 
 // tabPatience is how long an answer of the browser may take on a busy machine.
-const tabPatience = time.Minute
+const tabPatience = 3 * time.Minute
 
 // tab is a page in its own headless Chromium, controlled over the pipe of the DevTools protocol. The browser is
 // closed when the test ends.
