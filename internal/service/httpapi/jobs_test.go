@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -235,7 +234,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	go func() { served <- server.Serve(listener) }()
 	events := follow(t, "http://"+listener.Addr().String()+"/v1/jobs/a/events", "0")
 	<-events
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		t.Errorf("shutdown: %v", err)

@@ -12,7 +12,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -461,7 +460,7 @@ func TestSubmitWaits(t *testing.T) {
 		if submit[0] == "POST" {
 			id = keyedID("", "k")
 		}
-		testkit.WaitFor(t, 10*time.Second, "the request to wait", func() bool { return f.jobs.waiting(id) })
+		testkit.WaitFor(t, patience, "the request to wait", func() bool { return f.jobs.waiting(id) })
 		all := int64(bodiesAtOnce) * int64(f.config.HTTP.MaxBody)
 		if !f.memory.TryAcquire(all) {
 			t.Error("a request that waits holds room for bodies")
