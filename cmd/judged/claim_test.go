@@ -59,7 +59,7 @@ func TestSecondJudged(t *testing.T) {
 	if err := second.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.WaitFor(t, 30*time.Second, "the program to run",
+	testkit.WaitFor(t, time.Minute, "the program to run",
 		func() bool { return running("sleep\x00" + second.Args[len(second.Args)-1] + "\x00") })
 	refuse(t, fmt.Sprintf("judged run sleep (process %d, since ", second.Process.Pid), serve...)
 	if err := second.Process.Signal(os.Interrupt); err != nil {

@@ -184,7 +184,7 @@ func startUnit(t *testing.T, cmd *exec.Cmd) (url, log string, exited <-chan erro
 			t.Logf("it said:\n%s", readFile(t, file.Name()))
 		}
 	})
-	brake := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	brake := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() }) // the steps examine the host
 	line, err := bufio.NewReader(out).ReadString('\n')
 	go func() {
 		err := cmd.Wait()

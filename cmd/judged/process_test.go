@@ -154,7 +154,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	asleep := func() bool { return running("sleep\x00" + duration + "\x00") }
-	testkit.WaitFor(t, 30*time.Second, "the program to run", asleep)
+	testkit.WaitFor(t, time.Minute, "the program to run", asleep)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
