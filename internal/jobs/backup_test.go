@@ -73,7 +73,7 @@ func stocked(t *testing.T, b backend) (s *bench, folder string) {
 	s.must(err)
 	running := s.take()
 	s.must(s.Emit(running.Lease, 1, api.TestReport{Name: "1", Verdict: api.Accepted}))
-	testkit.WaitFor(t, 10*time.Second, "the event", func() bool {
+	testkit.WaitFor(t, time.Minute, "the event", func() bool {
 		var n int
 		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&n))
 		return n == 1

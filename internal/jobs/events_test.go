@@ -127,13 +127,13 @@ func testStaleEvents(t *testing.T, b backend) {
 		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&n))
 		return n
 	}
-	testkit.WaitFor(t, 10*time.Second, "the first event", func() bool { return events() == 1 })
+	testkit.WaitFor(t, time.Minute, "the first event", func() bool { return events() == 1 })
 	s.clock.advance(time.Hour)
 	second := s.take()
 	s.must(s.Emit(first.Lease, 2, api.TestReport{Name: "stale"}))
 	s.must(s.Emit(second.Lease, 1, api.TestReport{Name: "second"}))
 	s.must(s.Emit(second.Lease, 1, api.TestReport{Name: "second, again"}))
-	testkit.WaitFor(t, 10*time.Second, "the second event", func() bool { return events() == 2 })
+	testkit.WaitFor(t, time.Minute, "the second event", func() bool { return events() == 2 })
 	var got []string
 	for e, err := range s.Events(s.ctx(), "a", number(1, 1)) {
 		s.must(err)
@@ -147,10 +147,10 @@ func testStaleEvents(t *testing.T, b backend) {
 	// Events of a job that has ended are not stored either.
 	s.put("b", nil)
 	s.finish(second.Lease, api.Accepted)
-	testkit.WaitFor(t, 10*time.Second, "the events to be deleted", func() bool { return events() == 0 })
+	testkit.WaitFor(t, time.Minute, "the events to be deleted", func() bool { return events() == 0 })
 	s.must(s.Emit(second.Lease, 2, api.TestReport{Name: "late"}))
 	s.must(s.Emit(s.take().Lease, 1, api.TestReport{Name: "of another job"}))
-	testkit.WaitFor(t, 10*time.Second, "the events of the next job alone", func() bool { return events() == 1 })
+	testkit.WaitFor(t, time.Minute, "the events of the next job alone", func() bool { return events() == 1 })
 	for _, n := range []int{0, -1, lastOfAttempt} {
 		if err := s.Emit(second.Lease, n, api.TestReport{}); err == nil {
 			t.Errorf("test %d is emitted", n)

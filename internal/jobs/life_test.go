@@ -599,7 +599,7 @@ func testRetention(t *testing.T, b backend) {
 	if labels != 2*4 {
 		t.Errorf("%d labels are left of 4 jobs with 2 each", labels)
 	}
-	testkit.WaitFor(t, 10*time.Second, "events to be dropped", func() bool {
+	testkit.WaitFor(t, time.Minute, "events to be dropped", func() bool {
 		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&events))
 		return events == 0
 	})

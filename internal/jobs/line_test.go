@@ -108,7 +108,7 @@ func testPutDuringCount(t *testing.T, b backend) {
 	s.capacity.running = &counting{done: make(chan struct{})}
 	s.capacity.counted = time.Now().Add(-time.Hour)
 	s.capacity.mu.Unlock()
-	ctx, cancel := context.WithTimeout(s.ctx(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.ctx(), time.Minute)
 	defer cancel()
 	if _, created, err := s.Put(ctx, Submission{ID: "2", Job: sampleJob()}); !created || err != nil {
 		t.Errorf("put during a count: %t, %v", created, err)

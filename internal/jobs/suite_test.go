@@ -85,7 +85,7 @@ func reopen(t *testing.T, o Options, c *clock) *bench {
 func (b *bench) again() *bench { return reopen(b.t, b.o, b.clock) }
 
 func (b *bench) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), 3*time.Minute)
 	b.t.Cleanup(cancel)
 	return ctx
 }
