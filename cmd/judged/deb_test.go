@@ -151,7 +151,7 @@ func TestDebianPackage(t *testing.T) {
 	}
 	submit("before", "/root/echo.sh")
 	submit("slow", "/root/slow.sh", "--detach", "--wall-limit", "1m")
-	testkit.WaitFor(t, time.Minute, "the slow job to run", func() bool { return d.states(url)["slow"] == "running" })
+	testkit.WaitFor(t, time.Minute, "the slow job to run", func() bool { return d.states(url)["slow"] != "queued" })
 	submit("waits", "/root/echo.sh", "--detach")
 	stop()
 
