@@ -70,7 +70,6 @@ func TestCallersWhoSendNothing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWire(t)
-			w.stall = patience
 			for range bodiesAtOnce + 1 {
 				c := w.send(
 					"PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" + tt.headers + "\r\n",

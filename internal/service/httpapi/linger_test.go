@@ -33,7 +33,6 @@ func TestAnswersToThoseWhoSendFirst(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWire(t)
-			w.stall = patience
 			length := fmt.Sprintf("Content-Length: %d\r\n", len(tt.body))
 			sent := tt.body
 			if tt.header == "chunked" {
@@ -59,6 +58,7 @@ func TestAnswersToThoseWhoSendFirst(t *testing.T) {
 func TestLingerEnds(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
+	w.stall = time.Second
 	c := w.send(
 		"PUT /v1/blobs/" + digestText("x") + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
 	)
@@ -79,6 +79,7 @@ func TestLingerEnds(t *testing.T) {
 // TestExpectContinue checks that a caller that sends Expect: 100-continue is not asked for an unwanted body.
 func TestExpectContinue(t *testing.T) {
 	w := newWire(t)
+	w.stall = time.Second
 	c := w.send(
 		"PUT /v1/blobs/" + digestText(
 			"x",
