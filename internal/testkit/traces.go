@@ -35,8 +35,8 @@ func Watch(t testing.TB, u Users) *Traces {
 	return &Traces{users: u, before: inv, settle: settle}
 }
 
-// None fails the test with a list of what was not in the snapshot and exists now. It waits some seconds for
-// resources that are being removed.
+// None fails the test with a list of what was not in the snapshot and exists now. It waits for resources
+// that are being removed.
 func (w *Traces) None(t testing.TB) {
 	t.Helper()
 	left, err := leftover(w.before, w.users, w.settle)

@@ -33,7 +33,7 @@ type Config struct {
 
 	Commands []Command
 
-	// Timeout limits one start of the guest in wall time; 0 means 10 minutes. After it the machine is switched
+	// Timeout limits one start of the guest in wall time; 0 means 20 minutes. After it the machine is switched
 	// off and the results so far are kept. It need not be short, because a guest that hangs is detected
 	// earlier.
 	Timeout time.Duration
@@ -61,7 +61,7 @@ func (c Config) withDefaults() Config {
 		c.Model = m.model(c.Threads)
 	}
 	c.MemoryMiB = cmp.Or(c.MemoryMiB, 2048)
-	c.Timeout = cmp.Or(c.Timeout, 10*time.Minute)
+	c.Timeout = cmp.Or(c.Timeout, 20*time.Minute)
 	return c
 }
 

@@ -29,7 +29,7 @@ func TestIsolatedMemory(t *testing.T) {
 	if err := os.WriteFile(input, bytes.Repeat([]byte("0123456789abcde\n"), inputMiB<<16), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd, stderr := command(t, nil, "run", "--wall-limit", "60s", "--input", input, programs+"place",
+	cmd, stderr := command(t, nil, "run", "--time-limit", "60s", "--wall-limit", "180s", "--input", input, programs+"place",
 		strconv.Itoa(touchedMiB), strconv.Itoa(writtenMiB))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestIsolatedDelegated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	cmd, stderr := command(t, nil, "run", "--wall-limit", "60s", programs+"place")
+	cmd, stderr := command(t, nil, "run", "--time-limit", "60s", "--wall-limit", "180s", programs+"place")
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -106,7 +106,7 @@ func TestIsolatedPlacement(t *testing.T) {
 func TestIsolatedUsage(t *testing.T) {
 	usage := func(v api.Verdict, program string) (map[string]time.Duration, time.Duration) {
 		before := busy(t)
-		r := run(t, v, "--cpu-list", "3", "--time-limit", "2s", "--policy", "single", program)
+		r := run(t, v, "--cpu-list", "3", "--time-limit", "6s", "--policy", "single", program)
 		after := busy(t)
 		for cpu := range after {
 			after[cpu] -= before[cpu]

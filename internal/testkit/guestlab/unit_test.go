@@ -59,7 +59,7 @@ func (d *daemon) judge(t *testing.T, id, program, input, answer string) api.Verd
 		t.Fatal(err)
 	}
 	test := api.Test{Name: "1", Input: &api.File{Text: &input}, Answer: &api.File{Text: &answer}}
-	j := api.Job{Program: api.File{Blob: digest}, Tests: []api.Test{test}, Limits: api.Limits{CPUTimeMS: 500}}
+	j := api.Job{Program: api.File{Blob: digest}, Tests: []api.Test{test}, Limits: api.Limits{CPUTimeMS: 3000}}
 	if _, err := d.Submit(t.Context(), id, j); err != nil {
 		t.Fatal(err)
 	}

@@ -208,12 +208,12 @@ func TestQueueSubmit(t *testing.T) {
 	data := t.TempDir()
 	d := serve(t, "--cpu-list", "2-3", "--data-dir", data)
 	// They sleep, because CPUs that spin would leave the daemon too little of the single emulating thread.
-	sleeping := d.submitAll(t, 2, "--wall-limit", "5s", "--policy", "single", samples+"sum/ILE-pause")
+	sleeping := d.submitAll(t, 2, "--wall-limit", "15s", "--policy", "single", samples+"sum/ILE-pause")
 	testkit.WaitFor(t, patience, "both slots to be busy", func() bool {
 		list, err := d.Slots(t.Context())
 		return err == nil && len(list) == 2 && list[0].State == slots.Busy && list[1].State == slots.Busy
 	})
-	waiting := d.submitAll(t, 4, "--head", "4KiB", programs+"where", "20000")
+	waiting := d.submitAll(t, 4, "--time-limit", "20s", "--head", "4KiB", programs+"where", "20000")
 	d.stop(t)
 	before.compare(t)
 
