@@ -35,6 +35,7 @@ func TestInstancesShareTheCPUTime(t *testing.T) {
 	used := map[int]time.Duration{}
 	for _, n := range []int{1, 4} {
 		j := managedJob(t, n, "spin", "all|end=0|score=1")
+		j.Limits.CPUTimeMS = 2000 // long compared with the time by which a busy judged is late
 		j.Repeats = api.Repeats{Min: 1, Max: 1}
 		r := judgeTalk(t, eng, j)
 		if r.Verdict != api.TimeLimit || len(r.Tests[0].Instances) != n {
@@ -122,10 +123,10 @@ func TestBusyJury(t *testing.T) {
 	interactive := api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")},
 		Command: []string{"{program}", "say=1", "hear", "end"}, Tests: []api.Test{{Name: "1"}},
 		Interactor: &api.Interactor{Kind: "icpc", Program: api.File{Part: testkit.JuryProgram(t, "talker")},
-			Args: []string{"hear", "work=300", "say=2", "exit=42"}}}
-	managed := managedJob(t, 1, "say=1|hear|say=2", "want=0:1|work=300|say=0:x|want=0:2|score=1")
+			Args: []string{"hear", "work=1000", "say=2", "exit=42"}}}
+	managed := managedJob(t, 1, "say=1|hear|say=2", "want=0:1|work=1000|say=0:x|want=0:2|score=1")
 	for name, j := range map[string]api.Job{"interactor": interactive, "manager": managed} {
-		j.Limits, j.Repeats = api.Limits{CPUTimeMS: 300, WallTimeMS: 600}, api.Repeats{Policy: api.Single}
+		j.Limits, j.Repeats = api.Limits{CPUTimeMS: 2000, WallTimeMS: 2400}, api.Repeats{Policy: api.Single}
 		if r := judgeTalk(t, eng, j); r.Verdict != api.Accepted {
 			t.Errorf("%s: verdict %s, want AC: %s", name, r.Verdict, tell(r))
 		}
@@ -136,7 +137,7 @@ func TestBusyJury(t *testing.T) {
 func TestStarvedJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	limits := engine.JuryLimits(config.Default().Limits.Jury)
-	limits.WallTime = 100 * time.Millisecond
+	limits.WallTime = 300 * time.Millisecond
 	eng := openTalkEngine(t, limits)
 	talker := func(args ...string) api.Job {
 		return api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")}, Tests: []api.Test{{Name: "1"}},
@@ -148,17 +149,17 @@ func TestStarvedJury(t *testing.T) {
 	}
 	checked := talker("end")
 	checked.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Part: testkit.JuryProgram(t, "talker")},
-		Args: []string{"work=300", "exit=42"}}
+		Args: []string{"work=3000", "exit=42"}}
 	jobs := map[string]api.Job{
-		"interactor, before the answer": interactor(talker("say=1", "hear", "end"), "hear", "work=300", "say=2", "exit=42"),
-		"interactor, after the program": interactor(talker("say=1"), "hear", "work=300", "exit=42"),
-		"manager, before the answer":    managedJob(t, 1, "say=1|hear|say=2", "want=0:1|work=300|say=0:x|want=0:2|score=1"),
-		"manager, after the program":    managedJob(t, 1, "say=1", "want=0:1|work=300|score=1"),
+		"interactor, before the answer": interactor(talker("say=1", "hear", "end"), "hear", "work=3000", "say=2", "exit=42"),
+		"interactor, after the program": interactor(talker("say=1"), "hear", "work=3000", "exit=42"),
+		"manager, before the answer":    managedJob(t, 1, "say=1|hear|say=2", "want=0:1|work=3000|say=0:x|want=0:2|score=1"),
+		"manager, after the program":    managedJob(t, 1, "say=1", "want=0:1|work=3000|score=1"),
 		"checker":                       checked,
 	}
 	loadCPUs(t, cpuset.New(0), 20) // after the compilations
 	for name, j := range jobs {
-		j.Limits, j.Repeats = api.Limits{CPUTimeMS: 100, WallTimeMS: 100}, api.Repeats{Policy: api.Single}
+		j.Limits, j.Repeats = api.Limits{CPUTimeMS: 300, WallTimeMS: 300}, api.Repeats{Policy: api.Single}
 		r, err := eng.Judge(t.Context(), eng.Slots()[0], talkTask(t, config.Default(), j), func(api.TestReport) {})
 		if err != nil {
 			r.Fail(api.FaultOf(err), err.Error())
@@ -178,7 +179,7 @@ func TestInstancesWithBusyCPU(t *testing.T) {
 	loadCPUs(t, cpuset.New(cpu), 4)
 	for _, n := range []int{1, 2} {
 		j := managedJob(t, n, "spin", "all|end=0|score=1")
-		j.Limits.WallTimeMS = 600 // an instance gets a fifth of it
+		j.Limits.WallTimeMS = 1000 // an instance gets a fifth of it
 		r := judgeTalk(t, eng, j)
 		if r.Verdict != api.TimeLimit {
 			t.Errorf("verdict %s of %d instances, want TLE: %s", r.Verdict, n, tell(r))

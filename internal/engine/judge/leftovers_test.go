@@ -82,7 +82,7 @@ func TestLookFindsLeftovers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			undo := tc.make(t)
-			testkit.WaitFor(t, 3*time.Second, "the look to tell",
+			testkit.WaitFor(t, time.Minute, "the look to tell",
 				func() bool { return slices.Equal(tc.want, differing(a.before, a.host.look(t))) })
 			if err := undo(); err != nil {
 				t.Error(err)

@@ -53,7 +53,7 @@ func TestManager(t *testing.T) {
 		{"crashes after it was rejected", "end|kill=11", "all|score=0|err=no", api.WrongAnswer, "no", "* *"},
 		{"computes after it was rejected", "end|0:spin", "all|score=0|err=no", api.WrongAnswer, "no", "SIGKILL *"},
 		{"sleeps after it was rejected", "end|1:sleep", "all|score=0|err=no", api.WrongAnswer, "no", "0 SIGKILL"},
-		{"all use too much time, one of them after it was rejected", "0:work=230|0:exit=0|end|work=60",
+		{"all use too much time, one of them after it was rejected", "0:work=700|0:exit=0|end|work=400",
 			"all|end=0|score=0|err=no", api.WrongAnswer, "no", "0 *"},
 
 		{"one floods", "0:deaf|0:flood|hear", "all|drink=0|score=1", api.OutputLimit,
@@ -76,9 +76,9 @@ func TestManager(t *testing.T) {
 			"cms manager: kept the program waiting until its wall limit; raise that limit if the manager needs " +
 				"more time", "* *"},
 		{"the manager sleeps after the end", "exit=0", "all|sleep", api.InternalError,
-			"cms manager: did not end within 1s after the program, the value of limits.jury.wall_time", "0 0"},
+			"cms manager: did not end within 4s after the program, the value of limits.jury.wall_time", "0 0"},
 		{"the manager opens nothing", "hear", "spin", api.InternalError,
-			"cms manager: used 400ms of CPU time, the value of limits.jury.cpu_time", "- -"},
+			"cms manager: used 2s of CPU time, the value of limits.jury.cpu_time", "- -"},
 		{"the manager gives a score and opens nothing", "hear", "score=1", api.InternalError,
 			"cms manager: gave a score without opening the pipes of any instance, so the program did not run", "- -"},
 		{"the manager rejects and opens nothing", "hear", "score=0", api.InternalError,
@@ -94,7 +94,7 @@ func TestManager(t *testing.T) {
 
 func checkManaged(t *testing.T, cases []managed) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
-	jury.CPUTime, jury.WallTime = 400*time.Millisecond, time.Second
+	jury.CPUTime, jury.WallTime = 2*time.Second, 4*time.Second
 	eng := openTalkEngine(t, jury)
 	input := filepath.Join(t.TempDir(), "input")
 	if err := os.WriteFile(input, []byte("7 8\n"), 0o644); err != nil {
@@ -103,16 +103,22 @@ func checkManaged(t *testing.T, cases []managed) {
 	talker, manager := testkit.JuryProgram(t, "talker"), testkit.JuryProgram(t, "manager")
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {
-			wall := int64(1000)
-			if strings.Contains(x.program, "flood") {
-				wall = 60_000 // the manager, which reads the input, must reach its limit first
+			// Only a limit that decides the verdict is short.
+			cpu, wall := int64(20_000), int64(60_000)
+			switch {
+			case x.verdict == api.TimeLimit:
+				cpu = 250
+			case strings.Contains(x.program, "work"):
+				cpu = 1000
+			case x.verdict == api.IdlenessLimit || strings.Contains(x.message, "wall"):
+				wall = 2000
 			}
 			r := judgeTalk(t, eng, api.Job{Program: api.File{Part: talker},
 				Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
 				Tests:   []api.Test{{Name: "1", Input: &api.File{Part: input}}},
 				Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: manager}, Instances: 2,
 					Args: strings.Split(x.manager, "|")},
-				Limits:  api.Limits{CPUTimeMS: 250, WallTimeMS: wall, Output: 32 << 10},
+				Limits:  api.Limits{CPUTimeMS: cpu, WallTimeMS: wall, Output: 32 << 10},
 				Repeats: api.Repeats{Policy: api.Single}})
 			test := r.Tests[0]
 			if r.Verdict != x.verdict {

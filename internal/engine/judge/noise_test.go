@@ -79,7 +79,7 @@ func TestWaitingIsNoVerdict(t *testing.T) {
 			for how := range strings.FieldsSeq(s.ways) {
 				over := waitsWithoutVerdict(t, eng, api.Job{Program: api.File{Part: program},
 					Command: append(append([]string(nil), s.command...), how, "600"), Tests: []api.Test{{Name: how}},
-					Limits: api.Limits{CPUTimeMS: 3000 + s.extra, WallTimeMS: 2400 + s.extra, Processes: 128}})
+					Limits: api.Limits{CPUTimeMS: 20_000, WallTimeMS: 2400 + s.extra, Processes: 128}})
 				longer = longer || over
 			}
 			if !longer && s.extra == 0 {

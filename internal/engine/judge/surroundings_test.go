@@ -49,7 +49,7 @@ func (h *host) look(t *testing.T) surroundings {
 func (h *host) changes(t *testing.T, before, after surroundings, options ...cmp.Option) string {
 	t.Helper()
 	diff := cmp.Diff(before, after, options...)
-	for end := time.Now().Add(3 * time.Second); diff != "" &&
+	for end := time.Now().Add(time.Minute); diff != "" &&
 		time.Now().Before(end); diff = cmp.Diff(before, h.look(t), options...) {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -236,8 +236,10 @@ func checkConversations(t *testing.T, jury sandbox.Limits, cases []conversation)
 				Limits:     api.Limits{CPUTimeMS: 20_000, WallTimeMS: 3000, Output: max(x.output, 32<<10)},
 				Repeats:    api.Repeats{Policy: api.Single}}
 			switch x.verdict { // A guest can stall, so only a limit that decides the verdict is short.
-			case api.TimeLimit, api.InternalError: // of an interactor that waits for a program that computes
+			case api.InternalError: // of an interactor that waits for a program that computes
 				j.Limits.CPUTimeMS = 500
+			case api.TimeLimit:
+				j.Limits.CPUTimeMS, j.Limits.WallTimeMS = 500, 60_000
 			case api.Accepted, api.WrongAnswer, api.RuntimeError, api.OutputLimit:
 				j.Limits.WallTimeMS = 60_000
 			}
@@ -295,11 +297,15 @@ func TestTranscript(t *testing.T) {
 		{"says much", "ping=3000|hear", "pong=3000|exit=42", api.Accepted, "interactor", nil, []bool{true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			wall := int64(60_000)
+			if tt.verdict == api.IdlenessLimit {
+				wall = 3000
+			}
 			r := judgeTalk(t, eng, api.Job{Program: talker, Transcript: true, Tests: []api.Test{{Name: "1"}},
 				Command: append([]string{"{program}"}, strings.Split(tt.program, "|")...),
 				Interactor: &api.Interactor{Kind: "icpc", Program: talker,
 					Args: strings.Split(tt.interactor, "|")},
-				Limits:  api.Limits{CPUTimeMS: 500, WallTimeMS: 3000},
+				Limits:  api.Limits{CPUTimeMS: 20_000, WallTimeMS: wall},
 				Repeats: api.Repeats{Policy: api.Single}})
 			got := r.Tests[0].Transcript
 			if r.Verdict != tt.verdict || tt.first != "" && r.Tests[0].Checker.FirstExit != tt.first || got == nil {
