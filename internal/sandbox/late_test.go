@@ -51,10 +51,10 @@ func TestLateEnds(t *testing.T) {
 		{"a process", func(t *testing.T, s *Sandbox) (int, error) {
 			hold(t, s.solution.pid)
 			return s.solution.pid, s.solution.killAndReap(s.settle)
-		}, `^kill process \d+: still alive 50ms after SIGKILL, in state t, waiting in "[a-z0-9_]*", with process \d+ in state S; restart judged, and reboot if the process remains$`},
+		}, `^kill process \d+: still alive 2s after SIGKILL, in state t, waiting in "[a-z0-9_]*", with process \d+ in state S; restart judged, and reboot if the process remains$`},
 		{"process 1, for a zombie", func(t *testing.T, s *Sandbox) (int, error) {
 			return 0, s.process1.killAndReap(s.settle)
-		}, `^kill process \d+: still alive 50ms after SIGKILL, in state S, waiting in "[a-z0-9_]*", with process \d+ in state Z; restart judged, and reboot if the process remains$`},
+		}, `^kill process \d+: still alive 2s after SIGKILL, in state S, waiting in "[a-z0-9_]*", with process \d+ in state Z; restart judged, and reboot if the process remains$`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			runtime.LockOSThread() // a tracer is a thread
@@ -66,7 +66,7 @@ func TestLateEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			loads(t, s, Spec{Args: []string{"./family", "storm"}, Files: []File{program}, Limits: limits()}, "")
-			s.settle = 50 * time.Millisecond
+			s.settle = 2 * time.Second // enough to reach the state in the message on a busy CPU
 			held, err := tt.end(t, s)
 			if err == nil || !regexp.MustCompile(tt.says).MatchString(err.Error()) {
 				t.Errorf("error %v, want %s", err, tt.says)

@@ -68,10 +68,9 @@ func TestLeaderless(t *testing.T) {
 			case StopCPU:
 				spec.Limits.CPUTime = time.Second
 			case StopWall:
-				spec.Limits.WallTime = 2 * time.Second
+				spec.Limits.WallTime = 4 * time.Second // it must sleep for the last quarter
 			}
 			loads(t, s, spec, "")
-			s.settle = 10 * time.Second // the emulator is slow
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if tt.cancel {

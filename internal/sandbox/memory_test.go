@@ -40,7 +40,7 @@ func TestOutputIsNotMemory(t *testing.T) {
 			spec := Spec{Args: strings.Fields(fmt.Sprintf("./memory %d %d %d", tt.heap, tt.out, tt.err)),
 				Files: []File{program}, Limits: limits()}
 			spec.Limits.Memory, spec.Limits.Output = limit, 64*mib
-			spec.Limits.CPUTime, spec.Limits.WallTime = time.Minute, time.Minute
+			spec.Limits.CPUTime, spec.Limits.WallTime = 5*time.Minute, 5*time.Minute
 			r, _ := l.run(t, spec)
 			if r.MemoryPeak == nil {
 				t.Fatal("the kernel keeps no peak; it needs Linux 5.19")

@@ -187,7 +187,7 @@ func TestRun(t *testing.T) {
 		{"garbage", named("prog", "\x01\x02\x03"), facts{ExecError: syscall.ENOEXEC}},
 		{"spin", limited(do("spin"), func(l *Limits) { l.CPUTime = 200 * time.Millisecond }),
 			facts{Stop: StopCPU, Signal: syscall.SIGKILL}},
-		{"sleep", limited(do("sleep"), func(l *Limits) { l.WallTime = 2 * time.Second }),
+		{"sleep", limited(do("sleep"), func(l *Limits) { l.WallTime = 4 * time.Second }),
 			facts{Stop: StopWall, Idle: true, Signal: syscall.SIGKILL}},
 		{"work directory, identity, network and control groups", do("inspect"),
 			facts{Output: "/box/work\na\nact\nuser\n", Size: 21}},

@@ -98,7 +98,7 @@ func ptrace(request uintptr, pid int, addr, data uintptr) (uintptr, error) {
 
 // patience is how long processes of a killed judged may live. It is not a guarantee: it only distinguishes
 // processes that are exiting from those that are not.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // follow returns when judged and all processes that it has started have exited. It returns those that it
 // killed.

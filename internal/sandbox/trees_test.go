@@ -366,12 +366,12 @@ func TestTreesAreGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	free := func() bool { return held()-before < size }
-	testkit.WaitFor(t, 10*time.Second, "closed trees to be free", free)
+	testkit.WaitFor(t, time.Minute, "closed trees to be free", free)
 	l.makeTree("a")
 	l.makeTree("b")
 	l.slot.Trees.kept = nil // nobody closes these
 	l.Close()
-	testkit.WaitFor(t, 10*time.Second, "the trees of a closed launcher to be free", free)
+	testkit.WaitFor(t, time.Minute, "the trees of a closed launcher to be free", free)
 }
 
 // seen returns what a run of a program of the host sees.

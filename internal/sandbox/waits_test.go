@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"strconv"
@@ -21,22 +23,38 @@ func TestWaits(t *testing.T) {
 	for _, how := range []string{"first", "thread", "threads", "child", "children", "groups", "sleep"} {
 		for name, unmeasured := range map[string]bool{"pressure": false, "counted": true} {
 			t.Run(how+"/"+name, func(t *testing.T) {
-				r := l.wait(t, share, how, unmeasured)
-				if r.Waited == nil {
-					t.Fatal("unknown")
-				}
-				waits := r.WallTime - r.CPUTime
-				if how == "sleep" {
-					waits = 0
-				}
-				// At least half of it: with many children, some of the time passes between the end of one and
-				// the start of another.
-				if slack := 60 * time.Millisecond; *r.Waited < waits/2 || *r.Waited > waits+slack {
-					t.Errorf("waited %s, want about %s: %s of CPU time in %s", *r.Waited, waits, r.CPUTime, r.WallTime)
+				// judged, whose own wait after the end of the run counts as wall time, may have been late: one run of
+				// several suffices.
+				for try := 1; ; try++ {
+					err := waitedRight(l.wait(t, share, how, unmeasured), how)
+					if err == nil {
+						return
+					}
+					if try == 5 {
+						t.Fatal(err)
+					}
+					t.Log(err)
 				}
 			})
 		}
 	}
+}
+
+// waitedRight compares the time that a run waited with the time in which it did not work.
+func waitedRight(r Result, how string) error {
+	if r.Waited == nil {
+		return errors.New("unknown")
+	}
+	waits := r.WallTime - r.CPUTime
+	if how == "sleep" {
+		waits = 0
+	}
+	// At least half of it: with many children, some of the time passes between the end of one and the start of
+	// another.
+	if slack := 60 * time.Millisecond; *r.Waited < waits/2 || *r.Waited > waits+slack {
+		return fmt.Errorf("waited %s, want about %s: %s of CPU time in %s", *r.Waited, waits, r.CPUTime, r.WallTime)
+	}
+	return nil
 }
 
 // TestSiblingsAreNoOthers: threads of a run that share a CPU wait for each other, which the pressure "some"

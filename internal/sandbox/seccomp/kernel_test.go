@@ -88,7 +88,7 @@ func runConfined(t *testing.T, argv ...string) result {
 	cmd := exec.CommandContext(t.Context(), self, argv...)
 	cmd.Env = append(os.Environ(), confineEnv+"=1")
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = time.Minute
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatalf("run %q: %v", argv, err)
 	}
