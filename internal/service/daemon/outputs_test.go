@@ -172,22 +172,14 @@ func TestFinishWithoutOutput(t *testing.T) {
 // what the report names.
 func TestOutputsWithoutDisk(t *testing.T) {
 	c := settings(t)
-	c.Fleet.Node = "host-1"
 	d := serving(t, c)
-	testkit.WaitFor(t, patience, "the registration", func() bool { return len(d.nodes()) == 1 })
-	drain := func(yes bool) {
-		if _, err := client.SetNodeDrained(d.ctx, d.Client, "host-1", yes); err != nil {
-			t.Fatal(err)
-		}
-	}
-	drain(true)
-	d.submit("keeps", api.Job{Program: *text("#!/bin/sh\necho kept\n"), Keep: api.Keep{Stdout: api.KeepAlways},
-		Tests: []api.Test{{Name: "1"}}})
+	// It runs for longer than the removal takes.
+	d.submit("keeps", api.Job{Program: *text("#!/bin/sh\nsleep 5; echo kept\n"), Keep: api.Keep{Stdout: api.KeepAlways},
+		Limits: api.Limits{WallTimeMS: 60_000}, Repeats: api.Repeats{Policy: api.Single}, Tests: []api.Test{{Name: "1"}}})
 	uploads := filepath.Join(c.DataDir, "blobs", "tmp")
 	if err := os.RemoveAll(uploads); err != nil {
 		t.Fatal(err)
 	}
-	drain(false)
 	testkit.WaitFor(t, patience, "the daemon to say it", func() bool {
 		return strings.Contains(d.said(), "cannot store a report; retrying")
 	})
