@@ -81,7 +81,7 @@ mkdir $3/a; echo deep > $3/a/b; ln -s /etc/passwd $3/c; echo d > $3/d; chmod 0 $
 			r := judgeTalk(t, eng, api.Job{Program: shell(t, tt.program), Passes: 3,
 				Tests:   []api.Test{{Name: "1", Input: &api.File{Part: written(t, "one\n")}}},
 				Checker: &api.Checker{Kind: "icpc", Program: &checker},
-				Limits:  api.Limits{CPUTimeMS: 20_000, WallTimeMS: 60_000}, Repeats: api.Repeats{Policy: api.Single}})
+				Limits:  api.Limits{CPUTimeMS: 3000, WallTimeMS: 60_000}, Repeats: api.Repeats{Policy: api.Single}})
 			got := r.Tests[0]
 			var verdicts []api.Verdict
 			for _, p := range got.Passes {
