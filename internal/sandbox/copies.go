@@ -94,18 +94,19 @@ func (c *Copies) SmallPages() error { return c.small }
 // cache; reading other copies takes more.
 const largeInput = 32 << 20
 
-// openHuge creates the files that hold large inputs, unless the kernel or a limit of judged prevents it. Huge pages are
+// openHuge creates the files that hold large inputs, unless the kernel or a limit of judged prevents it: all of the
+// memory of the host must be allowed to be locked. Huge pages are
 // those of a tmpfs, which lacks three properties of a ramfs. Its files have creation times: all files are made here, and
 // used again after they were emptied, so the time is not that of an input. Its pages are on lists of those used lately,
 // and advice may split huge ones: neither holds for locked pages that judged maps, too. statfs shows the free space: see
 // DetachedHuge.
-func (c *Copies) openHuge(memory int64) error {
+func (c *Copies) openHuge(memoryBytes int64) error {
 	dir, err := linux.DetachedHuge()
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if err := linux.CanLock(memory); err != nil { // copies in use may exceed the limit
+	if err := linux.CanLock(memoryBytes); err != nil { // copies in use may exceed the limit
 		return err
 	}
 	for range c.limit / largeInput {
