@@ -89,7 +89,7 @@ const MaxCallbackTries = 20
 
 // CallbackTry is one try to deliver a callback.
 type CallbackTry struct {
-	Number    int            `json:"number"` // from 1
+	Number    int            `json:"number"` // from 1; the try after one that a shutdown interrupted has the same number
 	StartedAt time.Time      `json:"started_at,omitzero"`
 	Took      time.Duration  `json:"took_ns,omitempty"`
 	Result    CallbackResult `json:"result"`

@@ -10,8 +10,6 @@ import (
 	"judged/internal/base/units"
 )
 
-func pointer[T any](v T) *T { return &v }
-
 // judgedJob returns a job with two tests that run in natural order; grouped returns one with four.
 func judgedJob() Job {
 	return Job{Language: "c", Tests: []Test{{Name: "10"}, {Name: "2"}}, Head: 100, Passes: 2,
@@ -32,23 +30,21 @@ func full() Report {
 		Exit: &Exit{Signal: "SIGKILL"}}
 	run := Run{CPUTime: now, WallTime: now, UserTime: &now, SystemTime: &now, MemoryPeak: &size, CPUs: "2-3", Kept: true,
 		Disturbed: []Cause{CauseWait}, Explained: Explained{Causes: []Explanation{{Cause: CauseSteal}}},
-		Evidence:  Evidence{Interrupts: map[string]int64{"LOC": 3}},
-		Instances: []InstanceReport{instance, instance}}
+		Evidence: Evidence{Interrupts: map[string]int64{"LOC": 3}}, Instances: []InstanceReport{instance, instance}}
 	timing := &Timing{N: 3, Statistic: "second_min", Limit: now, MarginRatio: -0.1, Policy: Confirm, DecidedBy: "quorum",
 		Confidence: "stable"}
-	test := TestReport{Name: "2", Verdict: Accepted, Score: pointer(0.5), CPUTime: &now, UserTime: &now, SystemTime: &now,
-		WallTime: &now, MemoryPeak: &size, Output: &size, Exit: &Exit{Code: pointer(255)},
+	test := TestReport{Name: "2", Verdict: Accepted, Score: new(0.5), CPUTime: &now, UserTime: &now, SystemTime: &now,
+		WallTime: &now, MemoryPeak: &size, Output: &size, Exit: &Exit{Code: new(255)},
 		Checker:    &CheckReport{Verdict: Accepted, Message: "ok", FirstExit: ExitProgram},
-		StdoutHead: pointer(strings.Repeat("\ufffd", 100)), StderrHead: pointer(""),
+		StdoutHead: new(strings.Repeat("\ufffd", 100)), StderrHead: new(""),
 		Transcript: &Transcript{Lines: []TranscriptLine{{From: ExitInteractor, Text: "?"}}},
 		Instances:  []InstanceReport{instance, instance}, Timing: timing, Runs: []Run{run, run, run}, Pass: 2,
 		Passes: []PassReport{{Verdict: Accepted, CPUTime: &now, Timing: timing, Runs: []Run{run}}, {Verdict: Accepted}}}
-	return Report{Verdict: WrongAnswer, Score: pointer(0.25), CPUTime: &now, WallTime: &now, MemoryPeak: &size,
+	return Report{Verdict: WrongAnswer, Score: new(0.25), CPUTime: &now, WallTime: &now, MemoryPeak: &size,
 		Compilation: &Compilation{Language: "c", Output: "warning:\n\x1b[1m"},
 		Tests:       []TestReport{test, {Name: "10", Verdict: WrongAnswer}},
 		Host: &HostReport{Name: "h", Kernel: "6.1.0-18-amd64", CPUModel: "Intel(R) Xeon(R)", Isolation: "none",
-			Turbo:  "off",
-			Doctor: &DoctorHost{Failed: []string{"isolation.cpus"}}}}
+			Turbo: "off", Doctor: &DoctorHost{Failed: []string{"isolation.cpus"}}}}
 }
 
 // TestCheckReport checks the full report with one change per case. The front also checks the reports in the daemon's
@@ -97,19 +93,19 @@ func TestCheckReport(t *testing.T) {
 		"another test": {first(func(t *TestReport) { t.Name = long }), "tests[0]: no test"},
 		"groups without a scheme": {func(r *Report) { r.Groups = []GroupReport{{Verdict: Accepted}} },
 			"groups[0]: "},
-		"endless score": {func(r *Report) { r.Score = pointer(math.Inf(1)) }, "score: "},
-		"no number as score": {first(func(t *TestReport) { t.Score = pointer(math.NaN()) }),
+		"endless score": {func(r *Report) { r.Score = new(math.Inf(1)) }, "score: "},
+		"no number as score": {first(func(t *TestReport) { t.Score = new(math.NaN()) }),
 			"tests[0].score: "},
-		"negative CPU time": {func(r *Report) { r.CPUTime = pointer(-time.Second) }, "cpu_time_ns: "},
-		"a year of wall time": {first(func(t *TestReport) { t.WallTime = pointer(365 * 24 * time.Hour) }),
+		"negative CPU time": {func(r *Report) { r.CPUTime = new(-time.Second) }, "cpu_time_ns: "},
+		"a year of wall time": {first(func(t *TestReport) { t.WallTime = new(365 * 24 * time.Hour) }),
 			"tests[0].wall"},
-		"negative memory": {first(func(t *TestReport) { t.MemoryPeak = pointer(units.Bytes(-1)) }),
+		"negative memory": {first(func(t *TestReport) { t.MemoryPeak = new(units.Bytes(-1)) }),
 			"tests[0].memory"},
 		"verdict of a test": {first(func(t *TestReport) { t.Verdict = "XX" }), "tests[0].verdict: "},
 		"cancelled test":    {first(func(t *TestReport) { t.Verdict = Cancelled }), "tests[0].verdict: "},
 		"fault of a test":   {first(func(t *TestReport) { t.Fault = JuryFault }), "tests[0].fault: "},
 		"message of a test": {first(func(t *TestReport) { t.Message = long }), "tests[0].message: "},
-		"exit code": {first(func(t *TestReport) { t.Exit.Code = pointer(256) }),
+		"exit code": {first(func(t *TestReport) { t.Exit.Code = new(256) }),
 			"tests[0].exit.code: "},
 		"signal": {first(func(t *TestReport) { t.Exit.Signal = long }),
 			"tests[0].exit.signal: "},

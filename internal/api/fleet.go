@@ -361,6 +361,21 @@ type DeviationEstimate struct {
 // Judging reports whether a node takes jobs.
 func (n Node) Judging() bool { return n.Up && n.Ready && !n.Drained && len(n.Differs) == 0 }
 
+// State returns the state of a node for people, such as "kept out".
+func (n Node) State() string {
+	switch {
+	case !n.Up:
+		return "down"
+	case n.Drained:
+		return "drained"
+	case len(n.Differs) > 0:
+		return "kept out"
+	case !n.Ready:
+		return "not ready"
+	}
+	return "up"
+}
+
 // NodeList is the response of GET /v1/nodes.
 type NodeList struct {
 	Nodes []Node `json:"nodes"`

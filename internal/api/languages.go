@@ -34,7 +34,7 @@ type StartCost struct {
 type LanguageUnavailableError struct{ Language, Reason string }
 
 func (e *LanguageUnavailableError) Error() string {
-	return fmt.Sprintf("language %q: %s", e.Language, e.Reason)
+	return fmt.Sprintf("language %.70q: %s", e.Language, e.Reason)
 }
 
 // Fault returns the party at fault for the IE of an accepted job.

@@ -77,8 +77,7 @@ func (c *schemeCheck) group(g *Group) error {
 			return fmt.Errorf("group %q requires group %q, which does not exist or has no test", g.Name, required)
 		case !c.ended[required]:
 			return fmt.Errorf("group %q requires group %q, which is not judged before it; require an earlier group",
-				g.Name,
-				required)
+				g.Name, required)
 		}
 	}
 	for _, m := range g.Members {

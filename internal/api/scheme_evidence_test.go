@@ -26,8 +26,7 @@ func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 			root.Verdict, root.Continue = ByScore, true
 		}
 		for i, name := range groups {
-			g := &Group{Name: name, Aggregation: PassFail, MaxScore: points(10),
-				Members: tests(0, name+"1", name+"2")}
+			g := &Group{Name: name, Aggregation: PassFail, MaxScore: points(10), Members: tests(0, name+"1", name+"2")}
 			if i > 0 {
 				g.RequirePass = []string{groups[i-1]}
 			}
@@ -109,8 +108,7 @@ func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 		{"group: accepted if any is, nothing ran", any, "", "", unfinished("a")},
 		{"group: accepted if any is, none is", any, "", "a:WA b:SK c:SK", "WA 0"},
 		{"group: accepted if any is, cancelled after it", any, "", "a:AC b:CX", unfinished("b")},
-		{"group: the smallest, one is missing", flat(Group{Aggregation: Min}, 4), "", "a:AC b:AC",
-			unfinished("c")},
+		{"group: the smallest, one is missing", flat(Group{Aggregation: Min}, 4), "", "a:AC b:AC", unfinished("c")},
 		{"group: the largest, all missing", flat(Group{Aggregation: Max}, 4), "", "", unfinished("a")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

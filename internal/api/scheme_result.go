@@ -204,8 +204,7 @@ func (e *evaluation) member(m Member) (memberResult, error) {
 	}
 	n, err := outcome(e.places[m.Test], *t, e.scheme.Scoring)
 	if err == nil && e.scheme.Scoring {
-		score := n.score
-		t.Score, t.Ratio, t.Verdict = &score, false, n.verdict
+		t.Score, t.Ratio, t.Verdict = new(n.score), false, n.verdict
 	}
 	return n, err
 }

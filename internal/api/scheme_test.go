@@ -32,13 +32,11 @@ func groups(gs ...*Group) []Member {
 // subtasks returns the scheme of an IOI-style problem in 2025-09: samples without points, and two groups of which the
 // second requires the first.
 func subtasks() Scheme {
-	secret := &Group{Name: "secret", Aggregation: Sum, Verdict: ByScore, MaxScore: points(100),
-		Continue: true,
+	secret := &Group{Name: "secret", Aggregation: Sum, Verdict: ByScore, MaxScore: points(100), Continue: true,
 		Members: groups(
 			&Group{Name: "secret/1", Aggregation: PassFail, MaxScore: points(30), Members: tests(0, "a", "b")},
-			&Group{Name: "secret/2", Aggregation: PassFail, MaxScore: points(70),
-				RequirePass: []string{"secret/1"},
-				Members:     tests(0, "c", "d")})}
+			&Group{Name: "secret/2", Aggregation: PassFail, MaxScore: points(70), RequirePass: []string{"secret/1"},
+				Members: tests(0, "c", "d")})}
 	sample := &Group{Name: "sample", Aggregation: Sum, Members: tests(0, "s")}
 	return Scheme{Root: &Group{Aggregation: Sum, Verdict: ByScore, IgnoreFirst: true, Continue: true,
 		Members: groups(sample, secret)}, Scoring: true}
@@ -118,8 +116,7 @@ func firstOf(g *Group, members []Graded) (r Graded, err error) {
 // secret/2. A grader computes the results of all of them.
 func graded(proceed bool, most *float64) Scheme {
 	group := func(name string, members ...Member) *Group {
-		return &Group{Name: name, Aggregation: Custom, GraderArgs: []string{"ab"}, Continue: proceed,
-			Members: members}
+		return &Group{Name: name, Aggregation: Custom, GraderArgs: []string{"ab"}, Continue: proceed, Members: members}
 	}
 	one, two := group("secret/1", tests(5, "a", "b", "c")...), group("secret/2", tests(5, "d")...)
 	for _, g := range []*Group{one, two} {
@@ -186,11 +183,9 @@ func TestResult(t *testing.T) {
 			"PC 20 ran abc"},
 		{"min", flat(Group{Aggregation: Min, Verdict: WorstError}, 10), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
 		{"max of checker scores", unbounded, "", "a:3 b:7.5 c:1", "AC 7.5 ran abc"},
-		{"average", flat(Group{Aggregation: Average, Verdict: ByScore, Continue: true}, 3), "",
-			"a:AC b:WA c:1.5",
+		{"average", flat(Group{Aggregation: Average, Verdict: ByScore, Continue: true}, 3), "", "a:AC b:WA c:1.5",
 			"PC 1.5 ran abc"},
-		{"a part of the points of a test", flat(Group{Aggregation: Sum, Verdict: ByScore, Continue: true},
-			20),
+		{"a part of the points of a test", flat(Group{Aggregation: Sum, Verdict: ByScore, Continue: true}, 20),
 			"", "a:50% b:AC c:25%", "PC 35 ran abc"},
 		{"a part of the points of a sample", subtasks(), "", "s:50% a:AC b:AC c:AC d:AC",
 			"AC 100 sample=AC,0 secret=AC,100 secret/1=AC,30 secret/2=AC,70 ran sabcd"},
@@ -198,24 +193,18 @@ func TestResult(t *testing.T) {
 			`the checker gives a part of the points of test "a", which has no maximum`},
 		{"more than the maximum", flat(Group{Aggregation: Sum, Continue: true}, 10), "", "a:11 b:AC c:AC",
 			`score 11 of test "a" is above its maximum 10`},
-		{"more than the maximum of a group", flat(Group{Name: "g", Aggregation: Sum, MaxScore: points(20)},
-			10), "",
+		{"more than the maximum of a group", flat(Group{Name: "g", Aggregation: Sum, MaxScore: points(20)}, 10), "",
 			"a:AC b:AC c:AC", `score 30 of group "g" is above its maximum 20`},
 		{"the worst error", flat(Group{Aggregation: Sum, Verdict: WorstError, Continue: true}, 1), "",
-			"a:WA b:TLE c:RTE",
-			"RTE 0 ran abc"},
+			"a:WA b:TLE c:RTE", "RTE 0 ran abc"},
 		{"the first error", flat(Group{Aggregation: Sum, Verdict: FirstError, Continue: true}, 1), "",
-			"a:WA b:TLE c:RTE",
-			"WA 0 ran abc"},
+			"a:WA b:TLE c:RTE", "WA 0 ran abc"},
 		{"always accepted", flat(Group{Aggregation: Sum, Verdict: AlwaysAccept, Continue: true}, 1), "",
-			"a:WA b:TLE c:WA",
-			"PC 0 ran abc"},
+			"a:WA b:TLE c:WA", "PC 0 ran abc"},
 		{"accepted if any is", flat(Group{
 			Aggregation: Sum, Verdict: WorstError, AcceptIfAny: true, Continue: true},
-			1), "",
-			"a:WA b:AC c:WA", "PC 1 ran abc"},
-		{"on_reject break",
-			flat(Group{Aggregation: Sum, Verdict: WorstError}, 1), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
+			1), "", "a:WA b:AC c:WA", "PC 1 ran abc"},
+		{"on_reject break", flat(Group{Aggregation: Sum, Verdict: WorstError}, 1), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, judge(t, tt.scheme, tt.stop, tt.verdicts)); diff != "" {

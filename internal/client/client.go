@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -74,9 +75,7 @@ func (c Client) build(ctx context.Context, q request) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask judged: %w", err)
 	}
-	for name, values := range q.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, q.header)
 	if q.body != nil {
 		if r.Body, err = q.body(); err != nil {
 			return nil, err
@@ -94,8 +93,7 @@ func (c Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var whole *url.Error
-	if errors.As(err, &whole) {
+	if whole, ok := errors.AsType[*url.Error](err); ok {
 		err = whole.Err // without the URL, which the caller adds
 	}
 	return &Unreachable{Base: c.Base, Err: err}

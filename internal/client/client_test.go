@@ -21,7 +21,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/testkit"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // script is a daemon that gives prepared responses, one after the other, and records its requests.
 type script struct {

@@ -77,6 +77,54 @@ func BenchmarkSameAgain(b *testing.B) {
 	}
 }
 
+// BenchmarkNamedFiles measures an empty program with an input and an output, in turns on stdin and stdout, and as files.
+func BenchmarkNamedFiles(b *testing.B) {
+	path := empty(b)
+	l := newLab(b, nil)
+	input := filepath.Join(b.TempDir(), "input")
+	if err := os.WriteFile(input, []byte("1 2\n"), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	in, err := NewInput(input, l.slot)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer in.Close()
+	streams := Spec{Args: []string{"./empty"}, Files: []File{{Name: "empty", Path: path, Exec: true}}, Input: in,
+		Limits: limits()}
+	named := streams
+	named.InputFile, named.OutputFile = "in", "out"
+	specs := map[string]Spec{"streams": streams, "named": named}
+	load, billed, whole := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string][]time.Duration{}
+	for b.Loop() {
+		for name, spec := range specs {
+			begin := time.Now()
+			s, err := l.Prepare(l.slot)
+			if err != nil {
+				b.Fatal(err)
+			}
+			prepared := time.Now()
+			if err := s.Load(spec); err != nil {
+				b.Fatal(err)
+			}
+			load[name] = append(load[name], time.Since(prepared))
+			r, err := s.Run(context.Background())
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+			billed[name], whole[name] = append(billed[name], r.CPUTime), append(whole[name], time.Since(begin))
+		}
+	}
+	for name := range specs {
+		b.ReportMetric(quantile(load[name], .5), name+"-load-p50-us")
+		b.ReportMetric(quantile(billed[name], .5), name+"-billed-p50-us")
+		b.ReportMetric(quantile(whole[name], .5), name+"-whole-p50-us")
+	}
+}
+
 // BenchmarkRead measures a program that reads an input of 100 MiB, in turns bare from the page cache and in a sandbox.
 func BenchmarkRead(b *testing.B) {
 	testkit.Need(b, testkit.Python)

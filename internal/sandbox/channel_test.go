@@ -66,10 +66,17 @@ func TestChannels(t *testing.T) {
 		program = testkit.CompileC(t, "testdata/channel.c", false)
 	}
 	copied, named := someInputs(t, l.slot)
-	for name, input := range map[string]*Input{"input": copied, "large input": hugeInput(t, l.slot),
-		"very large input": named, "no input": nil} {
-		t.Run(name, func(t *testing.T) {
-			p := worker{l: l, program: program, input: input}
+	huge := hugeInput(t, l.slot)
+	for _, tt := range []struct {
+		name  string
+		input *Input
+		file  string
+	}{
+		{"input", copied, ""}, {"large input", huge, ""}, {"very large input", named, ""}, {"no input", nil, ""},
+		{"input file", copied, "in"}, {"large input file", huge, "in"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := worker{l: l, program: program, input: tt.input, file: tt.file}
 			p.next = p.prepare(t)
 			p.run(t, "look") // from now on all files are cached
 			seen := []map[string]string{p.run(t, "look"), p.run(t, "look")}
@@ -119,6 +126,7 @@ type worker struct {
 	l       *lab
 	program string
 	input   *Input
+	file    string // name of the input; "" is stdin
 	next    *Sandbox
 }
 
@@ -136,7 +144,7 @@ func (p *worker) prepare(t *testing.T) *Sandbox {
 
 func (p *worker) spec(role string) Spec {
 	spec := Spec{Args: []string{"./channel", role}, Files: []File{{Name: "channel", Path: p.program, Exec: true}},
-		Limits: limits(), Input: p.input}
+		Limits: limits(), Input: p.input, InputFile: p.file}
 	spec.Limits.Output = 16 << 20
 	spec.Limits.CPUTime, spec.Limits.WallTime = time.Minute, 5*time.Minute
 	return spec

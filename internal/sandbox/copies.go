@@ -26,17 +26,16 @@ import (
 // copy.
 //
 // Copies are in a ramfs, large inputs in huge pages (openHuge). They belong to root, and are charged to judged. A run
-// sees a read-only mount of the folder with its files, and its input as an unnamed descriptor. Reading leaves no trace
-// in a ramfs (DetachedRamfs); the times of a copy are reset before each run.
+// sees a read-only mount of the folder with its files, and its input as a descriptor or as a read-only mount of that
+// file. Reading leaves no trace in a ramfs (DetachedRamfs); the times of a copy are reset before each run.
 //
 // Unused copies are kept up to a limit; the least recently used is evicted first.
 type Copies struct {
-	folders *os.File // a ramfs that is mounted in the mount store
-	root    *os.Root // the root of folders
-	inputs  *os.File // a ramfs that is not mounted: /proc/self/fd/0 shows only a number
-	mounts  *mountStore
-	limit   units.Bytes // for all copies; those in use may exceed it
-	small   error       // reason why large inputs are not in huge pages, or nil
+	ramfs  *os.File // mounted in the mount store
+	root   *os.Root // the root of ramfs
+	mounts *mountStore
+	limit  units.Bytes // for all copies; those in use may exceed it
+	small  error       // reason why large inputs are not in huge pages, or nil
 
 	mu    sync.Mutex // guards the fields below
 	huge  []*os.File // empty files for large inputs, see openHuge
@@ -49,10 +48,10 @@ type Copies struct {
 type copied struct {
 	key    string // equal for equal content; a copy with the key "" is not reused
 	bytes  units.Bytes
-	input  *os.File // unnamed file
-	huge   bool     // input is one of Copies.huge
-	locked []byte   // the content of such a file
-	folder string   // folder of the files
+	name   string // of the input, or of the folder of the files; random, because runs see it
+	input  *os.File
+	huge   bool   // input is one of Copies.huge
+	locked []byte // the content of such a file
 	// programs describes how the files are executed, in the order of the files.
 	programs []runtimes.Program
 }
@@ -70,16 +69,13 @@ func openCopies(d *mountStore) (*Copies, error) {
 	}
 	c := &Copies{mounts: d, limit: min(maxCopiesBytes, units.Bytes(total)/copiesShare), idle: list.New(),
 		byKey: map[string][]*list.Element{}}
-	if c.folders, err = linux.DetachedRamfs(); err != nil {
+	if c.ramfs, err = linux.DetachedRamfs(); err != nil {
 		return nil, err
 	}
-	if c.root, err = os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", c.folders.Fd())); err != nil {
-		return nil, errors.Join(err, c.folders.Close())
+	if c.root, err = os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", c.ramfs.Fd())); err != nil {
+		return nil, errors.Join(err, c.ramfs.Close())
 	}
-	if c.inputs, err = linux.DetachedRamfs(); err != nil {
-		return nil, errors.Join(err, c.root.Close(), c.folders.Close())
-	}
-	if err := d.putCopies(c.folders); err != nil {
+	if err := d.putReadOnly(c.ramfs, copiesPlace); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	c.small = c.openHuge(int64(total))
@@ -106,11 +102,14 @@ func (c *Copies) openHuge(memoryBytes int64) error {
 		return err
 	}
 	defer dir.Close()
+	if err := c.mounts.putReadOnly(dir, hugePlace); err != nil {
+		return err
+	}
 	if err := linux.CanLock(memoryBytes); err != nil { // copies in use may exceed the limit
 		return err
 	}
 	for range c.limit / largeInput {
-		f, err := linux.MakeUnnamed(dir)
+		f, err := linux.MakeEmpty(dir, rand.Text())
 		if err != nil {
 			return err // those that were made are used
 		}
@@ -151,7 +150,7 @@ func (c *Copies) close() error {
 	c.limit = 0
 	gone := c.evict()
 	c.mu.Unlock()
-	err := errors.Join(c.remove(gone...), c.root.Close(), c.folders.Close(), c.inputs.Close())
+	err := errors.Join(c.remove(gone...), c.root.Close(), c.ramfs.Close())
 	for _, f := range c.huge {
 		err = errors.Join(err, f.Close())
 	}
@@ -234,11 +233,13 @@ func (c *Copies) remove(gone ...*copied) error {
 	for _, k := range gone {
 		if k.huge {
 			errs = append(errs, c.returnHuge(k))
-		} else if k.input != nil {
+			continue
+		}
+		if k.input != nil {
 			errs = append(errs, k.input.Close())
 		}
-		if k.folder != "" {
-			errs = append(errs, c.root.RemoveAll(k.folder))
+		if k.name != "" {
+			errs = append(errs, c.root.RemoveAll(k.name))
 		}
 	}
 	return errors.Join(errs...)
@@ -275,24 +276,24 @@ func (c *Copies) acquireFiles(files []File, slot Resources, maxBytes units.Bytes
 		return nil, fmt.Errorf("copy program and files: %d bytes exceed sandbox.work_size, %d; raise it", size, maxBytes)
 	}
 	k, err := c.acquire(key.String(), bytes+runtimes.Footprint(0), func(k *copied) error {
-		k.folder = rand.Text()
+		k.name = rand.Text()
 		return c.fillFolder(k, files, infos, slot)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := c.renew(k.folder, files); err != nil {
+	if err := c.renew(k.name, files); err != nil {
 		return nil, errors.Join(err, c.release(k))
 	}
 	return k, nil
 }
 
 func (c *Copies) fillFolder(k *copied, files []File, infos []fs.FileInfo, slot Resources) error {
-	if err := linux.MakeDir(c.folders, k.folder, 0o755, 0); err != nil {
+	if err := linux.MakeDir(c.ramfs, k.name, 0o755, 0); err != nil {
 		return err
 	}
 	for _, folder := range foldersOf(files) {
-		if err := linux.MakeDir(c.folders, k.folder+"/"+folder, 0o755, 0); err != nil {
+		if err := linux.MakeDir(c.ramfs, k.name+"/"+folder, 0o755, 0); err != nil {
 			return err
 		}
 	}
@@ -316,7 +317,7 @@ func (c *Copies) copyFile(k *copied, f File, known fs.FileInfo) error {
 	if f.Exec {
 		mode = 0o755
 	}
-	if err := linux.MakeFile(c.folders, k.folder+"/"+f.Name, mode, 0, src); err != nil {
+	if err := linux.MakeFile(c.ramfs, k.name+"/"+f.Name, mode, 0, src); err != nil {
 		return err
 	}
 	program, err := runtimes.Inspect(src, known.Size())
@@ -340,16 +341,36 @@ func unchanged(f *os.File, known fs.FileInfo) error {
 // renew sets the times of a folder and its files.
 func (c *Copies) renew(folder string, files []File) error {
 	now := time.Now()
-	err := linux.SetModified(c.folders, folder, now)
+	err := linux.SetModified(c.ramfs, folder, now)
 	for _, f := range files {
-		err = errors.Join(err, linux.SetModified(c.folders, folder+"/"+f.Name, now))
+		err = errors.Join(err, linux.SetModified(c.ramfs, folder+"/"+f.Name, now))
 	}
 	return err
 }
 
-// mount returns a read-only mount of a folder, for one run.
-func (c *Copies) mount(k *copied) (*os.File, error) {
-	return c.mounts.clone(copiesPlace + "/" + k.folder)
+// mount returns read-only mounts of the files and the input of one run. Each may be nil, and then so is its mount. Two
+// calls take longer, because each of them waits for the mount store's thread.
+func (c *Copies) mount(files, input *copied) (mounts [2]*os.File, err error) {
+	if files == nil && input == nil {
+		return mounts, nil
+	}
+	err = c.mounts.do(func() (err error) {
+		for i, k := range []*copied{files, input} {
+			if k != nil && err == nil {
+				mounts[i], err = linux.CloneMount(k.place())
+			}
+		}
+		return err
+	})
+	return mounts, err
+}
+
+// place returns the path in the mount store from where runs get clones.
+func (k *copied) place() string {
+	if k.huge {
+		return hugePlace + "/" + k.name
+	}
+	return copiesPlace + "/" + k.name
 }
 
 // acquireInput returns a copy of an open file. key is its identity, or "" for a copy that is not kept.
@@ -360,14 +381,15 @@ func (c *Copies) acquireInput(f *os.File, info fs.FileInfo, key string, slot Res
 	return c.acquire(key, runtimes.Footprint(info.Size()), func(k *copied) (err error) {
 		size := info.Size()
 		if k.input = c.takeHuge(size); k.input != nil {
-			k.huge = true
+			k.huge, k.name = true, k.input.Name()
 			err = onNode(slot, func() (err error) {
 				k.locked, err = linux.CopyLocked(k.input, f, size)
 				return err
 			})
 			return errors.Join(err, unchanged(f, info))
 		}
-		if k.input, err = linux.MakeUnnamed(c.inputs); err != nil {
+		k.name = rand.Text()
+		if k.input, err = linux.MakeEmpty(c.ramfs, k.name); err != nil {
 			return err
 		}
 		if !info.Mode().IsRegular() {

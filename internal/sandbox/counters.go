@@ -49,8 +49,7 @@ func (s *Sandbox) endedCounters() counters {
 func (r *Result) fill(end, start counters) {
 	r.Migrations = since(end.migrations, start.migrations)
 	if d := since(end.runDelay, start.runDelay); d != nil {
-		delay := time.Duration(*d)
-		r.RunDelay = &delay
+		r.RunDelay = new(time.Duration(*d))
 	}
 	r.VoluntarySwitches = since(end.usage.VoluntarySwitches, start.usage.VoluntarySwitches)
 	r.InvoluntarySwitches = since(end.usage.InvoluntarySwitches, start.usage.InvoluntarySwitches)
@@ -62,8 +61,7 @@ func since(end, start int64) *int64 {
 	if end < 0 || start < 0 {
 		return nil
 	}
-	d := end - start
-	return &d
+	return new(end - start)
 }
 
 // read returns the content of a file, or "" if it cannot be read.
@@ -101,9 +99,14 @@ func parseCount(s string) int64 {
 // that they did not use was used by others. The sum of the delays of all threads (/proc/TID/schedstat) would be
 // wrong: it includes what threads waited for each other, and the delay of a thread or child is lost when it
 // ends.
+//
+// For runs that share a limit this is the time during which any of them was runnable and none had the CPU, because each
+// may wait for the others, one after the other. Each has another group, with another pressure, so their threads are
+// counted, whether the kernel measures pressure or not.
 type waits struct {
 	s       *Sandbox
 	base    *time.Duration // pressure at the start of the run; nil if the kernel does not measure it
+	before  time.Duration  // CPU time that runs with the same limit had used at the start of this one
 	asked   time.Duration  // time of the last count
 	next    time.Duration  // time of the next count
 	ready   time.Duration  // CPU time that the run could have used until the last count
@@ -116,9 +119,14 @@ type waits struct {
 const leastLook, mostLook = 5 * time.Millisecond, 15 * time.Millisecond
 
 // start starts measuring a run, whose group already has the pressure base.
-func (w *waits) start(s *Sandbox, base *time.Duration) {
+func (w *waits) start(s *Sandbox, base *time.Duration) (err error) {
+	if len(s.others) > 0 {
+		base = nil
+	}
 	w.s, w.base = s, base
 	w.plan(0)
+	w.before, err = s.othersCPUTime()
+	return err
 }
 
 // finish returns the result for a run that has ended, given the pressure of its group.
@@ -135,7 +143,7 @@ func (w *waits) counts() bool { return w.s != nil && w.base == nil }
 
 func (w *waits) plan(now time.Duration) { w.next = now + leastLook + rand.N(mostLook-leastLook) }
 
-// waited returns the time so far for a run that has used the given CPU time.
+// waited returns the time so far for a run that has used the given CPU time, together with those that share its limit.
 func (w *waits) waited(now, used time.Duration) *time.Duration {
 	if w.base != nil {
 		return w.since(w.s.group.Waited())
@@ -146,7 +154,7 @@ func (w *waits) waited(now, used time.Duration) *time.Duration {
 	}
 	w.ready += time.Duration(w.running) * (now - w.asked)
 	w.asked = now
-	d := max(w.ready-used, 0)
+	d := max(w.ready-(used-w.before), 0)
 	w.total.Store(int64(d))
 	return &d
 }
@@ -161,19 +169,24 @@ func (w *waits) since(pressure *time.Duration) *time.Duration {
 	return d
 }
 
-// readyThreads counts the threads that have or want a CPU.
-func (s *Sandbox) readyThreads() int {
-	threads, err := s.group.Threads()
-	if err != nil {
-		return 0
-	}
-	n := 0
-	for _, tid := range threads {
-		if threadState(tid) == 'R' {
-			n++
+// readyThreads counts the threads that have or want a CPU, with those of runs that share the limit, up to the number of
+// CPUs.
+func (s *Sandbox) readyThreads() (n int) {
+	for _, one := range append([]*Sandbox{s}, s.others...) {
+		if one.base.Load() == nil {
+			continue // it has not started
 		}
-		if n == len(s.slot.CPUs) {
-			break
+		threads, err := one.group.Threads()
+		if err != nil {
+			return n
+		}
+		for _, tid := range threads {
+			if threadState(tid) == 'R' {
+				n++
+			}
+			if n == len(s.slot.CPUs) {
+				return n
+			}
 		}
 	}
 	return n
@@ -202,4 +215,41 @@ func WaitingExplains(p Progress) Allowance {
 		return Allowance{}
 	}
 	return Allowance{WallTime: *p.Waited}
+}
+
+// othersCPUTime returns the CPU time of the runs that share the limit of this one.
+func (s *Sandbox) othersCPUTime() (sum time.Duration, err error) {
+	for _, o := range s.others {
+		base := o.base.Load()
+		if base == nil {
+			continue // it has not started
+		}
+		total, err := o.group.CPUTime()
+		if err != nil {
+			return 0, err
+		}
+		sum += total - base.Total
+	}
+	return sum, nil
+}
+
+// userTimeOfAll returns the user time of the runs that share a limit; nil if it is unknown.
+func (s *Sandbox) userTimeOfAll() (*time.Duration, error) {
+	var user time.Duration
+	for _, o := range append([]*Sandbox{s}, s.others...) {
+		base := o.base.Load()
+		if base == nil {
+			continue
+		}
+		now, err := o.group.CPU()
+		if err != nil {
+			return nil, err
+		}
+		used := difference(now.User, base.User)
+		if used == nil {
+			return nil, nil
+		}
+		user += *used
+	}
+	return &user, nil
 }

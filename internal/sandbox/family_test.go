@@ -49,7 +49,7 @@ func TestAllAreCounted(t *testing.T) {
 	l := newLab(t, nil)
 	program := family(t)
 	// Long compared with the time to create them, even on slow hosts.
-	const n, each = 5, 400 * time.Millisecond
+	const n, each = 3, 400 * time.Millisecond
 	for _, kind := range []string{"waited", "ignored", "orphan", "killed", "vfork", "thread"} {
 		t.Run(kind, func(t *testing.T) {
 			r, out := l.run(t, Spec{

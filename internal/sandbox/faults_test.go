@@ -35,6 +35,7 @@ func TestSetUpFails(t *testing.T) {
 	sleeps := own
 	sleeps.Args, sleeps.Limits.WallTime = []string{"./act", "sleep"}, time.Hour
 	loads(t, other, sleeps, "")
+	own.Input, own.InputFile = l.input(t, "1"), "in"
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	var result Result

@@ -121,8 +121,8 @@ type Input struct {
 const maxCopiedInput = 1 << 30
 
 // NewInput makes the content of a file available as the stdin of runs. It copies the file to memory, so that no
-// run waits for the disk or is charged for the page cache. The copy has no name, because /proc/self/fd/0 would
-// show it, and so which test this is. On a host with several NUMA nodes the copy is on the slot's node; the
+// run waits for the disk or is charged for the page cache. /proc/self/fd/0 shows no name of the copy, which could say
+// which test this is. On a host with several NUMA nodes the copy is on the slot's node; the
 // page cache stays on the node that read a file first and does not follow cpuset.mems. The caller closes the
 // Input after the last run.
 func NewInput(path string, slot Resources) (*Input, error) {
@@ -195,12 +195,14 @@ func (in *Input) Open() (*os.File, error) {
 	case in.named != nil:
 		return reopen(in.named)
 	}
-	// Its times must not show anything from before this run.
-	if err := linux.Touch(in.copied.input); err != nil {
+	if err := in.touch(); err != nil {
 		return nil, err
 	}
 	return reopen(in.copied.input)
 }
+
+// touch resets the times of a copy, which must not show anything from before a run.
+func (in *Input) touch() error { return linux.Touch(in.copied.input) }
 
 func reopen(f *os.File) (*os.File, error) {
 	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY)
@@ -223,35 +225,29 @@ func (in *Input) Close() error {
 	return in.copies.release(in.copied)
 }
 
-// A named input or output is a link in the working directory to a descriptor of the program. It is therefore
-// the same memory as stdin or stdout, with the same accounting. A program may also replace the link by a file:
-// by renaming a file to that name, or by deleting the link first.
-
-// nameStreams opens the named streams of spec and adds them to spec.Open. The caller closes the input, which
-// may be nil.
-func (s *Sandbox) nameStreams(spec *Spec) (input *os.File, err error) {
-	spec.Open = slices.Clone(spec.Open)
-	if spec.InputFile != "" {
-		if input, err = spec.Input.Open(); err != nil {
+// nameInput puts the input into the working directory instead of stdin. For the program it is a regular file: many
+// resolve all links in a name before they open it, and a link to a descriptor leads to no name. Where the input is
+// mounted by park, the name cannot be deleted or renamed. The caller closes the returned file, which may be nil.
+func (s *Sandbox) nameInput(spec *Spec) (f *os.File, err error) {
+	in, name := spec.Input, workFile(spec.InputFile)
+	if spec.InputFile == "" {
+		return nil, nil
+	}
+	spec.Input = nil
+	if in != nil && in.named != nil {
+		// /proc/self/mountinfo would show the path of the file on the host, so this is a link to a descriptor.
+		if f, err = in.Open(); err == nil {
+			spec.Open = append(slices.Clone(spec.Open), OpenFile{Name: name, File: f})
+		}
+		return f, err
+	}
+	if in != nil {
+		spec.mounted = in.copied
+		if err := in.touch(); err != nil {
 			return nil, err
 		}
-		spec.Input = nil
-		spec.Open = append(spec.Open, OpenFile{Name: workFile(spec.InputFile), File: input})
 	}
-	if spec.OutputFile == "" {
-		return input, nil
-	}
-	// Opening a file for writing usually truncates it, which would free pages charged to judged.
-	if s.answer, err = newOutput("answer", 0, s.slot); err == nil {
-		err = s.answer.read.Chmod(0o666) // the run's user opens it
-	}
-	if err != nil {
-		input.Close()
-		return nil, err
-	}
-	s.answerName = workFile(spec.OutputFile)
-	spec.Open = append(spec.Open, OpenFile{Name: s.answerName, File: s.answer.write})
-	return input, nil
+	return linux.MakeEmpty(s.box, name)
 }
 
 // namePipes lets the run reopen its ends of pipes by name, as /dev/stdin and /dev/stdout, and only in the
@@ -281,27 +277,30 @@ func (s *Sandbox) namePipes(spec Spec) error {
 
 func workFile(name string) string { return initproc.Work + "/" + name }
 
-// findAnswer opens the file with which the program has replaced the link, if any.
+// findAnswer opens the named output file, which the program creates in the box. Without it the answer is empty.
 func (s *Sandbox) findAnswer() error {
-	if s.answer == nil {
+	if s.answerName == "" {
 		return nil
 	}
 	f, err := s.OpenFile(s.answerName)
-	if err != nil || f == nil {
+	if err != nil {
 		return err
 	}
-	err = s.answer.Close()
-	s.answer = &Output{read: f}
+	if f != nil {
+		s.answer = &Output{read: f}
+		return nil
+	}
+	s.answer, err = newOutput("answer", 0, s.slot)
 	return err
 }
 
-// outputs returns all streams that count as output of the program.
+// outputs returns all streams that count as output of the program: the named output file only after Run.
 func (s *Sandbox) outputs() []*Output {
 	all := []*Output{s.stdout, s.stderr, s.answer}
 	return slices.DeleteFunc(all, func(o *Output) bool { return o == nil })
 }
 
-// Answer returns the named output file, or else stdout. It is valid until Close.
+// Answer returns the named output file, or else stdout. It is valid after Run until Close.
 func (s *Sandbox) Answer() *Output {
 	if s.answer != nil {
 		return s.answer

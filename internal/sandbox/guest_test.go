@@ -45,16 +45,16 @@ func TestLeaksInGuest(t *testing.T) {
 }
 
 // TestLimitsInGuest checks that with cgroup v2 processes are killed that cgroup.kill alone does not reach, and
-// that memory is counted without output.
+// that memory is counted without output, and that named files are files.
 func TestLimitsInGuest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	files := map[string]string{}
-	for _, name := range []string{"leaderless", "memory"} {
+	for _, name := range []string{"leaderless", "memory", "named"} {
 		files["/repo/internal/sandbox/testdata/"+name] = testkit.CompileC(t, "testdata/"+name+".c", true)
 	}
 	guest.GoTest(t, guest.Config{Append: isolation + " tsc=reliable", NUMA: true, Files: files},
-		"judged/internal/sandbox", "^Test(Leaderless|LeaderlessWithoutNamespaces|OutputIsNotMemory)$")
+		"judged/internal/sandbox", "^Test(Leaderless|LeaderlessWithoutNamespaces|OutputIsNotMemory|NamedFiles|NamedInputs)$")
 }
 
 // TestChannelsInGuest runs TestChannels on another kernel, with cgroup v2.
@@ -66,7 +66,7 @@ func TestChannelsInGuest(t *testing.T) {
 		Files: map[string]string{
 			"/repo/internal/sandbox/testdata/channel": testkit.CompileC(t, "testdata/channel.c", true),
 		},
-	}, "judged/internal/sandbox", "^TestChannels$/^input$")
+	}, "judged/internal/sandbox", "^TestChannels$/^input( file)?$")
 }
 
 // TestWaitsInGuest: with cgroup v2 the kernel measures the same.
@@ -78,5 +78,5 @@ func TestWaitsInGuest(t *testing.T) {
 		Files: map[string]string{
 			"/repo/internal/sandbox/testdata/share": testkit.CompileC(t, "testdata/share.c", true),
 		},
-	}, "judged/internal/sandbox", "^Test(Waits|SiblingsAreNoOthers)$/.*/^pressure$")
+	}, "judged/internal/sandbox", "^Test(Waits|SiblingsAreNoOthers|WaitsOfAll)$/.*/^pressure$")
 }

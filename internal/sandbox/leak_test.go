@@ -75,7 +75,7 @@ func TestNothingIsLeft(t *testing.T) {
 		{name: "limit that the kernel refuses", live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, spec(func(s *Spec) { s.Limits.Processes = -1 }), "invalid argument")
 		}},
-		{name: "no network", slot: func(s *Resources) { s.Network = s.Copies.inputs }, fail: "setns network"},
+		{name: "no network", slot: func(s *Resources) { s.Network = s.Copies.ramfs }, fail: "setns network"},
 		{name: "no box", slot: func(s *Resources) { s.BindNode, s.Node = true, 1000 }, live: func(t *testing.T,
 			s *Sandbox) {
 			loads(t, s, litter, "invalid argument")

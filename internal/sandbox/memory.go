@@ -160,5 +160,13 @@ func (s *Sandbox) outputCharged() (units.Bytes, error) {
 		}
 		all += max(0, units.Bytes(pages)-o.preallocated)
 	}
+	if s.answerName != "" && s.answer == nil {
+		// The program may replace the file at any time, by a pipe or a file with a lease, so this does not open it.
+		pages, err := linux.AllocatedAt(s.box, s.answerName)
+		if err != nil {
+			return 0, err
+		}
+		all += units.Bytes(pages)
+	}
 	return charged(all), nil
 }

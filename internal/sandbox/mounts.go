@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"judged/internal/base/linux"
 	"judged/internal/sandbox/initproc"
@@ -68,24 +67,31 @@ func (d *mountStore) put(tree *os.File) (place string, err error) {
 	})
 }
 
-// putCopies mounts the folders of Copies, and a read-only clone of that mount. Runs get clones of the read-only
-// mount.
-func (d *mountStore) putCopies(ramfs *os.File) error {
+// putReadOnly mounts a file system read-only at place, from where runs get clones. tree stays writable and is mounted
+// nowhere, so that the path of a file opened in it has no folder of judged.
+func (d *mountStore) putReadOnly(tree *os.File, place string) error {
 	return d.do(func() error {
-		if err := attach(ramfs, copiesPlace+"-writable"); err != nil {
+		if err := attach(tree, place); err != nil { // the kernel clones only what is mounted
 			return err
 		}
-		readOnly, err := linux.CloneMount(copiesPlace + "-writable")
+		readOnly, err := linux.CloneMount(place)
 		if err != nil {
 			return err
 		}
 		defer readOnly.Close()
-		return errors.Join(linux.CloseToWrites(readOnly), attach(readOnly, copiesPlace))
+		err = errors.Join(linux.CloseToWrites(readOnly), linux.Detach(place), os.Remove(place))
+		if err != nil {
+			return err
+		}
+		return attach(readOnly, place)
 	})
 }
 
-// copiesPlace is where Copies are mounted read-only.
-const copiesPlace = "/copies"
+// Where Copies are mounted read-only.
+const (
+	copiesPlace = "/copies"
+	hugePlace   = "/huge" // those in huge pages
+)
 
 // attach creates a folder and mounts there.
 func attach(mount *os.File, place string) error {
@@ -98,7 +104,7 @@ func attach(mount *os.File, place string) error {
 	return nil
 }
 
-// clone returns another mount of a tree or a folder, for one run.
+// clone returns another mount of a tree, for one run.
 func (d *mountStore) clone(place string) (mount *os.File, err error) {
 	err = d.do(func() (err error) {
 		mount, err = linux.CloneMount(place)
@@ -191,63 +197,4 @@ func (s *Sandbox) seeTree(name string, files []runtimes.Program) (*os.File, stri
 		}
 		s.launcher.finder.Forget() // a package is being installed or upgraded
 	}
-}
-
-// othersCPUTime returns the CPU time of the runs that share the limit of this one.
-func (s *Sandbox) othersCPUTime() (sum time.Duration, err error) {
-	for _, o := range s.others {
-		base := o.base.Load()
-		if base == nil {
-			continue // it has not started
-		}
-		total, err := o.group.CPUTime()
-		if err != nil {
-			return 0, err
-		}
-		sum += total - base.Total
-	}
-	return sum, nil
-}
-
-// progressOfAll completes the progress of runs that share a limit: the user time is that of all runs. Waited is the
-// longest wait of one of them, because a run may wait for one that waits for its CPU. The time that they wait for
-// each other, at most as long as the others used the CPU, is not noise and is subtracted.
-func (s *Sandbox) progressOfAll(p Progress) (Progress, error) {
-	others, err := s.othersCPUTime()
-	if err != nil {
-		return Progress{}, err
-	}
-	if p.Waited != nil {
-		p.Waited = new(max(*p.Waited-others, 0))
-		for _, o := range s.others {
-			base := o.base.Load()
-			if base == nil {
-				continue
-			}
-			total, err := o.group.CPUTime()
-			if err != nil {
-				return Progress{}, err
-			}
-			p.Waited = new(max(*p.Waited, o.Delay()-(p.CPUTime-(total-base.Total))))
-		}
-	}
-	var user time.Duration
-	for _, o := range append([]*Sandbox{s}, s.others...) {
-		base := o.base.Load()
-		if base == nil {
-			continue
-		}
-		now, err := o.group.CPU()
-		if err != nil {
-			return Progress{}, err
-		}
-		used := difference(now.User, base.User)
-		if used == nil {
-			p.UserTime = nil
-			return p, nil
-		}
-		user += *used
-	}
-	p.UserTime = &user
-	return p, nil
 }

@@ -324,7 +324,8 @@ func (s *Sandbox) OpenFolder(name string) (*os.File, error) {
 func (s *Sandbox) OpenFile(name string) (*os.File, error) {
 	f, err := linux.OpenBeneath(s.box, name)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) ||
-		errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EACCES) { // a socket; a device
+		errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EXDEV) {
+		// A socket, a device or the named input
 		return nil, nil
 	}
 	if err != nil {

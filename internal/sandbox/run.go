@@ -78,19 +78,22 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	if s.unmeasured {
 		waited.All = nil
 	}
-	w.waits.start(s, waited.All)
+	if err := w.waits.start(s, waited.All); err != nil {
+		return Result{}, fmt.Errorf("run: %w", err)
+	}
 	s.waits.Store(&w.waits)
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: start the program: %w", err)
 	}
 	a := s.newAccount()
 	ended, err := w.untilExit(ctx)
-	if err := errors.Join(err, a.Close()); err != nil {
+	others, err2 := s.othersCPUTime()
+	if err := errors.Join(err, err2, a.Close()); err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
 	begin := time.Now()
 	r, err := s.collect(&w, a, base, parked)
-	r.WallTime, r.Waited = ended, w.waits.finish(ended, r.CPUTime, r.Pressure.All)
+	r.WallTime, r.Waited = ended, w.waits.finish(ended, r.CPUTime+others, r.Pressure.All)
 	r.Pressure = r.Pressure.Since(waited)
 	s.overhead += time.Since(begin)
 	if err != nil {
@@ -200,8 +203,7 @@ func difference(end, base *time.Duration) *time.Duration {
 	if end == nil || base == nil {
 		return nil
 	}
-	d := *end - *base
-	return &d
+	return new(*end - *base)
 }
 
 // Stdout returns what the program wrote to its standard output. It is valid until Close.

@@ -34,10 +34,11 @@ type Spec struct {
 	// InputFile, if not "", is the name in the working directory under which the program opens Input; stdin is
 	// then empty.
 	InputFile string
+	mounted   *copied // the input to be mounted at InputFile, by nameInput
 	// OutputFile, if not "", is the name in the working directory under which the program writes its answer.
 	OutputFile string
 	// Open lists files that the program can also open by name in the box, as /box/NAME if they have a name. At
-	// most three, including those of InputFile and OutputFile.
+	// most three, and two with InputFile.
 	Open []OpenFile
 	// FIFOs are the names of named pipes in the box that the program can open.
 	FIFOs []string
@@ -96,7 +97,7 @@ type Sandbox struct {
 	fds        initproc.LoadFDs
 	stdout     *Output
 	stderr     *Output
-	answer     *Output // named output file; nil is stdout
+	answer     *Output // named output file, after Run; nil is stdout
 	uid        int
 	limits     Limits
 	explained  func(Progress) Allowance
@@ -107,7 +108,7 @@ type Sandbox struct {
 	program    *runtimes.Program // the executed file; nil means a program of the host
 	args       []string
 	piped      bool   // stdout is a pipe, so only the kernel counts what is written to it
-	answerName string // path of the named output file in the box
+	answerName string // path of the named output file in the box; "" is stdout
 	others     []*Sandbox
 	base       atomic.Pointer[cgroup.CPU] // CPU time of the group when the program started; nil until then
 	waits      atomic.Pointer[waits]      // nil until the program started
@@ -133,10 +134,14 @@ func (s *Sandbox) prepare() (err error) {
 	return err
 }
 
-// newBox creates the run's tmpfs, with its pages on the slot's node.
-func (s *Sandbox) newBox() (*os.File, error) {
+// newBox creates the run's tmpfs, with its pages on the slot's node. A named output file has additional space.
+func (s *Sandbox) newBox(spec Spec) (*os.File, error) {
 	o := s.launcher.options
-	options := [][2]string{{"mode", "0755"}, {"size", strconv.FormatInt(int64(o.BoxBytes), 10)},
+	size := o.BoxBytes
+	if spec.OutputFile != "" {
+		size += spec.Limits.Output + pageSize()
+	}
+	options := [][2]string{{"mode", "0755"}, {"size", strconv.FormatInt(int64(size), 10)},
 		{"nr_inodes", strconv.Itoa(o.BoxInodes)}}
 	box, err := linux.DetachedTmpfs(s.slot.onItsNode(options)...)
 	if err != nil {
@@ -183,10 +188,13 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 			return err
 		}
 	}
-	if s.box, err = s.newBox(); err != nil {
+	if s.box, err = s.newBox(spec); err != nil {
 		return err
 	}
-	input, err := s.nameStreams(&spec)
+	if spec.OutputFile != "" {
+		s.answerName = workFile(spec.OutputFile)
+	}
+	input, err := s.nameInput(&spec)
 	if err != nil {
 		return err
 	}
@@ -221,28 +229,26 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	return nil
 }
 
-// putFiles returns a mount with copies of the files, and links them into the working directory, where the run
-// may rename and delete the links. Without files the mount is nil.
-func (s *Sandbox) putFiles(files []File) (*os.File, error) {
+// putFiles copies the files, and links the copies into the working directory, where the run may rename and delete the
+// links.
+func (s *Sandbox) putFiles(files []File) (err error) {
 	if len(files) == 0 {
-		return nil, nil
+		return nil
 	}
-	k, err := s.launcher.copies.acquireFiles(files, s.slot, s.launcher.options.BoxBytes)
-	if err != nil {
-		return nil, err
+	if s.files, err = s.launcher.copies.acquireFiles(files, s.slot, s.launcher.options.BoxBytes); err != nil {
+		return err
 	}
-	s.files = k
 	for _, folder := range foldersOf(files) {
 		if err := linux.MakeDir(s.box, initproc.Work+"/"+folder, 0o755, s.uid); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, f := range files {
 		if err := linux.MakeLink(s.box, initproc.Work+"/"+f.Name, initproc.Files+"/"+f.Name); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s.launcher.copies.mount(k)
+	return nil
 }
 
 // foldersOf returns the folders that files are in, each after the one that it is in.
@@ -268,11 +274,16 @@ func (s *Sandbox) returnFiles() error {
 
 // park starts the child that becomes the solution.
 func (s *Sandbox) park(spec Spec) (err error) {
-	files, err := s.putFiles(spec.Files)
+	if err := s.putFiles(spec.Files); err != nil {
+		return err
+	}
+	mounts, err := s.launcher.copies.mount(s.files, spec.mounted)
+	files, input := mounts[0], mounts[1]
+	defer files.Close() // it may be nil
+	defer input.Close() // it may be nil
 	if err != nil {
 		return err
 	}
-	defer files.Close() // it may be nil
 	tree, program, err := s.mountRuntime(spec)
 	if err != nil {
 		return err
@@ -280,8 +291,8 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	defer tree.Close() // it may be nil
 	s.load = &initproc.Load{
 		Args: spec.Args, Program: program, Env: s.launcher.environment(spec.Env), UID: s.uid, CPUs: s.slot.CPUs,
-		FileSize: uint64(spec.Limits.Output) + 1,
-		Stack:    uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: s.launcher.filter,
+		InputFile: spec.InputFile, FileSize: uint64(spec.Limits.Output) + 1,
+		Stack: uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: s.launcher.filter,
 	}
 	encoded, err := linux.Memfd("load")
 	if err != nil {
@@ -320,12 +331,15 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(stdout.Fd()),
 		Stderr: int(stderr.Fd()),
 		Gate:   int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()),
-		Birth: -1, Tree: -1, Files: -1}
+		Birth: -1, Tree: -1, Files: -1, Input: -1}
 	if tree != nil {
 		s.fds.Tree = int(tree.Fd())
 	}
 	if files != nil {
 		s.fds.Files = int(files.Fd())
+	}
+	if input != nil {
+		s.fds.Input = int(input.Fd())
 	}
 	if birth := s.group.Birth(); birth != nil {
 		s.fds.Birth = int(birth.Fd())

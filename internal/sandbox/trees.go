@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"sync"
-	"syscall"
 
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
@@ -172,26 +171,11 @@ func (g treeBuilder) link(name string, e runtimes.Entry) error {
 // copy preserves the modification time: Python recompiles a module that is newer than its cached bytecode, and Java
 // ignores an archive that is older than its library.
 func (g treeBuilder) copy(name string, e runtimes.Entry) error {
-	from, err := linux.Open(e.Path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
-	if errors.Is(err, os.ErrNotExist) {
+	state, err := linux.CopyFile(g.tree, name, e.Path, uint32(e.Mode.Perm()), e.Modified)
+	if errors.Is(err, os.ErrNotExist) || err == nil && !e.Is(state) {
 		return errChanged
 	}
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	if err := linux.MakeFile(g.tree, name, uint32(e.Mode.Perm()), 0, from); err != nil {
-		return err
-	}
-	// Checked after the copy, which is consistent if the file has not changed.
-	info, err := from.Stat()
-	if err != nil {
-		return err
-	}
-	if !e.Is(info) {
-		return errChanged
-	}
-	return linux.SetModified(g.tree, name, e.Modified)
+	return err
 }
 
 // users writes the files in which runtimes look up users.

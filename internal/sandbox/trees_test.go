@@ -28,7 +28,7 @@ func (l *lab) places() []string {
 	_ = l.mounts.do(func() error {
 		all, err := os.ReadDir("/")
 		for _, e := range all {
-			if name := "/" + e.Name(); !strings.HasPrefix(name, copiesPlace) {
+			if name := "/" + e.Name(); !strings.HasPrefix(name, copiesPlace) && !strings.HasPrefix(name, hugePlace) {
 				names = append(names, name)
 			}
 		}

@@ -7,8 +7,11 @@ import (
 	"io"
 	"os/exec"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"judged/internal/testkit"
 )
@@ -51,7 +54,7 @@ func waitedRight(r Result, how string) error {
 	}
 	// At least half of it: with many children, some of the time passes between the end of one and the start of
 	// another.
-	if slack := 60 * time.Millisecond; *r.Waited < waits/2 || *r.Waited > waits+slack {
+	if slack := 60 * time.Millisecond; waits > slack && *r.Waited < waits/2 || *r.Waited > waits+slack {
 		return fmt.Errorf("waited %s, want about %s: %s of CPU time in %s", *r.Waited, waits, r.CPUTime, r.WallTime)
 	}
 	return nil
@@ -70,6 +73,74 @@ func TestSiblingsAreNoOthers(t *testing.T) {
 			t.Errorf("%s: waited %v, want at most %s, the time in which none had the CPU", name, r.Waited, idle)
 		}
 	}
+}
+
+// TestWaitsOfAll: runs that share a limit have one time together, without what they wait for each other. The one that
+// ends last has all of it.
+func TestWaitsOfAll(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	l := newLab(t, nil)
+	share := File{Name: "share", Path: testkit.CompileC(t, "testdata/share.c", true), Exec: true}
+	for _, loops := range []int{0, 2} {
+		t.Run(strconv.Itoa(loops)+" loops", func(t *testing.T) {
+			if loops > 0 {
+				crowd(t, l, share, loops)
+			}
+			for try := 1; ; try++ { // as in TestWaits
+				err := l.waitTogether(t, share)
+				if err == nil {
+					return
+				}
+				if try == 5 {
+					t.Fatal(err)
+				}
+				t.Log(err)
+			}
+		})
+	}
+}
+
+func (l *lab) waitTogether(t *testing.T, share File) error {
+	t.Helper()
+	boxes := []*Sandbox{l.loaded(t, share), l.loaded(t, share)}
+	boxes[0].others, boxes[1].others = boxes[1:], boxes[:1]
+	var group errgroup.Group
+	var all Result
+	var mu sync.Mutex
+	for _, s := range boxes {
+		group.Go(func() error {
+			r, err := s.Run(t.Context())
+			mu.Lock()
+			defer mu.Unlock()
+			all.CPUTime += r.CPUTime
+			if r.WallTime > all.WallTime {
+				all.WallTime, all.Waited = r.WallTime, r.Waited
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	for _, s := range boxes { // each run reads the groups of all until it ends
+		err = errors.Join(err, s.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return waitedRight(all, "")
+}
+
+// loaded returns a sandbox with a program that works for 200 ms.
+func (l *lab) loaded(t *testing.T, share File) *Sandbox {
+	t.Helper()
+	s, err := l.Prepare(l.slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Load(Spec{Args: []string{"./" + share.Name, "first", "200"}, Files: []File{share},
+		Limits: limits()}); err != nil {
+		t.Fatal(errors.Join(err, s.Close()))
+	}
+	return s
 }
 
 func (l *lab) wait(t *testing.T, share File, how string, unmeasured bool) Result {

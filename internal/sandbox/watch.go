@@ -89,10 +89,10 @@ func (w *watch) look() (time.Duration, error) {
 	}
 	elapsed, used := w.elapsed(), own+others
 	if w.waits.counts() {
-		w.waits.waited(elapsed, own)
+		w.waits.waited(elapsed, used)
 	}
 	if used >= w.cpuLimit() || elapsed >= w.wallLimit() || !w.asked {
-		if err := w.allow(own, used, elapsed); err != nil {
+		if err := w.allow(used, elapsed); err != nil {
 			return 0, err
 		}
 	}
@@ -130,12 +130,12 @@ const wallMargin = 3 * maxTick
 // allow requests how much of what the run has used so far is explained by noise. An allowance never shrinks.
 // The first request is at the first look, before a limit is reached, because some evidence is counted from then
 // on.
-func (w *watch) allow(own, used, elapsed time.Duration) error {
+func (w *watch) allow(used, elapsed time.Duration) error {
 	w.asked = true
 	if w.s.explained == nil {
 		return nil
 	}
-	p, err := w.progress(own, used, elapsed)
+	p, err := w.progress(used, elapsed)
 	if err != nil {
 		return err
 	}
@@ -148,17 +148,17 @@ func (w *watch) allow(own, used, elapsed time.Duration) error {
 	return nil
 }
 
-func (w *watch) progress(own, used, elapsed time.Duration) (Progress, error) {
+func (w *watch) progress(used, elapsed time.Duration) (Progress, error) {
 	cpu, err := w.s.group.CPU()
 	if err != nil {
 		return Progress{}, err
 	}
 	p := Progress{CPUTime: used, UserTime: difference(cpu.User, w.user), WallTime: elapsed,
-		Waited: w.waits.waited(elapsed, own)}
+		Waited: w.waits.waited(elapsed, used)}
 	if len(w.s.others) > 0 {
-		return w.s.progressOfAll(p)
+		p.UserTime, err = w.s.userTimeOfAll()
 	}
-	return p, nil
+	return p, err
 }
 
 // maxTick is the longest tick of a kernel (HZ=100).

@@ -36,8 +36,7 @@ func Load(path string, env []string) (Config, error) {
 func (c *Config) overlayTOML(path string, data []byte) error {
 	var document map[string]any
 	if err := toml.Unmarshal(data, &document); err != nil {
-		var syntax *toml.DecodeError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, _ := syntax.Position()
 			return fmt.Errorf("%s:%d: %s; correct the line", path, line, strings.TrimPrefix(syntax.Error(), "toml: "))
 		}

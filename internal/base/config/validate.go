@@ -177,17 +177,20 @@ func (v *validator) slots(s Slots) {
 			"%d CPUs per slot do not fit into the %d of slots.cpu_list; give more CPUs or a smaller width", s.Width,
 			len(s.CPUList))
 	}
-	v.check(ValidPool(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _",
-		s.Pool)
+	v.name("slots.pool", s.Pool, ValidPool)
 	v.check(s.Class == "" || poolName().MatchString(s.Class), "slots.class",
 		"%q is not a name; use up to 64 letters, digits, - and _", s.Class)
+}
+
+func (v *validator) name(key, name string, valid func(string) bool) {
+	v.check(valid(name), key, "%q is not a name; use 1 to 64 letters, digits, - and _", name)
 }
 
 func (v *validator) pools(c Config) {
 	seen := map[string]bool{}
 	for i, p := range c.Pools {
 		key := element("pools", i)
-		v.check(ValidPool(p.Name), key+".name", "%q is not a name; use 1 to 64 letters, digits, - and _", p.Name)
+		v.name(key+".name", p.Name, ValidPool)
 		v.check(!seen[p.Name], key+".name", "%q is another pool already; list each pool once", p.Name)
 		seen[p.Name] = true
 		between(v, key+".audit_percent", p.AuditPercent, inheritAudit, 100)
@@ -196,8 +199,7 @@ func (v *validator) pools(c Config) {
 			continue
 		}
 		between(v, key+".check_percent", p.CheckPercent, 1, 100)
-		v.check(ValidPool(p.DecidedBy), key+".decided_by", "%q is not a name; use 1 to 64 letters, digits, - and _",
-			p.DecidedBy)
+		v.name(key+".decided_by", p.DecidedBy, ValidPool)
 		v.check(slices.Contains(c.PoolNames(), p.DecidedBy), key+".decided_by",
 			"%q is not a pool; use one of %s, or add it to [[pools]]", p.DecidedBy, strings.Join(c.PoolNames(), ", "))
 		v.check(p.DecidedBy != p.Name && c.Pool(p.DecidedBy).DecidedBy == "", key+".decided_by",
@@ -212,7 +214,7 @@ func (v *validator) tenants(all []Tenant) {
 	seen := map[string]bool{}
 	for i, t := range all {
 		key := element("tenants", i)
-		v.check(ValidTenant(t.Name), key+".name", "%q is not a name; use 1 to 64 letters, digits, - and _", t.Name)
+		v.name(key+".name", t.Name, ValidTenant)
 		v.check(!seen[t.Name], key+".name", "%q is another tenant already; list each tenant once", t.Name)
 		seen[t.Name] = true
 		between(v, key+".weight", t.Weight, 1, maxWeight)
@@ -268,11 +270,7 @@ func (v *validator) limits(l Limits) {
 }
 
 func oneOf[T ~string](v *validator, key string, got T, known ...T) {
-	var names []string
-	for _, k := range known {
-		names = append(names, string(k))
-	}
-	v.check(slices.Contains(known, got), key, "unknown value %q; use one of %s", got, strings.Join(names, ", "))
+	v.check(slices.Contains(known, got), key, "unknown value %q; use one of %s", got, text.Join(known, ", "))
 }
 
 func between[T cmp.Ordered](v *validator, key string, got, low, high T) {

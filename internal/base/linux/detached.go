@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -130,13 +131,17 @@ func giveTo(dir int, name string, mode uint32, uid int) error {
 // MakeFile copies src into a new file in dir that belongs to uid. It ignores the umask. The kernel copies the
 // data; it does not pass through this process.
 func MakeFile(dir *os.File, name string, mode uint32, uid int, src *os.File) error {
+	return makeFile(dir, name, mode, uid, int(src.Fd()))
+}
+
+func makeFile(dir *os.File, name string, mode uint32, uid, src int) error {
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
 		mode)
 	if err != nil {
 		return &os.PathError{Op: "openat", Path: name, Err: err}
 	}
 	defer unix.Close(fd)
-	if err := CopyAll(fd, int(src.Fd())); err != nil {
+	if err := CopyAll(fd, src); err != nil {
 		return &os.PathError{Op: "copy", Path: name, Err: err}
 	}
 	if err := unix.Fchmod(fd, mode); err != nil {
@@ -148,18 +153,45 @@ func MakeFile(dir *os.File, name string, mode uint32, uid int, src *os.File) err
 	return nil
 }
 
-// MakeUnnamed creates an unnamed file in dir that everyone can read. It is removed with its last descriptor.
-func MakeUnnamed(dir *os.File) (*os.File, error) {
+// CopyFile is MakeFile for the file at path and root. It also sets the modification time, and returns the state of the
+// original after the copy, which is consistent if that has not changed. It opens no os.File, which would ask the kernel
+// whether one can wait for it.
+func CopyFile(dir *os.File, name, path string, mode uint32, modified time.Time) (state syscall.Stat_t, err error) {
+	var src int
+	err = ignoringEINTR(func() (e error) {
+		src, e = unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		return e
+	})
+	if err != nil {
+		return state, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(src)
+	if err := makeFile(dir, name, mode, 0, src); err != nil {
+		return state, err
+	}
+	if err := syscall.Fstat(src, &state); err != nil {
+		return state, &os.PathError{Op: "fstat", Path: path, Err: err}
+	}
+	return state, SetModified(dir, name, modified)
+}
+
+// MakeEmpty creates an empty file in dir that belongs to root and that everyone can read, and opens it for reading and
+// writing. It ignores the umask. The file and those that are opened by its descriptor do not show the name in
+// /proc/PID/fd, but "/#INODE (deleted)": it gets the name afterwards.
+func MakeEmpty(dir *os.File, name string) (*os.File, error) {
 	const mode = 0o444
 	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, mode)
 	if err != nil {
 		return nil, &os.PathError{Op: "openat O_TMPFILE", Path: dir.Name(), Err: err}
 	}
-	f := os.NewFile(uintptr(fd), dir.Name())
-	// The umask was applied to the mode.
-	if err := f.Chmod(mode); err != nil {
+	f := os.NewFile(uintptr(fd), name)
+	err = f.Chmod(mode)
+	if err == nil {
+		err = unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), int(dir.Fd()), name, unix.AT_SYMLINK_FOLLOW)
+	}
+	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, &os.PathError{Op: "create", Path: name, Err: err}
 	}
 	return f, nil
 }

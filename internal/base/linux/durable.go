@@ -4,14 +4,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// ReplaceFile writes a file durably, and as a whole or not at all: under a temporary name in the same folder, which
-// os.CreateTemp makes of the pattern, until it is renamed.
-func ReplaceFile(path, pattern string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), pattern)
+// ReplaceFile writes a file durably, and as a whole or not at all: under a temporary name in the same folder, prefix and
+// a number, until it is renamed. After a crash, that file remains; see RemoveUnfinished.
+func ReplaceFile(path, prefix string, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), prefix)
 	if err != nil {
 		return err
 	}
@@ -25,6 +26,19 @@ func ReplaceFile(path, pattern string, write func(*os.File) error) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return SyncDir(filepath.Dir(path))
+}
+
+// RemoveUnfinished removes the files that crashes during ReplaceFile have left in a folder. Nobody may be in ReplaceFile
+// with this folder and prefix.
+func RemoveUnfinished(folder, prefix string) error {
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		number, found := strings.CutPrefix(e.Name(), prefix)
+		if found && e.Type().IsRegular() && number != "" && strings.Trim(number, "0123456789") == "" {
+			err = errors.Join(err, os.Remove(filepath.Join(folder, e.Name())))
+		}
+	}
+	return err
 }
 
 // SyncDir makes changes to the entries of a folder durable: files created, renamed or removed in it stay so

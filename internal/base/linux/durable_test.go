@@ -2,9 +2,12 @@ package linux
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestReplaceFile(t *testing.T) {
@@ -45,5 +48,38 @@ func TestReplaceFile(t *testing.T) {
 				t.Errorf("%d entries in the folder, error %v, want 1", len(list), err)
 			}
 		})
+	}
+}
+
+func TestRemoveUnfinished(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "new-5"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"new-1", "new-0123456789", "new-", "new-1.json", "new-a1", "new", "x-new-1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := ReplaceFile(filepath.Join(dir, "file"), "new-", func(f *os.File) error {
+		return os.Link(f.Name(), f.Name()+"9") // as a crash leaves it
+	})
+	if err == nil {
+		err = RemoveUnfinished(dir, "new-")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadDir(dir)
+	var got []string
+	for _, e := range list {
+		got = append(got, e.Name())
+	}
+	want := []string{"file", "new", "new-", "new-1.json", "new-5", "new-a1", "x-new-1"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("files, error %v (-want +got):\n%s", err, diff)
+	}
+	if err := RemoveUnfinished(filepath.Join(dir, "missing"), "new-"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing folder: %v", err)
 	}
 }

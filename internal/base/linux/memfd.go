@@ -50,6 +50,16 @@ func Allocated(f *os.File) (int64, error) {
 	return info.Blocks * 512, nil
 }
 
+// AllocatedAt is like Allocated for a file in dir, which is not opened. It returns 0 if there is no such file.
+func AllocatedAt(dir *os.File, name string) (int64, error) {
+	var info unix.Stat_t
+	err := unix.Fstatat(int(dir.Fd()), name, &info, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil && err != unix.ENOENT {
+		return 0, &os.PathError{Op: "fstatat", Path: name, Err: err}
+	}
+	return info.Blocks * 512, nil
+}
+
 // OpenWriteOnly opens the file behind f again for writing only, so that a solution cannot read from the
 // descriptor of its output.
 func OpenWriteOnly(f *os.File) (*os.File, error) {

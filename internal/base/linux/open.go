@@ -24,11 +24,12 @@ func Open(path string, flags int) (*os.File, error) {
 // device or pipe. If the last component of path is a symbolic link, the descriptor is for the link.
 func OpenPath(path string) (*os.File, error) { return Open(path, unix.O_PATH|unix.O_NOFOLLOW) }
 
-// OpenBeneath opens a file below a folder for reading without following links. It does not wait for the other
-// end of a named pipe.
+// OpenBeneath opens a file below a folder for reading without following links or entering other mounts. It does not wait
+// for the other end of a named pipe.
 func OpenBeneath(dir *os.File, path string) (*os.File, error) {
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS |
+			unix.RESOLVE_NO_XDEV}
 	var fd int
 	err := ignoringEINTR(func() (e error) {
 		fd, e = unix.Openat2(int(dir.Fd()), path, &how)

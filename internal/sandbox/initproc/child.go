@@ -72,6 +72,9 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 	if f.Files >= 0 {
 		add(linux.AttachStep(f.Files, Files))
 	}
+	if f.Input >= 0 {
+		add(linux.AttachStep(f.Input, WorkDir+"/"+l.InputFile))
+	}
 	add(linux.ChdirStep(WorkDir))
 	// Its current group becomes the root of the cgroup tree that the child sees.
 	layer(Namespaces, linux.NewCgroupNamespaceStep())

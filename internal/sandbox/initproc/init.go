@@ -206,20 +206,28 @@ func (l *Load) path() string {
 	if l.Program != "" {
 		return l.Program
 	}
-	return lookPath(l.Args[0])
+	if strings.Contains(l.Args[0], "/") {
+		return l.Args[0]
+	}
+	if path, ok := Find(l.Args[0]); ok {
+		return path
+	}
+	return l.Args[0] // execve reports the error
 }
 
-// lookPath finds a program, as a shell does, among the host's files that all sandboxes see. It returns a name
-// that it does not find unchanged; execve then reports the error.
-func lookPath(name string) string {
-	if strings.Contains(name, "/") {
-		return name
-	}
+// Find finds a program by its name, as a shell does, among the host's files that all sandboxes see.
+func Find(name string) (path string, ok bool) {
 	for dir := range strings.SplitSeq(Path, ":") {
-		path := dir + "/" + name
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path
+		path = dir + "/" + name
+		if IsProgram(path) {
+			return path, true
 		}
 	}
-	return name
+	return "", false
+}
+
+// IsProgram reports whether a path names a file that can be executed.
+func IsProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

@@ -52,6 +52,7 @@ type Load struct {
 	Env       []string
 	UID       int // user and group of the run
 	CPUs      []int
+	InputFile string // name of LoadFDs.Input in the working directory
 	FileSize  uint64 // RLIMIT_FSIZE, bytes
 	Stack     uint64 // RLIMIT_STACK, bytes
 	OpenFiles uint64 // RLIMIT_NOFILE
@@ -69,6 +70,7 @@ type LoadFDs struct {
 	Birth                 int   // folder of the cgroup v2 group, or -1
 	Tree                  int   // mount of the host's files, or -1
 	Files                 int   // mount of the run's files, or -1
+	Input                 int   // mount of the input, a file, or -1
 	Open                  []int // files available to the program from FirstOpen on; at most maxOpen
 	Tasks                 []int // tasks files of the cgroup v1 groups
 }
@@ -85,6 +87,7 @@ const (
 	withBirth = 1 << iota
 	withTree
 	withFiles
+	withInput
 	countShift = 4 // the higher bits are the number of open files
 )
 
@@ -104,6 +107,10 @@ func (f LoadFDs) Request() ([]byte, []int) {
 		with |= withFiles
 		fds = append(fds, f.Files)
 	}
+	if f.Input >= 0 {
+		with |= withInput
+		fds = append(fds, f.Input)
+	}
 	with |= byte(len(f.Open)) << countShift
 	return []byte{msgChild, with}, append(append(fds, f.Open...), f.Tasks...)
 }
@@ -114,10 +121,10 @@ func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
 		return f, errors.New("read request: malformed")
 	}
 	with, open := msg[1]&(1<<countShift-1), int(msg[1]>>countShift)
-	if with >= withFiles<<1 || open > maxOpen || len(fds) < fixed+bits.OnesCount8(with)+open {
+	if open > maxOpen || len(fds) < fixed+bits.OnesCount8(with)+open {
 		return f, errors.New("read request: malformed")
 	}
-	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, -1, nil, fds[fixed:]}
+	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, -1, -1, nil, fds[fixed:]}
 	if msg[1]&withBirth != 0 {
 		f.Birth, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}
@@ -126,6 +133,9 @@ func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
 	}
 	if msg[1]&withFiles != 0 {
 		f.Files, f.Tasks = f.Tasks[0], f.Tasks[1:]
+	}
+	if msg[1]&withInput != 0 {
+		f.Input, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}
 	f.Open, f.Tasks = f.Tasks[:open], f.Tasks[open:]
 	return f, nil
@@ -175,6 +185,7 @@ func (l *Load) Encode() []byte {
 		}
 	}
 	text(l.Program)
+	text(l.InputFile)
 	number(int64(len(l.CPUs)))
 	for _, c := range l.CPUs {
 		number(int64(c))
@@ -189,7 +200,7 @@ func (l *Load) Encode() []byte {
 // Decode decodes the output of Encode.
 func (l *Load) Decode(b []byte) error {
 	d := decoder{b: b}
-	l.Args, l.Env, l.Program = d.strings(), d.strings(), d.string()
+	l.Args, l.Env, l.Program, l.InputFile = d.strings(), d.strings(), d.string(), d.string()
 	l.CPUs = make([]int, d.count())
 	for i := range l.CPUs {
 		l.CPUs[i] = int(d.number())

@@ -13,7 +13,7 @@ import (
 func someLoad() Load {
 	return Load{
 		Args: []string{"./prog", "", "a b"}, Program: "/usr/bin/prog", Env: []string{"PATH=/bin"}, UID: 1879048192,
-		CPUs:     []int{2, 130},
+		CPUs: []int{2, 130}, InputFile: "input.txt",
 		FileSize: 1<<26 + 1, Stack: 8 << 20, OpenFiles: 256, Seccomp: []byte{6, 0, 0, 0, 0, 0, 255, 127},
 	}
 }
@@ -83,15 +83,16 @@ func TestAnswer(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	for name, want := range map[string]LoadFDs{
-		"v2":      {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, -1, []int{}, []int{}},
-		"hybrid":  {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, -1, []int{}, []int{13, 14, 15}},
-		"v1":      {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, -1, []int{}, []int{12, 13, 14, 15}},
-		"v2 tree": {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, []int{}, []int{}},
-		"open":    {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, []int{14, 15, 16}, []int{}},
-		"v1 open": {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, -1, []int{12}, []int{13, 14}},
-		"v1 tree": {4, 5, 6, 7, 8, 9, 10, 11, -1, 12, -1, []int{}, []int{13, 14, 15, 16}},
-		"files":   {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, 12, []int{}, []int{13}},
-		"all":     {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, []int{15, 16}, []int{17}},
+		"v2":      {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, -1, -1, []int{}, []int{}},
+		"hybrid":  {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, -1, -1, []int{}, []int{13, 14, 15}},
+		"v1":      {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, -1, -1, []int{}, []int{12, 13, 14, 15}},
+		"v2 tree": {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, []int{}, []int{}},
+		"open":    {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, []int{14, 15, 16}, []int{}},
+		"v1 open": {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, -1, -1, []int{12}, []int{13, 14}},
+		"v1 tree": {4, 5, 6, 7, 8, 9, 10, 11, -1, 12, -1, -1, []int{}, []int{13, 14, 15, 16}},
+		"files":   {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, 12, -1, []int{}, []int{13}},
+		"input":   {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, -1, 12, []int{}, []int{13}},
+		"all":     {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, []int{16, 17}, []int{18}},
 	} {
 		got, err := parseRequest(want.Request())
 		if err != nil {
@@ -108,7 +109,7 @@ func TestRequest(t *testing.T) {
 		"group missing":       {[]byte{msgChild, 1}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
 		"tree missing":        {[]byte{msgChild, 3}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		"files missing":       {[]byte{msgChild, 7}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
-		"unknown flag":        {[]byte{msgChild, 8}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		"input missing":       {[]byte{msgChild, 15}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
 		"open file missing":   {[]byte{msgChild, 1 << countShift}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
 		"too many open files": {[]byte{msgChild, 4 << countShift}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
 		"short message":       {[]byte{msgChild}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
@@ -122,7 +123,7 @@ func TestRequest(t *testing.T) {
 // TestChildStepsOrder protects the order of the child's steps from a careless change. childSteps gives the reasons.
 func TestChildStepsOrder(t *testing.T) {
 	l := someLoad()
-	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, []int{16}, []int{14, 15}}, "./prog", 0)
+	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, 18, []int{16}, []int{14, 15}}, "./prog", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,12 +134,14 @@ func TestChildStepsOrder(t *testing.T) {
 		}
 		last[s.Name] = i
 	}
+	const input = "move_mount " + WorkDir + "/input.txt"
 	before := [][2]string{
-		{"write tasks", "setns"},                        // needs rights in the host's namespaces
-		{"setns", "move_mount " + Box},                  // in the run's mounts
-		{"setns", "mount proc"},                         // same
-		{"mount proc", "setresuid"},                     // needs CAP_SYS_ADMIN
-		{"move_mount " + Box, "chdir " + WorkDir},       // exists by then
+		{"write tasks", "setns"},                           // needs rights in the host's namespaces
+		{"setns", "move_mount " + Box},                     // in the run's mounts
+		{"setns", "mount proc"},                            // same
+		{"mount proc", "setresuid"},                        // needs CAP_SYS_ADMIN
+		{"move_mount " + Box, "chdir " + WorkDir},          // exists by then
+		{"move_mount " + Box, input}, {input, "setresuid"}, // on a file of the box; needs CAP_SYS_ADMIN
 		{"setns", "move_mount " + Host},                 // in the run's mounts
 		{"move_mount " + Host, "setresuid"},             // needs CAP_SYS_ADMIN
 		{"setns", "chdir " + WorkDir},                   // in the box, not in judged-init's folder
@@ -164,7 +167,7 @@ func TestChildStepsOrder(t *testing.T) {
 	if got := steps[len(steps)-1].Name; got != ExecStepName {
 		t.Errorf("last step is %q", got)
 	}
-	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, []int{16}, []int{14, 15}}, 0,
+	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, 18, []int{16}, []int{14, 15}}, 0,
 		int32(len(steps)-1)); got != ExecStepName {
 		t.Errorf("StepName of the last step is %q", got)
 	}
@@ -173,7 +176,7 @@ func TestChildStepsOrder(t *testing.T) {
 // TestChildStepsOfLayers checks which steps a layer consists of, and that removing a layer removes no other
 // steps.
 func TestChildStepsOfLayers(t *testing.T) {
-	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, nil, []int{14, 15}}
+	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, 18, nil, []int{14, 15}}
 	whole := stepNames(t, &l, fds, 0)
 	for layer, want := range map[Layers][]string{
 		Seccomp:    {"seccomp"},

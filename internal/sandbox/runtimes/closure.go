@@ -2,7 +2,7 @@ package runtimes
 
 import (
 	"crypto/sha256"
-	"fmt"
+	"encoding/binary"
 	"io/fs"
 	"maps"
 	"slices"
@@ -41,22 +41,24 @@ func newEntry(path string, info fs.FileInfo) Entry {
 // IsLink reports whether the entry is a symbolic link. Every other entry is a regular file.
 func (e Entry) IsLink() bool { return e.Mode&fs.ModeSymlink != 0 }
 
-// Is reports whether info describes the same, unchanged file.
-func (e Entry) Is(info fs.FileInfo) bool {
-	now := newEntry(e.Path, info)
-	return now.Mode == e.Mode && now.Size == e.Size && now.Modified.Equal(e.Modified) && now.Changed.Equal(e.Changed)
+// Is reports whether st describes the same, unchanged regular file.
+func (e Entry) Is(st syscall.Stat_t) bool {
+	return st.Mode&syscall.S_IFMT == syscall.S_IFREG && fs.FileMode(st.Mode).Perm() == e.Mode.Perm() &&
+		st.Size == e.Size && time.Unix(st.Mtim.Unix()).Equal(e.Modified) && time.Unix(st.Ctim.Unix()).Equal(e.Changed)
 }
 
 func newClosure(entries map[string]Entry) *Closure {
 	c := &Closure{}
-	sum := sha256.New()
+	var all []byte
 	for _, path := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[path]
 		c.Entries = append(c.Entries, e)
-		fmt.Fprintf(sum, "%q %q %o %d %d %d\n", e.Path, e.Target, e.Mode, e.Size, e.Modified.UnixNano(),
-			e.Changed.UnixNano())
+		all = append(append(append(append(all, e.Path...), 0), e.Target...), 0)
+		for _, n := range []int64{int64(e.Mode), e.Size, e.Modified.UnixNano(), e.Changed.UnixNano()} {
+			all = binary.NativeEndian.AppendUint64(all, uint64(n))
+		}
 	}
-	sum.Sum(c.ID[:0])
+	c.ID = sha256.Sum256(all)
 	return c
 }
 

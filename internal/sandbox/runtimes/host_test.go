@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -46,6 +47,41 @@ func TestFindAsTheLoader(t *testing.T) {
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
 			t.Errorf("%s -loader +ours:\n%s", path, diff)
 		}
+	}
+}
+
+// TestOpenedByStaticProgram: a static program finds everything that the conversions of this host need, although their
+// headers are not read, and no time zones with leap seconds.
+func TestOpenedByStaticProgram(t *testing.T) {
+	w := newWalk(hostPlaces)
+	w.dependencies(dependencies{Opened: []string{opened[1].text, opened[2].text}}, nil)
+	found := map[string]bool{}
+	for path := range w.entries {
+		found[filepath.Base(path)] = true
+	}
+	missing, read := map[string]bool{}, 0
+	for path := range w.entries {
+		if strings.HasPrefix(path, leapSeconds) {
+			t.Errorf("%s is in the closure", path)
+		}
+		if filepath.Base(filepath.Dir(path)) != conversions {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, _ := readLinkage(f)
+		f.Close()
+		read += len(l.libraries)
+		for _, name := range l.libraries {
+			if !found[name] {
+				missing[name] = true
+			}
+		}
+	}
+	if len(missing) > 0 || read == 0 || !found["Tokyo"] {
+		t.Errorf("missing %v of %d libraries; Tokyo: %t", missing, read, found["Tokyo"])
 	}
 }
 

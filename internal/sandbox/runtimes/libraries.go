@@ -56,8 +56,15 @@ func (w *walk) library(name string, folders, rpath []string) {
 
 // linked adds a library, given by its path, and reports whether it exists.
 func (w *walk) linked(path string, rpath []string) bool {
-	_, known := w.entries[path]
-	if known {
+	if _, known := w.linkable[path]; !known {
+		w.linkable[path] = true // until it is read: libraries can need each other
+		w.linkable[path] = w.readLibrary(path, rpath)
+	}
+	return w.linkable[path]
+}
+
+func (w *walk) readLibrary(path string, rpath []string) bool {
+	if _, known := w.entries[path]; known {
 		return true
 	}
 	real, info, ok := w.resolve(path)

@@ -20,6 +20,17 @@ var opened = [...]struct {
 	{"/usr/share/zoneinfo", []string{"/usr/share/zoneinfo"}},
 }
 
+// conversions is the name of the folders of conversions. Their 250 files need the C library, and some need each other.
+// Reading that in each header would take longer than everything else.
+const (
+	conversions = "gconv"
+	cLibrary    = "libc.so.6"
+)
+
+// leapSeconds has all time zones a second time, with leap seconds. Python does not list them, and Debian 13 does not
+// install them by default.
+const leapSeconds = "/usr/share/zoneinfo/right"
+
 // locales are the folders of the locale that Lang names.
 var locales = [...]string{"/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8"}
 

@@ -25,6 +25,7 @@ type walk struct {
 	entries  map[string]Entry
 	folders  map[string]bool        // already visited
 	real     map[string]fs.FileInfo // folders, by a path without links
+	linkable map[string]bool        // paths that were looked up as libraries: whether they are libraries
 	left     units.Bytes            // remaining size
 	failure                         // if set, the result must not be used
 }
@@ -32,7 +33,7 @@ type walk struct {
 func newWalk(p Places) *walk {
 	text, err := os.ReadFile(p.Cache) // without a cache only the default folders are searched
 	w := &walk{places: p, cache: readCache(text), entries: map[string]Entry{}, folders: map[string]bool{},
-		real: map[string]fs.FileInfo{}, left: maxBytes}
+		real: map[string]fs.FileInfo{}, linkable: map[string]bool{}, left: maxBytes}
 	w.note(err)
 	return w
 }
@@ -156,7 +157,7 @@ func (w *walk) folder(path string) {
 }
 
 func (w *walk) tree(dir string) {
-	if w.folders[dir] {
+	if w.folders[dir] || dir == leapSeconds {
 		return
 	}
 	w.folders[dir] = true
@@ -204,7 +205,9 @@ func (w *walk) member(path string, info fs.FileInfo) {
 		!strings.HasSuffix(name, ".node") {
 		return
 	}
-	if f := w.open(path); f != nil {
+	if filepath.Base(filepath.Dir(path)) == conversions {
+		w.library(cLibrary, nil, nil)
+	} else if f := w.open(path); f != nil {
 		defer f.Close()
 		l, _ := readLinkage(w.reader(f))
 		w.libraries(l, []string{filepath.Dir(path)}, nil)

@@ -426,8 +426,8 @@ static void change(int hold)
 		futimens(fd, NULL);
 		fchmod(fd, 0777);
 	}
-	char byte;
-	while (read(0, &byte, 1) > 0)
+	char part[512]; /* every page is read several times */
+	while (read(0, part, sizeof part) > 0)
 		;
 	change_numbers(hold);
 	for (int policy = 0; policy < 7; policy++)

@@ -66,8 +66,7 @@ func Between(before, after Snapshot, f Facts) api.Evidence {
 		Interrupts:          before.interrupts.wait().growth(after.interrupts.wait()),
 	}
 	if n, ok := before.ticks.steal.growth(after.ticks.steal); ok {
-		steal := time.Duration(n) * tick
-		e.StealTime = &steal
+		e.StealTime = new(time.Duration(n) * tick)
 	}
 	addPerf(&e, &before.perf, &after.perf)
 	addTraffic(&e, before.traffic, after.traffic)
@@ -116,8 +115,7 @@ func addPerf(e *api.Evidence, before, after *totals) {
 	e.CacheMisses = before.growth(after, cacheMisses)
 	actual, nominal := before.growth(after, aperf), before.growth(after, mperf)
 	if actual != nil && value(nominal) > 0 {
-		ratio := float64(*actual) / float64(*nominal)
-		e.FrequencyRatio = &ratio
+		e.FrequencyRatio = new(float64(*actual) / float64(*nominal))
 	}
 }
 

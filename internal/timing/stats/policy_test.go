@@ -181,8 +181,7 @@ func TestOver(t *testing.T) {
 		got := float64(rule.Over(tt.truth, tt.relative, n)) / n
 		if got < tt.low || got > tt.high {
 			t.Errorf("%v with %v: found over the limit %.4f of the time, want %v to %v", tt.truth, tt.relative, got,
-				tt.low,
-				tt.high)
+				tt.low, tt.high)
 		}
 		if again := float64(rule.Over(tt.truth, tt.relative, n)) / n; again != got {
 			t.Errorf("%v: %.4f, then %.4f", tt.truth, got, again)
