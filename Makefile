@@ -99,10 +99,11 @@ export PATH := $(PATH):$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/judged-test/bin
 # The packages that boot guests. The tests that do so have Guest in their names.
 guested = $$($(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | awk '/judged\/internal\/testkit\/guest( |$$)/ { print $$1 }')
 
-# What measures or judges runs alone. Of the rest as many packages run at once as
-# there are CPUs, and so do guests: an emulator keeps one CPU busy. With other work on the machine that
-# is not for judged, runs near a limit wait for it to end, and tests take twice as long.
-measuring = ./internal/sandbox/... ./internal/timing/... ./internal/engine/... ./internal/lab/... ./internal/service/... ./cmd/...
+# Of what measures or judges two packages run at once, the longest first: they wait for most of the time, and share the
+# CPU on which programs are judged. Of the rest as many packages run at once as there are CPUs, and so do guests: an
+# emulator keeps one CPU busy. With other work on the machine, runs near a limit wait for it to end, and tests take twice
+# as long.
+measuring = ./cmd/... ./internal/sandbox/... ./internal/timing/... ./internal/engine/... ./internal/lab/... ./internal/service/...
 
 # One stage after the other; make -k test runs the later ones, too, if an earlier one fails.
 test: check test-unit test-native test-guest
@@ -111,7 +112,7 @@ test-unit: setup build
 	$(GO) test -timeout 15m -skip Guest $$($(GO) list ./... | grep -vxF "$$($(GO) list $(measuring))")
 
 test-native: setup build
-	$(GO) test -p 1 -timeout 40m -skip Guest $(measuring)
+	$(GO) test -p 2 -timeout 40m -skip Guest $(measuring)
 
 test-guest: setup build
 	$(GO) test -p $$(nproc) -parallel 1 -timeout 30m -count=1 -run Guest $(guested)

@@ -14,7 +14,7 @@
 //	  host/hostfs                                      [0]  /proc and /sys under a root, and their parsers
 //	  host/machine                                     [2]  CPUs, cores, nodes; hypervisor; frequency switches
 //	  host/slots host/settings                         [3]  leases of CPUs; every setting, its cost, its wanted value
-//	  host/boot host/tune                              [4]  kernel command line; host settings
+//	  host/tune                                        [4]  host settings, now and from the next boot
 //	  host/doctor                                      [5]  checks of the host; what its times depend on
 //	sandbox  one program run once
 //	  sandbox/seccomp sandbox/runtimes                 [0]  the system call policy; what programs load
@@ -37,17 +37,15 @@
 //	  jobs/intake                                      [2]  from a request to a job in the queue; rejudgings
 //	fleet    judging on many hosts
 //	  fleet/front fleet/judge                          [0]  the two sides; neither imports the other
-//	  fleet/audit                                      [1]  jobs judged by several hosts; the node whose times differ
 //	lab      how much times vary
-//	  lab/plot                                         [0]  pictures of runs
-//	  lab/bench                                        [1]  one program under several placements, in turns
-//	  lab/experiment lab/probe                         [2]  published experiments repeated; what a slot is like
+//	  lab/bench                                        [0]  programs under several placements, in turns; their charts
+//	  lab/probe                                        [1]  what a slot is like
 //	service  what runs as a daemon
 //	  service/metrics service/render                   [0]  every metric; reports as tables
 //	  service/callback                                 [0]  reports the ends of jobs to URLs
 //	  service/judgehost                                [0]  judges for a DOMjudge server
 //	  service/httpapi                                  [1]  routes, their authorization and limits
-//	  service/dispatch service/slothealth              [1]  the job loop; which slots are fit to judge on
+//	  service/dispatch                                 [1]  the job loop; which slots are fit to judge on
 //	  service/judge0 service/web                       [2]  the interface of Judge0, over jobs; pages for people
 //	  service/daemon                                   [3]  configuration -> parts -> tasks; readiness, drain
 //
@@ -61,7 +59,7 @@
 // Life of a submission:
 //
 //	client -> httpapi -> intake (blobs) -> jobs.Put (durable: 202)
-//	       -> dispatch: free slot (slots, slothealth) -> jobs.Take (lease)
+//	       -> dispatch: free slot (slots) -> jobs.Take (lease)
 //	       -> judge -> measure -> sandbox -> (cgroup, initproc)   on the slot's CPUs
 //	                   checker                                    on the housekeeping CPUs
 //	       -> slot free -> jobs.Finish (fenced)

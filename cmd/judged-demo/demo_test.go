@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
-	"judged/internal/testkit/samples"
 )
 
 // stageSet is the environment of a demo under test.
@@ -26,7 +26,8 @@ type stageSet struct {
 	judged  string
 	samples string
 	temp    string // its TMPDIR, empty before and after
-	out     bytes.Buffer
+	exited  chan error
+	out     bytes.Buffer // until it has exited, as err
 	err     bytes.Buffer
 }
 
@@ -40,6 +41,7 @@ func newStageSet(t *testing.T) *stageSet {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build judged: %v\n%s", err, text)
 	}
+	testkit.HoldHostCPUs(t)
 	return s
 }
 
@@ -51,13 +53,15 @@ func (s *stageSet) start(t *testing.T, args ...string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	s.exited = make(chan error, 1)
+	go func() { s.exited <- cmd.Wait() }()
 	return cmd
 }
 
 func (s *stageSet) wait(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	var exit *exec.ExitError
-	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+	if err := <-s.exited; err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
 	left, err := filepath.Glob(filepath.Join(s.temp, "*"))
@@ -181,6 +185,9 @@ func TestDemoInterrupted(t *testing.T) {
 	s := newStageSet(t)
 	cmd := s.start(t)
 	testkit.WaitFor(t, 2*time.Minute, "jobs to be submitted", func() bool {
+		if len(s.exited) > 0 {
+			t.Fatalf("exit code %d before that\n%s\n%s", s.wait(t, cmd), &s.out, &s.err)
+		}
 		blobs, err := filepath.Glob(filepath.Join(s.temp, "judged-demo-*", "data", "blobs", "*", "*"))
 		return err == nil && len(blobs) >= 12
 	})
@@ -256,8 +263,8 @@ func TestPlan(t *testing.T) {
 		t.Errorf("last is %q, repeats -want +got\n%s", last.sample.Name, diff)
 	}
 	python := slices.ContainsFunc(p.items, func(it *item) bool { return slices.Contains(it.sample.Needs, "python") })
-	if left := len(p.withoutPython) > 0; python == left || left == samples.InSandbox("python3") {
-		t.Errorf("with Python samples: %t, left out: %q, python3 in the sandbox: %t", python, p.withoutPython,
-			samples.InSandbox("python3"))
+	_, found := initproc.Find("python3")
+	if left := len(p.withoutPython) > 0; python == left || left == found {
+		t.Errorf("with Python samples: %t, left out: %q, python3 in the sandbox: %t", python, p.withoutPython, found)
 	}
 }

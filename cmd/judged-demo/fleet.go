@@ -17,7 +17,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/client"
 	"judged/internal/service/render"
-	"judged/internal/testkit/external"
+	"judged/internal/testkit"
 	"judged/internal/testkit/simjudge"
 )
 
@@ -53,7 +53,7 @@ func (d *demo) showFleet(ctx context.Context, s *scene) (err error) {
 		"The judges are simulated: they take jobs and report as judges do, but run no program. They draw the times from a\n"+
 		"model, as this machine is not three equal hosts; those of %s are %.0f %% longer. All else is real.\n\n",
 		slowJudge, 100*slowBy)
-	database, err := external.OpenPostgres()
+	database, err := testkit.OpenPostgres()
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (d *demo) showFleet(ctx context.Context, s *scene) (err error) {
 	if err != nil {
 		return err
 	}
-	balancer, err := external.OpenProxy(address(fronts[0]), address(fronts[1]))
+	balancer, err := testkit.OpenProxy(address(fronts[0]), address(fronts[1]))
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (d *demo) showFleet(ctx context.Context, s *scene) (err error) {
 }
 
 // startFronts starts two fronts that share a database and a blob folder.
-func (d *demo) startFronts(s *scene, database *external.Postgres) (fronts []*daemon, err error) {
+func (d *demo) startFronts(s *scene, database *testkit.PostgresServer) (fronts []*daemon, err error) {
 	url, err := database.NewDatabase()
 	if err != nil {
 		return nil, err

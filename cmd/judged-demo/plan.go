@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"judged/internal/api"
+	"judged/internal/sandbox/initproc"
 	"judged/internal/service/render"
 	"judged/internal/testkit/samples"
 )
@@ -34,7 +35,7 @@ func newPlan(path string, repeats int) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{flags: set.Flags}
-	python := samples.InSandbox("python3")
+	_, python := initproc.Find("python3") // a sandbox sees the programs of the host
 	for _, s := range set.Samples {
 		switch {
 		case !s.Demo || !s.FitsArch():
@@ -63,8 +64,7 @@ const (
 func sieve(dir string, repeats int) *item {
 	return &item{
 		sample: samples.Sample{Name: "measure/sieve", Source: filepath.Join(dir, "submissions", "measure", "sieve.c"),
-			Static: true,
-			Want:   samples.Want{Verdict: api.Accepted}},
+			Static: true, Want: samples.Want{Verdict: api.Accepted}},
 		job: api.Job{
 			Limits:  api.Limits{CPUTimeMS: 10_000, WallTimeMS: 60_000, Memory: sieveMemory},
 			Repeats: api.Repeats{Min: repeats, Max: repeats},

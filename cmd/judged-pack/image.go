@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // image is a distribution, with its compilers and interpreters, and judged on top of it.
@@ -25,6 +26,9 @@ type descriptor struct {
 	Platform    *platform         `json:"platform,omitempty"` // of a manifest
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
+
+// file is the name of the blob in the folder of the image.
+func (d descriptor) file() string { return "blobs/" + strings.Replace(d.Digest, ":", "/", 1) }
 
 type platform struct {
 	Architecture string `json:"architecture"`
@@ -96,7 +100,16 @@ func (l layout) finish(i image, layers []descriptor, contents []string) error {
 		"manifests": []descriptor{manifest}}); err != nil {
 		return err
 	}
-	return l.writeJSON("oci-layout", object{"imageLayoutVersion": "1.0.0"})
+	if err := l.writeJSON("oci-layout", object{"imageLayoutVersion": "1.0.0"}); err != nil {
+		return err
+	}
+	// Docker before 25 cannot load the image format of OCI, only its own, which can name the same blobs.
+	var files []string
+	for _, layer := range layers {
+		files = append(files, layer.file())
+	}
+	return l.writeJSON("manifest.json", []object{{"Config": config.file(), "RepoTags": []string{"judged:" + i.version},
+		"Layers": files}})
 }
 
 // programLayer returns a tar of judged and its data directory, without times.

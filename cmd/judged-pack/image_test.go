@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,8 +32,10 @@ func TestImageLayout(t *testing.T) {
 
 			index := b.document("index.json")
 			manifest := b.descriptor(index["manifests"].([]any)[0], "manifest.v1+json")
-			config := b.descriptor(manifest["config"], "config.v1+json")
 			layers := manifest["layers"].([]any)
+			docker := []any{map[string]any{"Config": fileOf(manifest["config"]), "RepoTags": []any{"judged:v1.2.3"},
+				"Layers": []any{fileOf(layers[0]), fileOf(layers[1])}}}
+			config := b.descriptor(manifest["config"], "config.v1+json")
 			var contents []any
 			var entries [][]tar.Header
 			for _, layer := range layers {
@@ -56,6 +59,7 @@ func TestImageLayout(t *testing.T) {
 						"Env": []any{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 						"Labels": object{"org.opencontainers.image.title": "judged",
 							"org.opencontainers.image.version": "v1.2.3"}}}, config),
+				"manifest of Docker":    cmp.Diff(docker, b.list("manifest.json")),
 				"version of the layout": cmp.Diff(object{"imageLayoutVersion": "1.0.0"}, b.document("oci-layout")),
 				"layers": cmp.Diff([][]tar.Header{{{Name: "etc/os-release", Mode: 0o644, Typeflag: tar.TypeReg, Size: 3}},
 					{{Name: "usr/bin/judged", Mode: 0o755, Typeflag: tar.TypeReg, Size: int64(len("ELF of " + arch))},
@@ -131,6 +135,20 @@ func (b blobs) document(name string) (v map[string]any) {
 		b.t.Fatalf("%s: %v", name, err)
 	}
 	return v
+}
+
+func (b blobs) list(name string) (v []any) {
+	b.t.Helper()
+	if err := json.Unmarshal(b.read(name), &v); err != nil {
+		b.t.Fatalf("%s: %v", name, err)
+	}
+	return v
+}
+
+// fileOf returns the file of the blob that a reference names.
+func fileOf(reference any) string {
+	digest, _ := reference.(map[string]any)["digest"].(string)
+	return "blobs/sha256/" + strings.TrimPrefix(digest, "sha256:")
 }
 
 // content checks a reference against its blob, and removes the members that it has checked.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,8 +14,7 @@ import (
 )
 
 func (a *app) backupCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.archiveCommand("saved", daemon.Backup, &cobra.Command{
 		Use:   "backup [flags] FILE",
 		Short: "Save all jobs and reports to a file",
 		Long: `Save all jobs and reports to a file, with the stored output of programs and the
@@ -28,17 +28,23 @@ usage, 3 no backup was made.`,
 		Example: `  judged backup --data-dir /var/lib/judged /backup/judged-$(date +%F).tar
   judged backup -c judged.toml before-the-contest.tar`,
 		Args: exactly(1, "the FILE to write"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.databaseConfig(cmd)
-			if err != nil {
-				return err
-			}
-			archive, err := daemon.Backup(cmd.Context(), c, args[0])
-			if err != nil {
-				return asUnusable(err)
-			}
-			return a.printArchive("saved", archive, asJSON)
-		},
+	})
+}
+
+// archiveCommand completes a command that copies between the database and a file, and prints what it did.
+func (a *app) archiveCommand(did string, do func(context.Context, config.Config, string) (jobs.Archive, error),
+	cmd *cobra.Command) *cobra.Command {
+	var asJSON bool
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.databaseConfig(cmd)
+		if err != nil {
+			return err
+		}
+		archive, err := do(cmd.Context(), c, args[0])
+		if err != nil {
+			return asUnusable(err)
+		}
+		return a.printArchive(did, archive, asJSON)
 	}
 	a.configFlag(cmd)
 	dataDirFlag(cmd)

@@ -47,6 +47,7 @@ func startAPI(t *testing.T) (url, document string) {
 // uses it, and judges a job. The limit of the job in nanoseconds needs more than 32 bits.
 func TestGeneratedClients(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Java, testkit.Node, testkit.Generators)
+	t.Parallel() // most of the time is used by generators and compilers
 	tools, err := testkit.GeneratorsPath()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestGeneratedClients(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.language, func(t *testing.T) {
-			t.Parallel() // most of the time is used by compilers
+			t.Parallel()
 			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(filepath.Join(testkit.RepoRoot(t), "testdata/clients",
 				tt.language))); err != nil {
@@ -108,6 +109,7 @@ func TestGeneratedClients(t *testing.T) {
 // not drain slots, because jobs could not be judged without one.
 func TestSchemathesis(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Generators)
+	t.Parallel() // measures nothing
 	tools, err := testkit.GeneratorsPath()
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +139,7 @@ func jars(t *testing.T, dir string) (generator, libraries string) {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(all, func(path string) bool {
-		return strings.HasPrefix(filepath.Base(path),
-			"openapi-generator-cli-")
+		return strings.HasPrefix(filepath.Base(path), "openapi-generator-cli-")
 	})
 	if at < 0 {
 		t.Fatalf("no generator among %q", all)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -103,29 +104,42 @@ func (d *debian) states(url string) map[string]string {
 
 const firstToken = "/etc/judged/admin.token"
 
-// packageOf builds the package of a version.
-func packageOf(t *testing.T, version string) string {
+// packageOf builds the package of a version in a copy of the sources. Its files have the time of the last commit, as
+// those of packages that make builds in the repository.
+func packageOf(t *testing.T, copied, version, arch string) string {
 	t.Helper()
-	root := testkit.RepoRoot(t)
-	cmd := exec.CommandContext(t.Context(), "make", "deb", "VERSION="+version)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("make deb: %v\n%s", err, out)
+	outputIn(t, copied, "make", "deb", "VERSION="+version, "DEB_ARCH="+arch, "SOURCE_DATE_EPOCH="+
+		strings.TrimSpace(outputIn(t, testkit.RepoRoot(t), "git", "log", "-1", "--format=%ct")))
+	return filepath.Join(copied, "bin", "judged_"+strings.TrimPrefix(version, "v")+"_"+arch+".deb")
+}
+
+// lint starts lintian for a package. The returned function waits for its result.
+func lint(t *testing.T, file string) (wait func()) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "lintian", "--fail-on", "error", "--tag-display-limit", "0", file)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(root, "bin", "judged_"+strings.TrimPrefix(version, "v")+"_amd64.deb")
+	return func() {
+		t.Helper()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("lintian %s: %v\n%s", file, err, out.Bytes())
+		}
+	}
 }
 
 // TestDebianPackage installs the package on a minimal Debian, judges with it, upgrades it while jobs wait, removes it and
 // purges it.
 func TestDebianPackage(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Debian)
+	t.Parallel() // no time of a job decides
 	d := newDebian(t)
+	copied := sources(t, t.TempDir())
 	for _, version := range []string{"v1.0.0", "v1.1.0"} {
-		built := packageOf(t, version)
-		if out, err := exec.Command("lintian", "--fail-on", "error", "--tag-display-limit", "0", built).
-			CombinedOutput(); err != nil {
-			t.Errorf("lintian %s: %v\n%s", built, err, out)
-		}
+		built := packageOf(t, copied, version, "amd64")
+		defer lint(t, built)()
 		put(t, filepath.Join(d.root, "root", version+".deb"), readFile(t, built), 0o644)
 	}
 	said := d.run("dpkg", "--install", "/root/v1.0.0.deb")
@@ -135,6 +149,7 @@ func TestDebianPackage(t *testing.T) {
 	d.installed("v1.0.0")
 
 	tokens := readFile(t, filepath.Join(d.root, "etc/judged/tokens"))
+	testkit.HoldHostCPUs(t)
 	url, stop := d.serve()
 	secret := strings.TrimSpace(readFile(t, filepath.Join(d.root, firstToken)))
 	for token, want := range map[string]int{"": 401, "wrong": 401, secret: 200} {
@@ -214,12 +229,8 @@ func (d *debian) has(files map[string]bool) {
 // TestDebianPackageForArm64 builds the package for arm64.
 func TestDebianPackageForArm64(t *testing.T) {
 	testkit.Need(t, testkit.Debian)
-	cmd := exec.CommandContext(t.Context(), "make", "deb", "VERSION=v1.0.0", "DEB_ARCH=arm64")
-	cmd.Dir = testkit.RepoRoot(t)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("make deb: %v\n%s", err, out)
-	}
-	built := filepath.Join(cmd.Dir, "bin/judged_1.0.0_arm64.deb")
+	t.Parallel()
+	built := packageOf(t, sources(t, t.TempDir()), "v1.0.0", "arm64")
 	into := t.TempDir()
 	if out, err := exec.Command("dpkg-deb", "--extract", built, into).CombinedOutput(); err != nil {
 		t.Fatalf("dpkg-deb: %v\n%s", err, out)

@@ -225,8 +225,7 @@ func asDoctorUsage(err error) error {
 	if err == nil {
 		return nil
 	}
-	var u *doctor.UsageError
-	if errors.As(err, &u) {
+	if _, ok := errors.AsType[*doctor.UsageError](err); ok {
 		return &usageError{err}
 	}
 	return fmt.Errorf("examine host: %w", err)

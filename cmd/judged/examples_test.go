@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,8 +17,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// exampleSubmissions is the number of submissions that each site gets.
-const exampleSubmissions = 200
+var siteSubmissions = flag.Int("site-submissions", 40, "submissions that TestExampleSites sends to each site")
 
 // examplePrograms are submissions to the problem of the example sites, by verdict.
 var examplePrograms = map[string]string{
@@ -33,7 +33,7 @@ func eachSubmission(t *testing.T, f func(n int, verdict, source string) error) {
 	var all errgroup.Group
 	all.SetLimit(8)
 	verdicts := []string{"AC", "WA", "RTE", "CE"}
-	for n := range exampleSubmissions {
+	for n := range *siteSubmissions {
 		verdict := verdicts[n%len(verdicts)]
 		all.Go(func() error { return f(n, verdict, examplePrograms[verdict]) })
 	}
@@ -45,6 +45,7 @@ func eachSubmission(t *testing.T, f func(n int, verdict, source string) error) {
 // TestExampleSites runs the sites of examples/, which only use the documented interface, and submits programs to them.
 func TestExampleSites(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python, testkit.Node, testkit.Generators)
+	t.Parallel() // measures nothing
 	tools, err := testkit.GeneratorsPath()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func testSite(t *testing.T, site string) {
 	})
 	_, list, err := fetch(http.Get(site + "/"))
 	for verdict := range examplePrograms {
-		if got := strings.Count(list, ">"+verdict+"<"); err != nil || got != exampleSubmissions/len(examplePrograms) {
+		if got := strings.Count(list, ">"+verdict+"<"); err != nil || got != *siteSubmissions/len(examplePrograms) {
 			t.Errorf("%d submissions with %s are listed, %v:\n%s", got, verdict, err, list)
 		}
 	}
@@ -139,7 +140,7 @@ func testShellSite(t *testing.T, script, daemon string) {
 	})
 	list, err := run("list")
 	for verdict := range examplePrograms {
-		if got := strings.Count(list, " done "+verdict+" "); err != nil || got != exampleSubmissions/len(examplePrograms) {
+		if got := strings.Count(list, " done "+verdict+" "); err != nil || got != *siteSubmissions/len(examplePrograms) {
 			t.Errorf("%d submissions with %s are listed, %v:\n%s", got, verdict, err, list)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"judged/internal/testkit"
-	"judged/internal/testkit/unit"
 )
 
 const (
@@ -96,7 +95,7 @@ cd %[2]s
 
 	path := filepath.Join(root, unitFile)
 	start := execLines(t, path)["ExecStart"]
-	cmd := unit.Command(t, path, filepath.Join("/usr/local/bin", start[0]), start[1:]...)
+	cmd := testkit.UnitCommand(t, path, filepath.Join("/usr/local/bin", start[0]), start[1:]...)
 	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", script.String(), "sh", "/proc/self/fd/3"},
 		cmd.Args[1:]...)
 	self, err := os.Open("/proc/self/exe")

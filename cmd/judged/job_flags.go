@@ -132,11 +132,9 @@ func (f *jobFlags) job(cmd *cobra.Command) (api.Job, error) {
 	}
 	return api.Job{
 		CompileOptions: f.compileOptions, Env: env, InputFile: f.inputFile, OutputFile: f.outputFile, Checker: check,
-		Interactor: talk, Passes: f.passes,
-		CPUs: f.cpus, Repeats: repeats, Stop: api.Stop(f.stop), Head: f.head,
+		Interactor: talk, Passes: f.passes, CPUs: f.cpus, Repeats: repeats, Stop: api.Stop(f.stop), Head: f.head,
 		Limits: api.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(),
-			Memory: f.memory,
-			Output: f.output, Stack: f.stack, Processes: f.processes},
+			Memory: f.memory, Output: f.output, Stack: f.stack, Processes: f.processes},
 	}, nil
 }
 

@@ -110,8 +110,7 @@ func TestJobOfFlags(t *testing.T) {
 				Checker: &api.Checker{Kind: "lines"}, CPUs: 2, Stop: api.StopNever, Head: 4 << 10,
 				Repeats: api.Repeats{Min: 2, Max: 5, Policy: api.Single},
 				Limits: api.Limits{CPUTimeMS: 1500, WallTimeMS: 60000, Memory: 256 << 20, Output: 1 << 10,
-					Stack:     8 << 20,
-					Processes: 3},
+					Stack: 8 << 20, Processes: 3},
 			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

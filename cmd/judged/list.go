@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,12 +18,11 @@ import (
 )
 
 func (a *app) listCommand() *cobra.Command {
-	var r remote
 	var f client.Filter
 	var state, verdict, from, to string
 	var labels []string
-	var asJSON bool
-	cmd := &cobra.Command{
+	var cmd *cobra.Command
+	cmd = remoteCommand(a.printPage, &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List jobs, newest first",
 		Long: `List jobs, newest first, one page at a time. If there are more, the last line on
@@ -33,28 +33,20 @@ cannot be reached.`,
 		Example: `  judged list --state queued
   judged list --label team=a --label round=2 --limit 500 --json`,
 		Args: exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			cl, err := r.client()
-			if err != nil {
-				return err
-			}
-			if f.Limit < 0 || f.Limit == 0 && cmd.Flags().Changed("limit") {
-				return usagef("read --limit %d: want at least 1", f.Limit)
-			}
-			f.State, f.Verdict = api.State(state), api.Verdict(verdict)
-			if err := parseTimes(map[string]timeFlag{"from": {from, &f.CreatedFrom}, "to": {to, &f.CreatedTo}}); err != nil {
-				return err
-			}
-			if f.Labels, err = parsePairs("label", "KEY=VALUE", labels); err != nil {
-				return err
-			}
-			page, err := cl.List(cmd.Context(), f)
-			if err != nil {
-				return refused(fmt.Errorf("list jobs: %w", err))
-			}
-			return a.printPage(page, asJSON)
-		},
-	}
+	}, func(ctx context.Context, cl client.Client, _ []string) (page client.Page, err error) {
+		if f.Limit < 0 || f.Limit == 0 && cmd.Flags().Changed("limit") {
+			return page, usagef("read --limit %d: want at least 1", f.Limit)
+		}
+		f.State, f.Verdict = api.State(state), api.Verdict(verdict)
+		if err := parseTimes(map[string]timeFlag{"from": {from, &f.CreatedFrom}, "to": {to, &f.CreatedTo}}); err != nil {
+			return page, err
+		}
+		if f.Labels, err = parsePairs("label", "KEY=VALUE", labels); err != nil {
+			return page, err
+		}
+		page, err = cl.List(ctx, f)
+		return page, wrap("list jobs", err)
+	})
 	cmd.Flags().StringVar(&state, "state", "", "only jobs in `STATE`: queued, running, done or cancelled")
 	cmd.Flags().StringVar(&verdict, "verdict", "", "only jobs with this `VERDICT`")
 	cmd.Flags().StringVar(&f.Problem, "problem", "", "only jobs that name the problem `ID`")
@@ -66,8 +58,6 @@ cannot be reached.`,
 		"only jobs with this label, `KEY=VALUE`; repeatable, all must match")
 	cmd.Flags().StringVar(&f.After, "after", "", "the page after this `CURSOR`, which the previous page printed")
 	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most `NUMBER` jobs (default: the daemon's)")
-	r.addFlags(cmd)
-	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 

@@ -203,14 +203,10 @@ func (l *localJob) findCommand(root string) error {
 		return usagef("find PROGRAM %q: no such file, and a minimal root has no programs; give a file that "+
 			"exists", name)
 	}
-	for dir := range strings.SplitSeq(initproc.Path, ":") {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() &&
-			info.Mode()&0o111 != 0 {
-			return nil
-		}
+	if _, ok := initproc.Find(name); ok {
+		return nil
 	}
-	return usagef("find PROGRAM %q: no such file, and no such program in %s; give one that exists", name,
-		initproc.Path)
+	return usagef("find PROGRAM %q: no such file, and no such program in %s; give one that exists", name, initproc.Path)
 }
 
 // fits refuses more files than a working directory can hold.

@@ -139,8 +139,7 @@ func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, 
 	p := a.newMeter(len(cases) * f.n)
 	defer p.Clear()
 	outcomes, err := site.Run(ctx, cases, bench.Options{N: f.n, Seed: f.seed, Seen: p.seen})
-	var bad *bench.NotExecutable
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*bench.NotExecutable](err); ok {
 		return r, &usageError{bad}
 	}
 	partial := ctx.Err() != nil && len(outcomes) > 0
@@ -151,9 +150,8 @@ func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, 
 	if err != nil {
 		return r, fmt.Errorf("examine host: %w", err)
 	}
-	host := eng.Host(eng.CPUs(), examined)
-	return bench.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut, Host: &host, Partial: partial},
-		nil
+	return bench.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut,
+		Host: new(eng.Host(eng.CPUs(), examined)), Partial: partial}, nil
 }
 
 // meter shows the progress of a measurement and the remaining time.

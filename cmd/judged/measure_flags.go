@@ -8,7 +8,6 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/lab/bench"
-	"judged/internal/lab/experiment"
 )
 
 // measureFlags are the flags of judged measure besides those of a job.
@@ -40,7 +39,7 @@ func (f *measureFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.compare, "compare", "", "two placements `A,B` to compare: how much longer runs take in B, "+
 		"with an interval and a test")
 	fl.StringVar(&f.experiment, "experiment", "",
-		"repeat the published experiment `NAME`: "+strings.Join(experiment.IDs(), ", "))
+		"repeat the published experiment `NAME`: "+strings.Join(bench.ExperimentIDs(), ", "))
 	fl.BoolVar(&f.flips, "flips", false, "count wrong time verdicts of programs near the limit")
 	fl.Float64Var(&f.scale, "scale", 1, "size of an experiment's programs, a `FACTOR` below 1 for small machines")
 	fl.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that determines the order of the runs (default a random one, which the "+
@@ -64,9 +63,9 @@ func (f *measureFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case given("experiment") && f.flips:
 		return usagef("--flips cannot be combined with --experiment")
-	case given("experiment") && !slices.Contains(experiment.IDs(), f.experiment):
+	case given("experiment") && !slices.Contains(bench.ExperimentIDs(), f.experiment):
 		return usagef("read --experiment %q: unknown; choose among %s", f.experiment,
-			strings.Join(experiment.IDs(), ", "))
+			strings.Join(bench.ExperimentIDs(), ", "))
 	case ours && len(args) > 0:
 		return usagef("read PROGRAM %q: experiments bring their own; leave it out", args[0])
 	case !ours && len(args) == 0:

@@ -10,8 +10,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/engine"
-	"judged/internal/lab/experiment"
-	"judged/internal/lab/plot"
+	"judged/internal/lab/bench"
 	"judged/internal/sandbox"
 	"judged/internal/service/render"
 )
@@ -39,7 +38,7 @@ func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags)
 	}
 	options.Root = sandbox.RootHost // they need its gcc and python3
 	m := a.newMeter(0)
-	r, err := f.experimentOf(ctx, experiment.Options{
+	r, err := f.experimentOf(ctx, bench.ExperimentOptions{
 		N: f.n, Scale: f.scale, Seed: f.seed,
 		Open: func(width int) (*engine.Engine, error) {
 			o := options
@@ -67,18 +66,18 @@ func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags)
 	return nil
 }
 
-func (f *measureFlags) experimentOf(ctx context.Context, o experiment.Options) (experiment.Result, error) {
+func (f *measureFlags) experimentOf(ctx context.Context, o bench.ExperimentOptions) (bench.ExperimentResult, error) {
 	if f.flips {
-		return experiment.Flips(ctx, o)
+		return bench.Flips(ctx, o)
 	}
-	return experiment.Run(ctx, f.experiment, o)
+	return bench.RunExperiment(ctx, f.experiment, o)
 }
 
 // measured is a result that can be written to files.
 type measured interface{ WriteCSV(w io.Writer) error }
 
 // publish writes the files for --out and prints the result.
-func (a *app) publish(f *measureFlags, r measured, name string, chart plot.Chart, table func(io.Writer) error) error {
+func (a *app) publish(f *measureFlags, r measured, name string, chart bench.Chart, table func(io.Writer) error) error {
 	if f.out != "" {
 		if err := writeFiles(f.out, name, r, chart); err != nil {
 			return err
@@ -91,7 +90,7 @@ func (a *app) publish(f *measureFlags, r measured, name string, chart plot.Chart
 }
 
 // writeFiles writes NAME.json, NAME.csv and NAME.svg into a folder. It creates the folder if necessary.
-func writeFiles(dir, name string, r measured, chart plot.Chart) error {
+func writeFiles(dir, name string, r measured, chart bench.Chart) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return &usageError{err}
 	}

@@ -11,7 +11,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/text"
 	"judged/internal/client"
-	"judged/internal/lab/plot"
+	"judged/internal/lab/bench"
 )
 
 func (a *app) nodesCommand() *cobra.Command {
@@ -34,8 +34,7 @@ Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`
 	})
 	cmd.Flags().StringVar(&picture, "plot", "", "also draw the deviations of all nodes into `FILE`, an SVG")
 	cmd.AddCommand(a.poolsCommand(), a.openCommand(), a.rejudgeCommand(), a.prefetchCommand(),
-		a.drainNodeCommand("drain", true),
-		a.drainNodeCommand("undrain", false), a.admitCommand())
+		a.drainNodeCommand("drain", true), a.drainNodeCommand("undrain", false), a.admitCommand())
 	return cmd
 }
 
@@ -47,7 +46,7 @@ func (a *app) printNodes(list []api.Node, asJSON bool) error {
 		{Head: "SLOTS", Rank: 1}, {Head: "DEVIATION", Rank: 3}, {Head: "CLOCK", Rank: 5}, {Head: "VERSION", Rank: 6},
 		{Head: "SEEN", Rank: 4}}}
 	for _, n := range list {
-		row := text.Row{Cells: []string{n.Name, n.Pool, nodeState(n), slotStates(n.Slots),
+		row := text.Row{Cells: []string{n.Name, n.Pool, n.State(), slotStates(n.Slots),
 			deviationText(n.Deviation), fmt.Sprintf("%.3f s", float64(n.ClockOffset)/1e9), n.Version, stamp(n.SeenAt)}}
 		if n.Reason != "" {
 			row.Notes = []string{n.Reason}
@@ -61,20 +60,6 @@ func (a *app) printNodes(list []api.Node, asJSON bool) error {
 		t.Rows = append(t.Rows, row)
 	}
 	return a.printTable(t)
-}
-
-func nodeState(n api.Node) string {
-	switch {
-	case !n.Up:
-		return "down"
-	case n.Drained:
-		return "drained"
-	case len(n.Differs) > 0:
-		return "kept out"
-	case !n.Ready:
-		return "not ready"
-	}
-	return "up"
 }
 
 // slotStates formats the states of slots, such as "2 idle, 3 busy".
@@ -100,8 +85,8 @@ func deviationText(d *api.Deviation) string {
 
 // nodeChart returns a chart with a lane for each compared node: its deviations in a month, and the latest one with its
 // interval.
-func nodeChart(list []api.Node) plot.Chart {
-	c := plot.Chart{Title: "Judge nodes against their pool",
+func nodeChart(list []api.Node) bench.Chart {
+	c := bench.Chart{Title: "Judge nodes against their pool",
 		Subtitle: "deviation of their times, by jobs that two nodes have judged",
 		Axis:     "slower than the median node, %", Solid: "earlier", Hollow: "deviated", Tick: "now, 95 %"}
 	for _, n := range list {
@@ -109,10 +94,10 @@ func nodeChart(list []api.Node) plot.Chart {
 		if d == nil {
 			continue
 		}
-		lane := plot.Lane{Name: n.Name, Note: deviationText(d) + ", " + n.Pool,
-			Interval: &plot.Interval{Low: 100 * d.Low, Center: 100 * d.Ratio, High: 100 * d.High}}
+		lane := bench.Lane{Name: n.Name, Note: deviationText(d) + ", " + n.Pool,
+			Interval: &bench.Interval{Low: 100 * d.Low, Center: 100 * d.Ratio, High: 100 * d.High}}
 		for _, e := range d.History {
-			lane.Dots = append(lane.Dots, plot.Dot{Value: 100 * e.Ratio, Hollow: math.Abs(e.Ratio) > d.Threshold})
+			lane.Dots = append(lane.Dots, bench.Dot{Value: 100 * e.Ratio, Hollow: math.Abs(e.Ratio) > d.Threshold})
 		}
 		c.Lanes = append(c.Lanes, lane)
 	}

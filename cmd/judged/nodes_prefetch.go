@@ -1,23 +1,22 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
-	"judged/internal/api"
-
 	"github.com/spf13/cobra"
 
+	"judged/internal/api"
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/client"
 )
 
 func (a *app) prefetchCommand() *cobra.Command {
-	var r remote
 	var q api.PrefetchRequest
-	var asJSON, stop bool
-	cmd := &cobra.Command{
+	var stop bool
+	cmd := remoteCommand(a.printPrefetch, &cobra.Command{
 		Use:   "prefetch [flags] POOL",
 		Short: "Let the judge nodes of a pool fetch blobs before jobs need them",
 		Long: `Let the judge nodes of a pool fetch the files of problems, and other blobs,
@@ -27,42 +26,30 @@ the previous one. Without --problem, --blob and --stop, nothing is requested.
 Exit codes: 0 done, 2 wrong usage, no front, no such pool, problem or blob, 3
 the front cannot be reached.`,
 		Args: exactly(1, "the name of a pool"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "" {
-				return usagef("read POOL: empty; see judged nodes")
-			}
-			named := len(q.Problems)+len(q.Blobs) > 0
-			if stop && named {
-				return usagef("--stop cannot be combined with --problem or --blob")
-			}
-			cl, err := r.client()
-			if err != nil {
-				return err
-			}
-			var status api.PrefetchStatus
-			if named || stop {
-				status, err = client.RequestPrefetch(cmd.Context(), cl, args[0], q)
-			} else {
-				status, err = client.GetPrefetch(cmd.Context(), cl, args[0])
-			}
-			switch {
-			case err != nil:
-				return refused(wrap(fmt.Sprintf("prefetch for pool %q", args[0]), err))
-			case asJSON:
-				return a.printJSON(status)
-			}
-			return a.printPrefetch(status)
-		},
-	}
+	}, func(ctx context.Context, cl client.Client, args []string) (status api.PrefetchStatus, err error) {
+		named := len(q.Problems)+len(q.Blobs) > 0
+		switch {
+		case args[0] == "":
+			return status, usagef("read POOL: empty; see judged nodes")
+		case stop && named:
+			return status, usagef("--stop cannot be combined with --problem or --blob")
+		case stop || named:
+			status, err = client.RequestPrefetch(ctx, cl, args[0], q)
+		default:
+			status, err = client.GetPrefetch(ctx, cl, args[0])
+		}
+		return status, wrap(fmt.Sprintf("prefetch for pool %q", args[0]), err)
+	})
 	cmd.Flags().StringArrayVar(&q.Problems, "problem", nil, "fetch the files of the problem with this `ID`; repeatable")
 	cmd.Flags().StringArrayVar(&q.Blobs, "blob", nil, "fetch the blob with this `SHA256`; repeatable")
 	cmd.Flags().BoolVar(&stop, "stop", false, "end the last request")
-	r.addFlags(cmd)
-	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-func (a *app) printPrefetch(s api.PrefetchStatus) error {
+func (a *app) printPrefetch(s api.PrefetchStatus, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(s)
+	}
 	rows := make([]text.Row, len(s.Nodes))
 	for i, n := range s.Nodes {
 		state := "fetching"

@@ -16,7 +16,7 @@ func TestPrintPrefetch(t *testing.T) {
 	status := api.PrefetchStatus{Pool: "default", At: at, Blobs: 3, Size: 3 << 20, Nodes: []api.PrefetchedNode{
 		{Node: "judge-1", Up: true, Done: true, Blobs: 3}, {Node: "judge-2", Up: true, Blobs: 1},
 		{Node: "judge-3", Blobs: 2}, {Node: "judge-4", Up: true, Error: "the disk\nis full"}}}
-	if err := (&app{out: &out}).printPrefetch(status); err != nil {
+	if err := (&app{out: &out}).printPrefetch(status, false); err != nil {
 		t.Fatal(err)
 	}
 	want := `NODE     STATE     BLOBS

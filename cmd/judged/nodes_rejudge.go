@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,9 +12,7 @@ import (
 )
 
 func (a *app) rejudgeCommand() *cobra.Command {
-	var r remote
-	var asJSON bool
-	cmd := &cobra.Command{
+	return remoteCommand(a.printRejudgingSet, &cobra.Command{
 		Use:   "rejudge [flags] NODE",
 		Short: "List what a judge node judged while its times deviated",
 		Long: `List the jobs that a judge node judged while its times deviated, before it was
@@ -24,30 +23,19 @@ that.
 Exit codes: 0 listed, 2 wrong usage, no front, or the node was not drained for
 its times, 3 the front cannot be reached.`,
 		Args: exactly(1, "the name of a node"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := r.client()
-			if err != nil {
-				return err
-			}
-			if args[0] == "" {
-				return usagef("read NODE: empty; see judged nodes")
-			}
-			set, err := client.GetRejudgingSet(cmd.Context(), cl, args[0])
-			if err != nil {
-				return refused(wrap(fmt.Sprintf("list what node %q judged", args[0]), err))
-			}
-			if asJSON {
-				return a.printJSON(set)
-			}
-			return a.printRejudgingSet(set)
-		},
-	}
-	r.addFlags(cmd)
-	jsonFlag(cmd, &asJSON)
-	return cmd
+	}, func(ctx context.Context, cl client.Client, args []string) (api.RejudgingSet, error) {
+		if args[0] == "" {
+			return api.RejudgingSet{}, usagef("read NODE: empty; see judged nodes")
+		}
+		set, err := client.GetRejudgingSet(ctx, cl, args[0])
+		return set, wrap(fmt.Sprintf("list what node %q judged", args[0]), err)
+	})
 }
 
-func (a *app) printRejudgingSet(s api.RejudgingSet) error {
+func (a *app) printRejudgingSet(s api.RejudgingSet, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(s)
+	}
 	rows := make([]text.Row, len(s.Jobs))
 	for i, j := range s.Jobs {
 		rows[i].Cells = []string{j.ID, string(j.Verdict), j.Test, j.CPUTime.String(), j.Limit.String()}

@@ -107,6 +107,7 @@ func TestImage(t *testing.T) {
 	if owner := info.Sys().(*syscall.Stat_t); owner.Uid != 65532 || owner.Gid != 65532 {
 		t.Errorf("the data directory belongs to %d:%d, want the user of fronts", owner.Uid, owner.Gid)
 	}
+	testkit.HoldHostCPUs(t)
 	cmd := d.command(append(words, "--listen", "127.0.0.1:0")...)
 	url, _, exited := startUnit(t, cmd)
 	if got := getStatus(t, url+"/healthz", ""); got != 200 {
@@ -120,28 +121,28 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// sources copies the files of the repository into a folder, where make can run next to that of other tests.
+func sources(t *testing.T, into string) string {
+	t.Helper()
+	outputIn(t, testkit.RepoRoot(t), "sh", "-c", `mkdir -p "$0" && git ls-files -z --cached --others --exclude-standard |
+		tar --create --null --files-from=- --ignore-failed-read | tar --extract --directory "$0" --touch`, into)
+	return into
+}
+
 // TestRelease builds a release in two folders. Both must have the same bytes, and the list of modules must match the
 // program.
 func TestRelease(t *testing.T) {
 	testkit.Need(t, testkit.Debian) // Debian implies gzip, dpkg and the network for nfpm
-	root := testkit.RepoRoot(t)
+	t.Parallel()                    // uses its own folders
 	var releases [2]map[string]string
-	for i := range releases {
-		into := filepath.Join(t.TempDir(), strings.Repeat("x", 1+10*i))
-		outputIn(t, root, "sh", "-c", `mkdir -p "$0" && git ls-files -z --cached --others --exclude-standard |
-			tar --create --null --files-from=- --ignore-failed-read | tar --extract --directory "$0" --touch`, into)
-		outputIn(t, into, "make", "release", "VERSION=v1.0.0", "RELEASE_ARCHS=amd64")
-		dir := filepath.Join(into, "bin", "release")
-		outputIn(t, dir, "sha256sum", "--check", "--strict", "SHA256SUMS")
-		releases[i] = map[string]string{}
-		for _, line := range strings.Split(strings.TrimSpace(readFile(t, filepath.Join(dir, "SHA256SUMS"))), "\n") {
-			sum, name, _ := strings.Cut(line, "  ")
-			releases[i][name] = sum
+	t.Run("build", func(t *testing.T) {
+		for i := range releases {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				releases[i] = buildRelease(t, filepath.Join(t.TempDir(), strings.Repeat("x", 1+10*i)))
+			})
 		}
-		if i == 0 {
-			checkModules(t, filepath.Join(dir, "judged_v1.0.0_amd64"))
-		}
-	}
+	})
 	want := map[string]bool{"judged_1.0.0_amd64.deb": true, "judged_v1.0.0_amd64": true,
 		"judged_v1.0.0_amd64.cdx.json": true}
 	got := map[string]bool{}
@@ -154,6 +155,21 @@ func TestRelease(t *testing.T) {
 	if diff := cmp.Diff(releases[0], releases[1]); diff != "" {
 		t.Errorf("two builds differ:\n%s", diff)
 	}
+}
+
+// buildRelease builds a release, checks its list of modules, and returns the checksums of its files.
+func buildRelease(t *testing.T, into string) map[string]string {
+	t.Helper()
+	outputIn(t, sources(t, into), "make", "release", "VERSION=v1.0.0", "RELEASE_ARCHS=amd64")
+	dir := filepath.Join(into, "bin", "release")
+	outputIn(t, dir, "sha256sum", "--check", "--strict", "SHA256SUMS")
+	sums := map[string]string{}
+	for _, line := range strings.Split(strings.TrimSpace(readFile(t, filepath.Join(dir, "SHA256SUMS"))), "\n") {
+		sum, name, _ := strings.Cut(line, "  ")
+		sums[name] = sum
+	}
+	checkModules(t, filepath.Join(dir, "judged_v1.0.0_amd64"))
+	return sums
 }
 
 // checkModules compares the list of modules of a program with its build information.

@@ -284,8 +284,7 @@ func (a *app) printRejudging(v api.Rejudging, asJSON bool) error {
 		return a.printJSON(v)
 	}
 	fmt.Fprintf(a.out, "set %s: %s, %d of %d jobs judged again, %d with another verdict\n", v.ID, v.State, v.Judged,
-		v.Jobs,
-		v.Changed)
+		v.Jobs, v.Changed)
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "reason: %s\n", render.Printable(v.Reason))
 	}

@@ -407,8 +407,7 @@ func TestSettingsAreCheckedFirst(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != exitUsage || out.String() != "" ||
 				!strings.Contains(log.String(), "judged: "+tt.key+": ") {
 				t.Errorf("%v, exit code %d, stdout %q, want %d and %q in:\n%s", err, code, out.String(), exitUsage,
-					tt.key,
-					log.String())
+					tt.key, log.String())
 			}
 			if _, err := os.Stat(data); err == nil && !tt.needs && tt.key != "blobs.url" {
 				t.Error("it made its data folder before it looked")

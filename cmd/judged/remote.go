@@ -69,10 +69,8 @@ func oneID(cmd *cobra.Command, args []string) error {
 }
 
 // remoteCommand completes a command that sends one request and prints the response, with --json as a document.
-func remoteCommand[T any](
-	show func(answer T, asJSON bool) error, cmd *cobra.Command,
-	ask func(context.Context, client.Client, []string) (T, error),
-) *cobra.Command {
+func remoteCommand[T any](show func(answer T, asJSON bool) error, cmd *cobra.Command,
+	ask func(context.Context, client.Client, []string) (T, error)) *cobra.Command {
 	var r remote
 	var asJSON bool
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

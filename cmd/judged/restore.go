@@ -7,8 +7,7 @@ import (
 )
 
 func (a *app) restoreCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.archiveCommand("restored", daemon.Restore, &cobra.Command{
 		Use:   "restore [flags] FILE",
 		Short: "Load a backup into an empty database",
 		Long: `Load jobs, reports and files from a file written by judged backup. The daemon
@@ -22,20 +21,5 @@ Exit codes: 0 done, 1 done, but the backup lacks files of unfinished jobs, 2
 wrong usage, 3 nothing was restored.`,
 		Example: `  judged restore --data-dir /var/lib/judged /backup/judged-2026-11-22.tar`,
 		Args:    exactly(1, "the FILE to read"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.databaseConfig(cmd)
-			if err != nil {
-				return err
-			}
-			archive, err := daemon.Restore(cmd.Context(), c, args[0])
-			if err != nil {
-				return asUnusable(err)
-			}
-			return a.printArchive("restored", archive, asJSON)
-		},
-	}
-	a.configFlag(cmd)
-	dataDirFlag(cmd)
-	jsonFlag(cmd, &asJSON)
-	return cmd
+	})
 }

@@ -13,7 +13,6 @@ import (
 
 	"judged/internal/base/linux"
 	"judged/internal/testkit"
-	"judged/internal/testkit/unit"
 )
 
 const unitFile = "deploy/judged.service"
@@ -85,6 +84,6 @@ func without(names ...string) func(t *testing.T) *exec.Cmd {
 		}
 		path := filepath.Join(t.TempDir(), "judged.service")
 		put(t, path, strings.Join(lines, ""), 0o644)
-		return unit.Command(t, path, "/proc/self/exe", "run", "true")
+		return testkit.UnitCommand(t, path, "/proc/self/exe", "run", "true")
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"judged/internal/host/machine"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
-	"judged/internal/testkit/unit"
 )
 
 // TestMain makes the test binary act as judged: as the first process of its sandboxes, and as the command of that name
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) {
 	if initproc.IsInit() {
 		initproc.Main()
 	}
-	unit.Main()
+	testkit.UnitMain()
 	testscript.Main(checked{m}, map[string]func(){"judged": tested})
 }
 

@@ -1,18 +1,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/api"
+	"judged/internal/client"
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	var r remote
-	var asJSON bool
-	cmd := &cobra.Command{
+	return remoteCommand(a.printStatus, &cobra.Command{
 		Use:   "status [flags] ID",
 		Short: "Print the report of a job",
 		Long: `Print the report of a job.
@@ -20,21 +20,10 @@ func (a *app) statusCommand() *cobra.Command {
 Exit codes: 0 accepted or not decided yet, 1 any other verdict, 2 wrong usage or
 no such job, 3 judged could not judge it or cannot be reached.`,
 		Args: oneID,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := r.client()
-			if err != nil {
-				return err
-			}
-			report, err := cl.Job(cmd.Context(), args[0], 0)
-			if err != nil {
-				return refused(fmt.Errorf("read job %q: %w", args[0], err))
-			}
-			return a.printStatus(report, asJSON)
-		},
-	}
-	r.addFlags(cmd)
-	jsonFlag(cmd, &asJSON)
-	return cmd
+	}, func(ctx context.Context, cl client.Client, args []string) (api.Report, error) {
+		report, err := cl.Job(ctx, args[0], 0)
+		return report, wrap(fmt.Sprintf("read job %q", args[0]), err)
+	})
 }
 
 // printStatus prints a report. A job without a verdict yet does not set the exit code.

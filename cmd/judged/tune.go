@@ -8,7 +8,6 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/linux"
-	"judged/internal/host/boot"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/settings"
 	"judged/internal/host/tune"
@@ -109,39 +108,33 @@ changes: judged serve --tune.`,
 }
 
 func (a *app) tuneStatusCommand() *cobra.Command {
-	var f tuneFlags
-	cmd := &cobra.Command{
+	return a.journalCommand(tune.Status, &cobra.Command{
 		Use:   "status",
 		Short: "Report whether what was applied is in force",
-		Args:  exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.loadConfig()
-			if err != nil {
-				return err
-			}
-			return a.asRoot(cmd.Context(), f.json, tune.Status, tuneOptions(c, hostfs.New("/"), f))
-		},
-	}
-	a.tuneCommonFlags(cmd, &f)
-	return cmd
+	})
 }
 
 func (a *app) tuneRestoreCommand() *cobra.Command {
-	var f tuneFlags
-	cmd := &cobra.Command{
+	return a.journalCommand(tune.Restore, &cobra.Command{
 		Use:   "restore",
 		Short: "Restore the values that apply has changed",
 		Long: `Set back the values that judged tune apply has changed, in reverse order. Values
 that have been changed since are reported and kept. Stop judged serve first,
 because its control groups are in the partition.`,
-		Args: exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.loadConfig()
-			if err != nil {
-				return err
-			}
-			return a.asRoot(cmd.Context(), f.json, tune.Restore, tuneOptions(c, hostfs.New("/"), f))
-		},
+	})
+}
+
+// journalCommand completes a command that needs only the journal of judged tune apply.
+func (a *app) journalCommand(do func(context.Context, tune.Options) (tune.Report, error),
+	cmd *cobra.Command) *cobra.Command {
+	var f tuneFlags
+	cmd.Args = exactly(0, "no arguments")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := a.loadConfig()
+		if err != nil {
+			return err
+		}
+		return a.asRoot(cmd.Context(), f.json, do, tuneOptions(c, hostfs.New("/"), f))
 	}
 	a.tuneCommonFlags(cmd, &f)
 	return cmd
@@ -230,9 +223,9 @@ func (a *app) planBoot(c config.Config, host hostfs.FS, asJSON bool) error {
 	if err == nil {
 		err = h.NeedHousekeeping()
 	}
-	var plan boot.Plan
+	var plan tune.BootPlan
 	if err == nil {
-		plan, err = boot.Make(boot.Read(h))
+		plan, err = tune.PlanBoot(h)
 	}
 	if u, ok := errors.AsType[*settings.UsageError](err); ok {
 		return &usageError{u}

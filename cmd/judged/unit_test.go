@@ -20,7 +20,6 @@ import (
 	"judged/internal/base/linux"
 	"judged/internal/client"
 	"judged/internal/testkit"
-	"judged/internal/testkit/unit"
 )
 
 // TestUnit runs the daemon with exactly the environment of deploy/judged.service, and judges jobs.
@@ -28,12 +27,12 @@ func TestUnit(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	root := testkit.RepoRoot(t)
 	path := filepath.Join(root, unitFile)
-	u, err := unit.Read(path)
+	u, err := testkit.ReadUnit(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	socket := notifySocket(t)
-	cmd := unit.Command(t, path, "/proc/self/exe", "serve", "--listen", "127.0.0.1:0", "--data-dir", u.StateDirectory)
+	cmd := testkit.UnitCommand(t, path, "/proc/self/exe", "serve", "--listen", "127.0.0.1:0", "--data-dir", u.StateDirectory)
 	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket.LocalAddr().String())
 	var log bytes.Buffer
 	cmd.Stderr = &log

@@ -82,6 +82,11 @@ unusable package, 3 judged itself could not do its work.`,
 			v.strict = strict
 			r, err := v.verify(cmd.Context())
 			if err := errors.Join(err, v.close()); err != nil {
+				for _, d := range r.Validators {
+					if !slices.Contains(v.pkg.Findings, d) {
+						v.pkg.Findings = append(v.pkg.Findings, d)
+					}
+				}
 				return v.pkg.Invalid(err)
 			}
 			if err := r.writeFiles(out); err != nil {
@@ -168,10 +173,15 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 	}
 	if err == nil {
 		v.factors = options.Languages.Catalogue.Factors()
-		v.pkg.CheckFactors(func(id string) error {
+		err = v.pkg.CheckLanguages(func(id string) error {
 			_, err := options.Languages.Catalogue.Find(id, c.Sandbox.Root)
 			return err
 		})
+		if err != nil {
+			err = &usageError{err}
+		}
+	}
+	if err == nil {
 		options.Languages.CacheBytes = compiledBytes
 		options.Languages.Catalogue, err = withBuiltIn(options.Languages.Catalogue)
 	}
@@ -356,135 +366,4 @@ func (v *verifier) each(n int, f func(i int, slot slots.Slot) error) error {
 	close(next)
 	group.Wait()
 	return errors.Join(errs...)
-}
-
-// juryDifferences says how the jury's own programs differ from what the package expects: input validators at its inputs,
-// and the checker at outputs of which the verdict is known. They run on the housekeeping CPUs while the slots judge.
-func (v *verifier) juryDifferences(ctx context.Context) ([]string, error) {
-	differences, err := v.validators(ctx)
-	if err != nil {
-		return nil, err
-	}
-	outputs, err := v.outputs(ctx)
-	return append(differences, outputs...), err
-}
-
-// validators runs the input validators on all inputs and evaluates their exit status.
-func (v *verifier) validators(ctx context.Context) ([]string, error) {
-	var differences []string
-	rejected := map[string]bool{}
-	for _, x := range v.pkg.Validators {
-		exits, err := v.validator(ctx, x)
-		if notHere(err) {
-			differences = append(differences, "input validator not run: "+err.Error())
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		inputs, rejects := validated(v.pkg, x, exits)
-		differences = append(differences, inputs...)
-		for name := range rejects {
-			rejected[name] = true
-		}
-	}
-	for _, t := range v.pkg.InvalidInputs {
-		if !rejected[t.Name] {
-			differences = append(differences, fmt.Sprintf("no input validator rejects %s", t.Name))
-		}
-	}
-	return differences, nil
-}
-
-// validated compares a validator's exit status with the expected one. It returns the differences and the invalid inputs
-// that the validator rejects. An input at which it did not exit is never rejected.
-func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) (differences []string,
-	rejects map[string]bool) {
-	rejects = map[string]bool{}
-	for _, t := range slices.Concat(pkg.Tests, pkg.ValidInputs, pkg.InvalidInputs) {
-		invalid := slices.ContainsFunc(pkg.InvalidInputs, func(i problem.Test) bool { return i.Name == t.Name })
-		switch status, exited := exits[t.Name]; {
-		case !exited:
-			differences = append(differences, fmt.Sprintf("%s did not exit at the input of %s", x.Program.Name,
-				t.Name))
-		case invalid && status != x.OK:
-			rejects[t.Name] = true
-		case invalid:
-		case status != x.OK:
-			differences = append(differences, fmt.Sprintf("%s rejects the input of %s", x.Program.Name, t.Name))
-		}
-	}
-	return differences, rejects
-}
-
-// validator runs one validator and returns its exit status by input. Inputs at which it did not exit are missing.
-func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[string]int, error) {
-	l := &localJob{program: x.Program.Name}
-	var err error
-	if l.job, l.name, err = v.pkg.Start(x.Program, api.Job{}); err != nil {
-		return nil, err
-	}
-	l.job.Limits = api.Limits{CPUTimeMS: v.c.Limits.Jury.CPUTime.Milliseconds()}
-	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.ValidInputs, v.pkg.InvalidInputs) {
-		j := t.Job()
-		j.Args, j.CheckerArgs, j.Answer, j.Limits = t.ArgsOf(x), nil, nil, api.Limits{}
-		l.job.Tests = append(l.job.Tests, j)
-	}
-	l.job.Stop = api.StopNever
-	report, err := v.judge(ctx, v.eng.JudgeAside, l, func(api.TestReport) {})
-	if err != nil {
-		return nil, err
-	}
-	if report.Verdict == api.CompileError {
-		return nil, &problem.ProgramError{Name: x.Program.Name,
-			Reason: "does not compile: " + problem.CompilerSaid(report)}
-	}
-	exits := map[string]int{}
-	for _, t := range report.Tests {
-		if t.Exit != nil && t.Exit.Code != nil {
-			exits[t.Name] = *t.Exit.Code
-		}
-	}
-	return exits, nil
-}
-
-// outputs runs the checker on the package's sample outputs and compares verdicts.
-func (v *verifier) outputs(ctx context.Context) ([]string, error) {
-	var differences []string
-	for _, o := range v.pkg.Outputs {
-		j, err := v.pkg.Judging(api.Job{})
-		if err != nil {
-			return nil, &usageError{err}
-		}
-		j.Scheme = nil
-		j.Command, j.Files = []string{"cat", "output"}, map[string]api.File{"output": {Part: o.Path}}
-		test := o.Test.Job()
-		test.Args, test.Files = nil, nil
-		j.Tests = []api.Test{test}
-		report, err := v.judge(ctx, v.eng.JudgeAside, &localJob{program: o.Test.Name, job: j},
-			func(api.TestReport) {})
-		if err != nil {
-			return nil, err
-		}
-		if d := outputDifference(o, report); d != "" {
-			differences = append(differences, d)
-		}
-	}
-	return differences, nil
-}
-
-// outputDifference returns how a report differs from the expected verdict of an output, or "". An output that the
-// checker has not read, for example because it is too large, does not count as rejected.
-func outputDifference(o problem.Output, r api.Report) string {
-	if r.Verdict == api.InternalError {
-		return fmt.Sprintf("checker at %s: %s", o.Test.Name, r.Message)
-	}
-	if len(r.Tests) != 1 || r.Tests[0].Checker == nil {
-		return fmt.Sprintf("the checker did not judge %s: its verdict is %s", o.Test.Name, r.Verdict)
-	}
-	said := r.Tests[0].Checker.Verdict
-	if valid := said == api.Accepted || said == api.Partial; valid != o.Valid {
-		return fmt.Sprintf("the checker gives %s for %s", said, o.Test.Name)
-	}
-	return ""
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"judged/internal/base/units"
-	"judged/internal/lab/plot"
+	"judged/internal/lab/bench"
 )
 
 // makeFolder makes the folder for writeFiles, before anything is judged.
@@ -35,21 +35,20 @@ func (r *verification) writeFiles(dir string) error {
 }
 
 // chart returns a chart with a lane for each submission, which shows all runs of all tests.
-func (r *verification) chart() plot.Chart {
-	c := plot.Chart{Title: r.Package, Subtitle: "submissions of the jury, the runs of all tests", Axis: "CPU time, ms",
+func (r *verification) chart() bench.Chart {
+	c := bench.Chart{Title: r.Package, Subtitle: "submissions of the jury, the runs of all tests", Axis: "CPU time, ms",
 		Solid: "run", Hollow: "ended at the limit", Tick: "slowest test", Marks: r.marks()}
 	for _, s := range r.Submissions {
 		if !s.judged {
 			continue
 		}
-		lane := plot.Lane{Name: s.Name, Note: fmt.Sprintf("%s, %.2f of the limit", s.Verdict,
-			s.part(r.TimeLimit))}
+		lane := bench.Lane{Name: s.Name, Note: fmt.Sprintf("%s, %.2f of the limit", s.Verdict, s.part(r.TimeLimit))}
 		if s.CPUTime > 0 {
-			lane.Interval = &plot.Interval{Low: ms(s.Low), Center: ms(s.CPUTime), High: ms(s.High)}
+			lane.Interval = &bench.Interval{Low: ms(s.Low), Center: ms(s.CPUTime), High: ms(s.High)}
 		}
 		for _, t := range s.Tests {
 			for _, run := range t.Runs {
-				lane.Dots = append(lane.Dots, plot.Dot{Value: ms(run), Hollow: t.Verdict.JudgementType() == "TLE",
+				lane.Dots = append(lane.Dots, bench.Dot{Value: ms(run), Hollow: t.Verdict.JudgementType() == "TLE",
 					Name: t.Name})
 			}
 		}
@@ -59,14 +58,14 @@ func (r *verification) chart() plot.Chart {
 }
 
 // marks returns the time limit, and the safety margins that the format requires.
-func (r *verification) marks() []plot.Mark {
-	marks := []plot.Mark{{Value: ms(r.TimeLimit), Name: "limit " + units.Duration(r.TimeLimit)}}
+func (r *verification) marks() []bench.Mark {
+	marks := []bench.Mark{{Value: ms(r.TimeLimit), Name: "limit " + units.Duration(r.TimeLimit)}}
 	for _, m := range []struct {
 		name   string
 		factor float64
 	}{{"accepted", 1 / r.rule.Accepted}, {"too slow", r.rule.Rejected}} {
 		if m.factor != 1 {
-			marks = append(marks, plot.Mark{Value: m.factor * ms(r.TimeLimit), Name: m.name})
+			marks = append(marks, bench.Mark{Value: m.factor * ms(r.TimeLimit), Name: m.name})
 		}
 	}
 	return marks

@@ -38,6 +38,7 @@ type solution struct {
 	Groups []api.GroupReport `json:"groups,omitempty"`
 	Tests  []testVerdict     `json:"tests,omitempty"`
 
+	expects      bool // some verdict would be a difference
 	lower, upper bool
 	judged       bool                     // otherwise it was not run
 	slowest      string                   // name of its slowest test: that with the largest part of its limit
@@ -148,8 +149,13 @@ type verification struct {
 }
 
 func (v *verifier) verify(ctx context.Context) (verification, error) {
-	r := verification{Package: v.pkg.Name, Format: v.pkg.Format, Version: v.pkg.Version, Findings: v.pkg.Findings,
+	r := verification{Package: v.pkg.Name, Format: v.pkg.Format, Version: v.pkg.Version,
 		TimeLimit: v.pkg.Limits.Time, rule: v.pkg.TimeRule, strict: v.strict}
+	for _, finding := range v.pkg.Findings {
+		if !slices.Contains(v.pkg.Unchecked, finding) { // which are differences
+			r.Findings = append(r.Findings, finding)
+		}
+	}
 	if r.TimeLimit == 0 {
 		r.Inferred = true
 		proposal, err := v.propose(ctx)
@@ -163,13 +169,13 @@ func (v *verifier) verify(ctx context.Context) (verification, error) {
 	compiling.Go(func() { v.compileAhead(ahead) })
 	defer compiling.Wait()
 	defer stop()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
+	group, unlessJuryFails := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { // to its end, so that an error of a submission does not hide what differs
 		r.Validators, err = v.juryDifferences(ctx)
 		return err
 	})
 	group.Go(func() (err error) {
-		r.Submissions, err = v.solutions(ctx, r.TimeLimit, func(problem.Submission) bool { return true })
+		r.Submissions, err = v.solutions(unlessJuryFails, r.TimeLimit, func(problem.Submission) bool { return true })
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -200,16 +206,21 @@ func (r *verification) isOK() bool { return r.isAsExpected() && (!r.strict || le
 
 // isAsExpected reports whether something was verified, and nothing differs.
 func (r *verification) isAsExpected() bool {
-	accepted := false
+	accepted, expected := false, false
 	for _, s := range r.Submissions {
 		if len(s.Differences) > 0 {
 			return false
 		}
 		accepted = accepted || s.judged && (s.Verdict == api.Accepted || s.Verdict == api.Partial)
+		expected = expected || s.judged && s.expects
 	}
-	if !accepted {
+	switch {
+	case !accepted:
 		r.Validators = append(r.Validators, "no submission is accepted, so it is unknown whether the tests and the checker "+
 			"are correct; add one to submissions/accepted")
+	case !expected:
+		r.Validators = append(r.Validators, "no submission that was judged has an expected result, so no verdict was "+
+			"checked; add one to submissions/accepted, or sol/solution in a task of CMS")
 	}
 	return len(r.Validators) == 0
 }
@@ -290,8 +301,7 @@ func (r *verification) print(w io.Writer) error {
 			spread = units.Duration(s.Spread)
 		}
 		t.Rows = append(t.Rows, text.Row{Notes: s.Differences, Cells: []string{s.Name, s.Language, string(s.Verdict),
-			render.Score(s.Score), units.Duration(s.CPUTime),
-			fmt.Sprintf("%.2f", s.part(r.TimeLimit)), spread}})
+			render.Score(s.Score), units.Duration(s.CPUTime), fmt.Sprintf("%.2f", s.part(r.TimeLimit)), spread}})
 	}
 	fmt.Fprintf(&b, "%s\ntime limit %s", t.Format(text.ScreenOf(w)), units.Duration(r.TimeLimit))
 	if r.Inferred {

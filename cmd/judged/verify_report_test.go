@@ -18,7 +18,7 @@ import (
 
 // TestVerifyNeedsEvidence: a package without judged submissions is not as expected.
 func TestVerifyNeedsEvidence(t *testing.T) {
-	accepted := solution{Name: "a", judged: true, Verdict: api.Accepted}
+	accepted := solution{Name: "a", judged: true, Verdict: api.Accepted, expects: true}
 	wrong := solution{Name: "w", judged: true, Verdict: api.WrongAnswer}
 	differs := solution{Name: "d", judged: true, Verdict: api.Accepted, Differences: []string{"slow"}}
 	for _, tt := range []struct {
@@ -28,7 +28,10 @@ func TestVerifyNeedsEvidence(t *testing.T) {
 		want        bool
 	}{
 		{"all is as expected", []solution{accepted, wrong}, nil, true},
-		{"a partial score", []solution{{Name: "p", judged: true, Verdict: api.Partial}}, nil, true},
+		{"a partial score", []solution{{Name: "p", judged: true, Verdict: api.Partial, expects: true}},
+			nil, true},
+		{"nothing is expected", []solution{{Name: "n", judged: true, Verdict: api.Accepted},
+			{Name: "not judged", expects: true}}, nil, false},
 		{"no submission", nil, nil, false},
 		{"none was judged", []solution{{Name: "x"}, {Name: "y", Verdict: api.Accepted}}, nil, false},
 		{"none is accepted", []solution{wrong}, nil, false},
@@ -44,7 +47,7 @@ func TestVerifyNeedsEvidence(t *testing.T) {
 
 // TestVerifyCounts: submissions that are not judged are counted, and fail the verification only with --strict.
 func TestVerifyCounts(t *testing.T) {
-	accepted := solution{Name: "a", judged: true, Verdict: api.Accepted}
+	accepted := solution{Name: "a", judged: true, Verdict: api.Accepted, expects: true}
 	absent := solution{Name: "b.rb", NotJudged: `language "ruby": ruby is not installed`}
 	const all = 3 // includes a README
 	r := verification{Submissions: []solution{accepted, absent}, Findings: []string{"README is no program"}}
@@ -73,20 +76,34 @@ func TestVerifyCounts(t *testing.T) {
 // TestValidatedNeedsExits: an input that a validator did not read to its end is neither valid nor rejected. A testlib
 // validator accepts with status 0.
 func TestValidatedNeedsExits(t *testing.T) {
-	pkg := &problem.Package{Tests: []problem.Test{{Name: "1"}, {Name: "2"}}, ValidInputs: []problem.Test{{Name: "3"}},
+	pkg := &problem.Package{Tests: []problem.Test{{Name: "1"}, {Name: "2"}},
 		InvalidInputs: []problem.Test{{Name: "bad"}, {Name: "crash"}}}
-	v := problem.Validator{Program: problem.Program{Name: "v"}, OK: 0}
-	got, rejects := validated(pkg, v, map[string]int{"1": 0, "2": 3, "bad": 3})
-	want := []string{"v rejects the input of 2", "v did not exit at the input of 3",
-		"v did not exit at the input of crash"}
+	v := problem.Validator{Program: problem.Program{Name: "v"}, OK: 0, Valid: []problem.Test{{Name: "3"}, {Name: "4"}},
+		Invalid: []problem.Test{{Name: "5"}, {Name: "6"}}}
+	got, rejects := validated(pkg, v, map[string]int{"1": 0, "2": 3, "bad": 3, "4": 1, "5": 1, "6": 0})
+	want := []string{"v rejects the input of 2", "v did not exit at the input of crash", "v did not exit at the input of 3",
+		"v rejects the input of 4", "v accepts its invalid test 6"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if !rejects["bad"] || rejects["crash"] {
 		t.Errorf("rejects %v", rejects)
 	}
-	if got, _ := validated(pkg, v, nil); len(got) != 5 {
+	if got, _ := validated(pkg, v, nil); len(got) != 8 {
 		t.Errorf("without any exit: %q", got)
+	}
+}
+
+// TestCheckerDifferences: a checker must exit, with the status of the expected verdict.
+func TestCheckerDifferences(t *testing.T) {
+	pkg := &problem.Package{Checker: problem.Checker{Program: &problem.Program{Name: "c"}}}
+	for i, name := range []string{"1", "2", "3", "4"} {
+		one := problem.CheckerTest{Test: problem.Test{Name: name}, Exit: i, Verdict: "v"}
+		pkg.CheckerTests = append(pkg.CheckerTests, one)
+	}
+	want := []string{"c exits with status 0 at its test 2, expected 1 (v)", "c did not exit at its test 4"}
+	if diff := cmp.Diff(want, checkerDifferences(pkg, map[string]int{"1": 0, "2": 0, "3": 2})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

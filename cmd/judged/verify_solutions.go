@@ -49,7 +49,8 @@ func (v *verifier) solutions(ctx context.Context, limit time.Duration,
 // that the format requires: its times say what it does at the shorter limit as well.
 func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Submission,
 	limit time.Duration) (solution, error) {
-	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper, own: map[string]time.Duration{}}
+	x := solution{Name: s.Name, Language: s.Language, expects: s.Expects(), lower: s.Lower, upper: s.Upper,
+		own: map[string]time.Duration{}}
 	for _, t := range v.pkg.Tests {
 		if own := t.Limits.CPUTime(); own > 0 {
 			x.own[t.Name] = own

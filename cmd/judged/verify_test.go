@@ -13,7 +13,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/engine/problem"
-	"judged/internal/lab/plot"
+	"judged/internal/lab/bench"
 )
 
 // sampleVerification has an accepted submission, one that is too slow, and one that was not run.
@@ -32,16 +32,16 @@ func sampleVerification() verification {
 
 func TestVerifyChart(t *testing.T) {
 	r := sampleVerification()
-	want := plot.Chart{Title: "Sum", Subtitle: "submissions of the jury, the runs of all tests", Axis: "CPU time, ms",
+	want := bench.Chart{Title: "Sum", Subtitle: "submissions of the jury, the runs of all tests", Axis: "CPU time, ms",
 		Solid: "run", Hollow: "ended at the limit", Tick: "slowest test",
-		Marks: []plot.Mark{{Value: 100, Name: "limit 100.0 ms"}, {Value: 50, Name: "accepted"},
+		Marks: []bench.Mark{{Value: 100, Name: "limit 100.0 ms"}, {Value: 50, Name: "accepted"},
 			{Value: 150, Name: "too slow"}},
-		Lanes: []plot.Lane{
-			{Name: "fast.c", Note: "AC, 0.40 of the limit", Interval: &plot.Interval{Low: 39, Center: 40, High: 41},
-				Dots: []plot.Dot{{Value: 20, Name: "1"}, {Value: 22, Name: "1"}, {Value: 39, Name: "2"},
+		Lanes: []bench.Lane{
+			{Name: "fast.c", Note: "AC, 0.40 of the limit", Interval: &bench.Interval{Low: 39, Center: 40, High: 41},
+				Dots: []bench.Dot{{Value: 20, Name: "1"}, {Value: 22, Name: "1"}, {Value: 39, Name: "2"},
 					{Value: 41, Name: "2"}}},
-			{Name: "slow.c", Note: "TLE, 2.00 of the limit", Interval: &plot.Interval{Low: 200, Center: 200, High: 200},
-				Dots: []plot.Dot{{Value: 200, Name: "1", Hollow: true}}},
+			{Name: "slow.c", Note: "TLE, 2.00 of the limit", Interval: &bench.Interval{Low: 200, Center: 200, High: 200},
+				Dots: []bench.Dot{{Value: 200, Name: "1", Hollow: true}}},
 		}}
 	if diff := cmp.Diff(want, r.chart()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

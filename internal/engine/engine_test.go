@@ -142,9 +142,8 @@ func TestTurboIsReadAgain(t *testing.T) {
 func TestHost(t *testing.T) {
 	top := twoNodes(t, "6-7")
 	top.Kernel, top.Model = "6.18", "CPU"
-	e := &Engine{topology: top,
-		fingerprint: func() api.Fingerprint { return api.Fingerprint{Sum: "f"} },
-		turbo:       machine.Turbo{Value: machine.TurboUnknown}, options: Options{Name: "n", Pool: "p"}}
+	e := &Engine{topology: top, fingerprint: func() api.Fingerprint { return api.Fingerprint{Sum: "f"} },
+		turbo: machine.Turbo{Value: machine.TurboUnknown}, options: Options{Name: "n", Pool: "p"}}
 	got := e.Host(set(t, "7"), api.DoctorReport{Ready: true})
 	if got.Doctor == nil || !got.Doctor.Ready || got.Doctor.Failed == nil || len(got.Doctor.Failed) != 0 {
 		t.Errorf("doctor %+v, want ready and an empty list", got.Doctor)

@@ -58,8 +58,7 @@ func stocked(t *testing.T, b backend) (s *bench, folder string) {
 		program := addBlob(t, folder, "program of "+id)
 		s.put(id, func(j *api.Job) {
 			*j = api.Job{Program: *program, Tests: []api.Test{{Name: "1", Input: addBlob(t, folder, "input")}},
-				Priority: api.Priorities()[i],
-				Labels:   map[string]string{"team": "ü \x00", "id": id}}
+				Priority: api.Priorities()[i], Labels: map[string]string{"team": "ü \x00", "id": id}}
 		})
 	}
 	rep := sampleReport(api.WrongAnswer)

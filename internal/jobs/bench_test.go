@@ -15,7 +15,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs/blobs"
-	"judged/internal/testkit/external"
+	"judged/internal/testkit"
 )
 
 // Sizes of the benchmarks. The large ones take minutes to create.
@@ -251,7 +251,7 @@ func benchBackends(b *testing.B) []backend {
 	backends := []backend{{"sqlite", func(t testing.TB) Options {
 		return Options{File: filepath.Join(t.TempDir(), "judged.db")}
 	}}}
-	return append(backends, postgresBackend(external.StartPostgres(b)))
+	return append(backends, postgresBackend(testkit.StartPostgres(b)))
 }
 
 // seedTime returns the creation time of the i-th seeded job.

@@ -163,17 +163,20 @@ type TriedCallback struct {
 	Tenant   string
 }
 
-// FinishCallback stores the result of a try and ends the claim. If the try failed, it returns the receiver. If another
-// process has claimed the callback since, FinishCallback changes nothing.
+// FinishCallback stores the result of a try and ends the claim. An interrupted try does not count. If the try failed, it
+// returns the receiver. If another process has a claim, FinishCallback changes nothing.
 func (s *Store) FinishCallback(ctx context.Context, c ClaimedCallback, t TriedCallback) (r api.Receiver, err error) {
 	log, err := packJSON(t.log(c))
 	if err != nil {
 		return r, fmt.Errorf("encode the log of a callback: %w", err)
 	}
-	state, due, known := callbackPending, int64(0), true
+	state, due, known, uncounted := callbackPending, int64(0), true, 0
 	switch t.Try.Result {
 	case api.TryFailed, api.TryInterrupted:
 		due, known = unixNano(t.Next), !t.Next.IsZero()
+		if t.Try.Result == api.TryInterrupted {
+			uncounted = 1 // the next try has its number
+		}
 	case api.TryDelivered:
 		state = callbackDelivered
 	case api.TryGivenUp:
@@ -185,8 +188,8 @@ func (s *Store) FinishCallback(ctx context.Context, c ClaimedCallback, t TriedCa
 		return r, fmt.Errorf("set callback: result %q with the next try at %v", t.Try.Result, t.Next)
 	}
 	err = s.tx(ctx, "set callback", func(ctx context.Context, tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, s.driver.sql(`UPDATE callbacks SET due = ?1, state = ?2, log = ?3
-WHERE job = ?4 AND tries = ?5 AND due > 0`), due, state, log, c.job, c.Number)
+		result, err := tx.ExecContext(ctx, s.driver.sql(`UPDATE callbacks SET due = ?1, state = ?2, log = ?3,
+	tries = tries - ?4 WHERE job = ?5 AND tries = ?6 AND due > 0`), due, state, log, uncounted, c.job, c.Number)
 		if err != nil {
 			return err
 		}

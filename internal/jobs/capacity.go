@@ -198,9 +198,13 @@ func (s *Store) place(ctx context.Context, tenant string) (refused, err error) {
 	return s.reserve(ctx, tenant)
 }
 
-// countText reads two covering indexes: queued jobs, and those that run or whose delay has not passed.
-const countText = `SELECT pool, priority, tenant, 0, COUNT(*), MIN(turn), MAX(turn) FROM jobs
-WHERE parked = 0 AND finished = 0 GROUP BY pool, priority, tenant
+// countText reads two covering indexes: queued jobs, and those that run or whose delay has not passed. Queued jobs
+// without a tenant, which are all jobs of most platforms, are in the order of their groups and need no sorting.
+const countText = `SELECT pool, priority, '', 0, COUNT(*), MIN(turn), MAX(turn) FROM jobs
+WHERE parked = 0 AND finished = 0 AND tenant = '' GROUP BY pool, priority
+UNION ALL
+SELECT pool, priority, tenant, 0, COUNT(*), MIN(turn), MAX(turn) FROM jobs
+WHERE parked = 0 AND finished = 0 AND tenant <> '' GROUP BY pool, priority, tenant
 UNION ALL
 SELECT pool, priority, tenant, state, COUNT(*), MIN(turn), MAX(turn) FROM jobs WHERE parked > 0
 GROUP BY pool, priority, tenant, state`

@@ -12,7 +12,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // TestCheckFullServer checks that Check fails while the disk of a PostgreSQL server is full, even if nothing else
@@ -33,7 +32,7 @@ func TestCheckFullServer(t *testing.T) {
 		}
 	})
 	t.Setenv("TMPDIR", disk)
-	s, err := Open(t.Context(), Options{URL: external.StartPostgres(t, "fsync=off").Database(t)})
+	s, err := Open(t.Context(), Options{URL: testkit.StartPostgres(t, "fsync=off").Database(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

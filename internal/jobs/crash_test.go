@@ -16,7 +16,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/poll"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // childEnv makes the test binary the process to kill. Its value is a number for the names of its jobs, and the URL of a
@@ -395,7 +394,7 @@ func killOne(t *testing.T, value, phase string, promised *promises) {
 
 // testServerKilled kills the server eight times while a store works on 500 jobs. It checks that everything acknowledged
 // is present, that errors are ErrUnavailable, and that the store recovers.
-func testServerKilled(t *testing.T, server *external.Postgres) {
+func testServerKilled(t *testing.T, server *testkit.PostgresServer) {
 	o := Options{URL: server.Database(t), Lease: childLease, MaxDeliver: 1000, Timeout: 5 * time.Second}
 	failures := 0
 	var mu sync.Mutex // guards failures
@@ -444,7 +443,7 @@ func testServerKilled(t *testing.T, server *external.Postgres) {
 
 // testListenAgain checks that a taker that missed a notification while the server was down looks again when
 // notifications are back.
-func testListenAgain(t *testing.T, server *external.Postgres) {
+func testListenAgain(t *testing.T, server *testkit.PostgresServer) {
 	s := postgresBackend(server).open(t, func(o *Options) { o.poll = time.Hour })
 	silent := s.again()
 	silent.driver.notify = func(string) {}

@@ -169,8 +169,7 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestR
 	update := s.driver.sql(cancelJob)
 	keep := s.driver.sql(`UPDATE jobs SET tests = ?1 WHERE seq = ?2`)
 	err = s.tx(ctx, "cancel job", func(ctx context.Context, tx *sql.Tx) error {
-		found, err := tx.QueryContext(ctx, update, string(api.Cancelled), s.now().UnixNano(), id,
-			TenantOf(ctx))
+		found, err := tx.QueryContext(ctx, update, string(api.Cancelled), s.now().UnixNano(), id, TenantOf(ctx))
 		if err != nil {
 			return err
 		}

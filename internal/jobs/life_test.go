@@ -306,10 +306,19 @@ func testReclaim(t *testing.T, b backend) {
 		t.Errorf("took %+v", w)
 	}
 	s.must(s.Return(s.ctx(), theirs.Lease, api.Returned{Uncounted: true}))
-	if n, err := s.Adopt(s.ctx(), "default", []string{"third", "other"}); n != 0 || err != nil {
+	for _, id := range []string{"delayed", "done"} {
+		s.put(id, func(j *api.Job) { j.Pool = "second" })
+	}
+	delayed, err := s.Take(s.ctx(), api.Want{Pool: "second"})
+	s.must(err)
+	done, err := s.Take(s.ctx(), api.Want{Pool: "second"})
+	s.must(err)
+	s.must(s.Return(s.ctx(), delayed.Lease, api.Returned{Delay: time.Hour}))
+	s.finish(done.Lease, api.Accepted)
+	if n, err := s.Adopt(s.ctx(), "default", []string{"second", "other"}); n != 0 || err != nil {
 		t.Errorf("adopted %d of a pool that is in use, %v", n, err)
 	}
-	if n, err := s.Adopt(s.ctx(), "default", []string{"third"}); n != 1 || err != nil {
+	if n, err := s.Adopt(s.ctx(), "default", []string{"third"}); n != 2 || err != nil {
 		t.Errorf("adopted %d, %v", n, err)
 	}
 	if w := s.take(); w.ID != "theirs" {

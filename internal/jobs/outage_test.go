@@ -11,7 +11,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // operation is a call of the store.
@@ -141,7 +140,7 @@ func TestFailingWrites(t *testing.T) {
 	testOutage(t, sqliteBackend(), true, func(s *bench) func() { return failWrites(s.t) })
 }
 
-func testServerAway(t *testing.T, server *external.Postgres) {
+func testServerAway(t *testing.T, server *testkit.PostgresServer) {
 	testOutage(t, postgresBackend(server), false, func(s *bench) func() {
 		server.Kill(t)
 		// The other processes of the server respond until they notice.
@@ -152,7 +151,7 @@ func testServerAway(t *testing.T, server *external.Postgres) {
 }
 
 // testServerReadOnly checks a read-only server: a standby, or one that an operator made read-only.
-func testServerReadOnly(t *testing.T, server *external.Postgres) {
+func testServerReadOnly(t *testing.T, server *testkit.PostgresServer) {
 	testOutage(t, postgresBackend(server), true, func(s *bench) func() {
 		set := func(statement string) {
 			t.Helper()

@@ -20,7 +20,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // Sizes of the database for the tests of plans. An index of all finished jobs has three times as many blocks as a
@@ -74,7 +73,7 @@ var plansElsewhere = map[string]string{
 // number of blocks with a limit that does not depend on the number of jobs.
 func TestPlans(t *testing.T) {
 	testkit.Need(t, testkit.Time)
-	server := external.StartPostgres(t, "fsync=off", "synchronous_commit=off", "autovacuum=off", "shared_buffers=256MB",
+	server := testkit.StartPostgres(t, "fsync=off", "synchronous_commit=off", "autovacuum=off", "shared_buffers=256MB",
 		"max_wal_size=8GB", "wal_level=minimal", "max_wal_senders=0", "maintenance_work_mem=256MB",
 		"session_preload_libraries=auto_explain", "auto_explain.log_analyze=on", "auto_explain.log_buffers=on",
 		"auto_explain.log_timing=off", "auto_explain.log_format=json", "log_line_prefix=")
@@ -164,7 +163,7 @@ SELECT 'zz' || i, '', '', 0, 1, 0, 9000000000000000000 FROM generate_series(1, 5
 
 // testOldSnapshot ends jobs while a snapshot, such as that of judged backup, keeps the server from removing their index
 // entries. A search of the whole queue reads all of them, so it must be rare.
-func testOldSnapshot(t *testing.T, server *external.Postgres, quiet *Store, b *bench) {
+func testOldSnapshot(t *testing.T, server *testkit.PostgresServer, quiet *Store, b *bench) {
 	old, err := quiet.write.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
@@ -362,8 +361,7 @@ func (b *bench) exercise(prefix string) {
 		w := take(api.Want{})
 		rec := b.get(w.ID)
 		b.must(b.Recheck(ctx, rec, sampleReport(api.Accepted),
-			api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "n1"}}},
-			b.Store.now()))
+			api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "n1"}}}, b.Store.now()))
 		w = take(api.Want{})
 		b.must(b.Forward(ctx, b.get(w.ID), sampleReport(api.Accepted), "metal", api.Screening{}))
 		metal := take(api.Want{Pool: "metal"})

@@ -125,9 +125,8 @@ func (s *Store) newRow(n Submission, turn int64) (rec Record, args []any, err er
 }
 
 // insertLabelled inserts a job and its labels, and calls more, in one transaction.
-func (s *Store) insertLabelled(
-	ctx context.Context, n Submission, args []any, more func(context.Context, *sql.Tx) error,
-) (created bool, err error) {
+func (s *Store) insertLabelled(ctx context.Context, n Submission, args []any,
+	more func(context.Context, *sql.Tx) error) (created bool, err error) {
 	err = s.writesTx(ctx, []*write{insertion(n, args, &created)}, func(ctx context.Context, tx *sql.Tx) error {
 		if !created || more == nil {
 			return nil

@@ -34,8 +34,7 @@ func (s *Store) Pack(ctx context.Context, n Submission) (Packed, error) {
 
 func pack(n Submission) (p Packed, err error) {
 	p = Packed{ID: n.ID, BodyDigest: n.BodyDigest, tenant: n.Tenant, class: n.slotClass(),
-		priority: priorityNumber(n.Job.Priority), labels: listedLabels(n),
-		receiver: receiverOf(n)}
+		priority: priorityNumber(n.Job.Priority), labels: listedLabels(n), receiver: receiverOf(n)}
 	if p.priority < 0 {
 		return p, fmt.Errorf("encode job %q: unknown priority %q", n.ID, n.Job.Priority)
 	}

@@ -160,8 +160,7 @@ func testCancelledFilling(t *testing.T, b *bench) {
 	}
 	b.must(b.EndFilling(b.ctx(), b.unfinished("failed"), "too many"))
 	b.view("failed", api.Rejudging{ID: "failed", State: api.RejudgingFailed, Error: "too many",
-		Verdicts: []api.RejudgedCount{},
-		Skipped:  []api.SkippedJob{}})
+		Verdicts: []api.RejudgedCount{}, Skipped: []api.SkippedJob{}})
 	b.want(b.ApplyRejudging(b.ctx(), "failed"), api.ErrFinal)
 	b.want(b.CancelRejudging(b.ctx(), "failed"), api.ErrFinal)
 	if all, err := b.UnfinishedRejudgings(b.ctx(), 10); len(all) > 0 || err != nil {

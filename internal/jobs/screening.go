@@ -172,9 +172,8 @@ WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = 1 GROUP BY class O
 }
 
 // LastRatios returns the LogRatio of the last audits of a class since the given time, newest first.
-func (s *Store) LastRatios(
-	ctx context.Context, pool string, stage AuditStage, class string, since time.Time, limit int,
-) (all []float64, err error) {
+func (s *Store) LastRatios(ctx context.Context, pool string, stage AuditStage, class string, since time.Time,
+	limit int) (all []float64, err error) {
 	err = s.rows(ctx, s.read, query{"read audits", `SELECT ratio FROM audits
 WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = 1 AND class = ?4 ORDER BY finished DESC, id LIMIT ?5`,
 		[]any{pool, int(stage), unixNano(since), class, limit}}, func(rows *sql.Rows) error {

@@ -22,8 +22,7 @@ func (s *Store) openSQLite() error {
 		return errors.New("open the database: set Options.URL or Options.File")
 	}
 	tokens := strings.NewReplacer("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{blob}", "BLOB", "{clustered}",
-		"WITHOUT ROWID", "{postgres}", "", "{postgres9}", "",
-		"{feed}", sqliteFeed,
+		"WITHOUT ROWID", "{postgres}", "", "{postgres9}", "", "{feed}", sqliteFeed,
 		"{callbacks}", onEnd+` BEGIN `+addCallback+` END`,
 		"{upto}", "=", "{among}", ">= (", "{/among}", ")", "{lock}", "", "{hold}", "", "{bytes}", "", "{position}", "instr")
 	s.driver = driver{

@@ -12,7 +12,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 func TestMain(m *testing.M) {
@@ -33,12 +32,11 @@ type backend struct {
 
 func sqliteBackend() backend {
 	return backend{"sqlite", func(t testing.TB) Options {
-		return Options{File: filepath.Join(t.TempDir(),
-			"judged.db")}
+		return Options{File: filepath.Join(t.TempDir(), "judged.db")}
 	}}
 }
 
-func postgresBackend(server *external.Postgres) backend {
+func postgresBackend(server *testkit.PostgresServer) backend {
 	return backend{"postgres", func(t testing.TB) Options { return Options{URL: server.Database(t)} }}
 }
 
@@ -280,7 +278,7 @@ func TestSQLite(t *testing.T) {
 
 func TestPostgres(t *testing.T) {
 	// fsync is not needed, because the tests kill processes, not the machine.
-	server := external.StartPostgres(t, "fsync=off")
+	server := testkit.StartPostgres(t, "fsync=off")
 	for name, test := range suite {
 		t.Run(name, func(t *testing.T) { test(t, postgresBackend(server)) })
 	}

@@ -81,6 +81,13 @@ func testTurns(t *testing.T, be backend) {
 			b.puts("c", 2, nil)
 			b.puts("a", 1, nil)
 		}, "a c a c a a"},
+		{"jobs without a tenant after a restart", func(b *bench) {
+			b.puts("", 4, nil)
+			b.takes(1)
+			*b = *b.again()
+			b.puts("c", 2, nil)
+			b.puts("", 1, nil)
+		}, "none c none c none none"},
 		{"next to another process", func(b *bench) {
 			b.puts("a", 6, nil)
 			other := b.again()

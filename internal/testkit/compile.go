@@ -7,9 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"judged/internal/base/linux"
 )
 
 // CompileC builds the C program in the file src with gcc -O2, statically linked if static is set, and returns
@@ -65,6 +69,27 @@ func JurySource(t testing.TB, name string) string {
 const GCCForArm64 = "aarch64-linux-gnu-gcc"
 
 const hostGCC = "gcc"
+
+// OnAllCPUs calls build with 0 to n-1, as many calls at once as there are CPUs. What they execute may run on all CPUs,
+// even if an engine has moved this process to some of them.
+func OnAllCPUs(n int, build func(i int)) {
+	var all []int
+	for cpu := range runtime.NumCPU() {
+		all = append(all, cpu)
+	}
+	var next atomic.Int64
+	var building sync.WaitGroup
+	for range all {
+		building.Go(func() {
+			runtime.LockOSThread()        // and not unlocked, so that the thread exits with its affinity
+			_ = linux.SetAffinity(0, all) // otherwise it takes longer
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				build(int(i))
+			}
+		})
+	}
+	building.Wait()
+}
 
 func compile(t testing.TB, compiler, src string, static bool) string {
 	t.Helper()

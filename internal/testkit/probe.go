@@ -20,16 +20,14 @@ var (
 	staticGCCWorks = sync.OnceValue(func() error { return tryCompiler(hostGCC, true) })
 	arm64GCCWorks  = sync.OnceValue(func() error { return tryCompiler(GCCForArm64, true) })
 	pythonWorks    = sync.OnceValue(func() error {
-		return starts("install the package python3", "/usr/bin/python3",
-			"-c", "pass")
+		return starts("install the package python3", "/usr/bin/python3", "-c", "pass")
 	})
 	pyctdWorks = sync.OnceValue(func() error {
 		return starts("run .ci/setup as root", "/usr/local/bin/pyctd", "--version")
 	})
 	javaWorks = sync.OnceValue(tryJava)
 	nodeWorks = sync.OnceValue(func() error {
-		return starts("install the package nodejs", "/usr/bin/node",
-			"--version")
+		return starts("install the package nodejs", "/usr/bin/node", "--version")
 	})
 	monoWorks = sync.OnceValue(tryMono)
 	rustWorks = sync.OnceValue(func() error { return starts("install the package rustc", "rustc", "--version") })

@@ -2,9 +2,12 @@ package testkit
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +28,15 @@ const settle = 30 * time.Second
 // tests failed anyway. Use it as
 //
 //	func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
-func Run(m *testing.M) int { return run(m, settle) }
+//
+// With -short, at least four parallel tests run at once, because they wait more than they compute.
+func Run(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() {
+		_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))) // the flag exists
+	}
+	return run(m, settle)
+}
 
 func run(m *testing.M, settle time.Duration) int {
 	openPoller()

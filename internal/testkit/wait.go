@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -20,6 +21,22 @@ func WaitFor(t testing.TB, deadline time.Duration, what string, cond func() bool
 			t.Fatalf("timed out after %v waiting for %s", deadline, what)
 		}
 		time.Sleep(pause)
+	}
+}
+
+// HoldHostCPUs waits until no other test of this checkout, of any package, starts daemons that claim CPUs of the host,
+// as a program outside tests does. The test then holds them until it ends.
+func HoldHostCPUs(t testing.TB) {
+	t.Helper()
+	root, err := os.Open(RepoRoot(t))
+	if err == nil {
+		t.Cleanup(func() { root.Close() })
+		for err = syscall.EINTR; err == syscall.EINTR; {
+			err = syscall.Flock(int(root.Fd()), syscall.LOCK_EX)
+		}
+	}
+	if err != nil {
+		t.Fatalf("hold the CPUs of the host: %v", err)
 	}
 }
 

@@ -7,7 +7,7 @@ int main(void)
 	static char block[1 << 20];
 	for (size_t i = 0; i < sizeof block; i++)
 		block[i] = " \n\t\r\v\f"[i % 6];
-	int fd = open("out", O_WRONLY | O_TRUNC);
+	int fd = open("out", O_WRONLY | O_CREAT | O_TRUNC, 0666);
 	for (int i = 0; i < 30; i++)
 		if (write(fd, block, sizeof block) < 0)
 			return 1;

@@ -4,7 +4,7 @@
 //	say=TEXT hear          write a line; read one, whatever it is, or its absence
 //	end                    read until the end of the input
 //	ping=N pong=N          N round trips of one line, from the side that asks and from the one that answers
-//	flood drink sip        write, read without end; sip sleeps for 1 ms after 512 bytes
+//	flood drink sip gulp   write, read without end; sip sleeps for 1 ms after 512 bytes, gulp for 0.3 s after 4096
 //	much=N                 write N bytes; otherwise exit with status 95
 //	close=FD               close a descriptor
 //	reopen=FD              replace a stream by what /dev/stdin, /dev/stdout, or /dev/stderr opens
@@ -112,6 +112,9 @@ int main(int argc, char **argv)
 		else if (!strcmp(verb, "sip"))
 			while (read(0, line, 512) > 0)
 				usleep(1000);
+		else if (!strcmp(verb, "gulp"))
+			while (read(0, line, 4096) > 0)
+				usleep(300000);
 		else if (!strcmp(verb, "close"))
 			close(atoi(value));
 		else if (!strcmp(verb, "reopen"))

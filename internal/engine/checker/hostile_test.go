@@ -37,12 +37,10 @@ func TestHostileOutputs(t *testing.T) {
 		{"a number of millions of digits", "float:1e-6", nines, text("1"), api.WrongAnswer},
 		{"the same", "float:1e-6", nines, nines, api.Accepted},
 		{"a fraction of as many", "float:1e-6", func() io.Reader {
-			return io.MultiReader(text("0.")(),
-				endless("3", size))
+			return io.MultiReader(text("0.")(), endless("3", size))
 		}, text("0.333333333"), api.WrongAnswer},
 		{"an exponent of as many", "float:1e-6", func() io.Reader {
-			return io.MultiReader(text("1e")(),
-				endless("9", size))
+			return io.MultiReader(text("1e")(), endless("9", size))
 		}, text("1"), api.WrongAnswer},
 		{"many numbers", "float:1e-6", func() io.Reader { return endless("1e9 ", size/20) },
 			func() io.Reader { return endless("1000000000 ", size/20*11/4) }, api.Accepted},

@@ -39,9 +39,9 @@ func TestAttacks(t *testing.T) {
 			tooWide += len(list)
 			continue
 		}
-		a := openArena(t, width, sandbox.RootPrivate, 0)
+		a := openArena(t, width, sandbox.RootPrivate, 0, sleepers(list)...)
 		for _, attack := range list {
-			t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, programs[attack.Name]) })
+			t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, programs) })
 		}
 		a.close(t)
 	}
@@ -74,7 +74,7 @@ func trySharedFiles(t *testing.T, root sandbox.Root, change func(*attacks.Attack
 	a := openArena(t, 1, root, 0)
 	defer a.close(t)
 	for _, attack := range all {
-		t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, programs[attack.Name]) })
+		t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, programs) })
 	}
 }
 
@@ -88,7 +88,9 @@ func TestAttacksAsJury(t *testing.T) {
 	for _, attack := range all {
 		program := programs[attack.Name]
 		for _, attack := range attack.ForJury(attackLanguage) {
-			t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, program) })
+			t.Run(attack.Name, func(t *testing.T) {
+				a.assertHeld(t, attack, map[string]string{attack.Name: program})
+			})
 		}
 	}
 }
@@ -113,14 +115,24 @@ func byWidth(all []attacks.Attack) map[int][]attacks.Attack {
 	return m
 }
 
+// sleepers returns the attacks of a list that only sleep until their wall limit.
+func sleepers(list []attacks.Attack) []attacks.Attack {
+	return slices.DeleteFunc(slices.Clone(list), func(a attacks.Attack) bool {
+		return !slices.Equal(a.Verdicts, []api.Verdict{api.IdlenessLimit}) || len(a.Phases) > 0
+	})
+}
+
 // arena runs attacks: it has one engine and a host whose state is compared.
 type arena struct {
 	eng     *engine.Engine
-	workers []*measure.Worker // two, for concurrent runs
+	workers []*measure.Worker // at least two, for concurrent runs
 	jury    *jury.Runner
 	host    *host
 	before  surroundings
 	slack   int64 // factor by which this machine may be slower than the limits assume
+
+	sleepers []attacks.Attack        // judged at once
+	slept    map[string][]api.Report // of the sleepers by name, from the first one on
 }
 
 const (
@@ -130,14 +142,15 @@ const (
 	busy = 4
 )
 
-// openArena opens an engine without some layers, none of them in TestAttacks. On a machine with one slot, both workers
-// use it.
-func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Layers) *arena {
+// openArena opens an engine without some layers, none of them in TestAttacks. On a machine with one slot, all workers
+// use it. The sleepers among the attacks are judged at once, because each takes seconds.
+func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Layers,
+	sleepers ...attacks.Attack) *arena {
 	t.Helper()
 	c := config.Default()
 	guest := attacks.InGuest(t)
 	limits := engine.JuryLimits(c.Limits.Jury)
-	if !guest {
+	if limits.CPUTime = 4 * time.Second; !guest { // attack 180 uses all of it
 		limits.CPUTime, limits.WallTime, limits.Memory, limits.Stack = time.Second, 5*time.Second, 256<<20, 256<<20
 	}
 	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Jury: limits,
@@ -149,7 +162,7 @@ func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Laye
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &arena{eng: eng, slack: 1}
+	a := &arena{eng: eng, slack: 1, sleepers: sleepers}
 	if guest {
 		a.slack = emulation
 	}
@@ -159,12 +172,12 @@ func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Laye
 	for _, s := range eng.Slots() {
 		a.workers = append(a.workers, eng.Worker(s))
 	}
-	if len(a.workers) == 1 {
-		second, err := eng.WorkerOn(a.workers[0].Resources())
+	for len(a.workers) < max(2, len(sleepers)) {
+		another, err := eng.WorkerOn(a.workers[0].Resources())
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.workers = append(a.workers, second)
+		a.workers = append(a.workers, another)
 	}
 	a.host = newHost(t, eng)
 	a.warmUp(t, !guest)
@@ -240,9 +253,14 @@ func (a *arena) close(t *testing.T) {
 }
 
 // assertHeld runs one attack in the complete sandbox.
-func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, program string) {
+func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, programs map[string]string) {
 	t.Helper()
-	for i, r := range a.run(t, attack, program) {
+	reports := a.reports(t, attack, programs)
+	if a.slack == emulation && attack.Expects(api.IdlenessLimit) {
+		// The emulator can stand still while judged should see the program sleep.
+		attack.Verdicts = append(slices.Clone(attack.Verdicts), api.WallTimeLimit)
+	}
+	for i, r := range reports {
 		if d := attack.Differences(r, max(a.slack, busy)); len(d) > 0 {
 			t.Errorf("%s, run %d:\n%s\n%s", filepath.Base(attack.Source), i+1, strings.Join(d, "\n"), quote(r))
 		}
@@ -253,36 +271,66 @@ func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, program string) 
 	}
 }
 
+// reports judges an attack, and with the first of the sleepers all of them.
+func (a *arena) reports(t *testing.T, attack attacks.Attack, programs map[string]string) []api.Report {
+	t.Helper()
+	same := func(s attacks.Attack) bool { return s.Name == attack.Name }
+	if !slices.ContainsFunc(a.sleepers, same) {
+		return a.run(t, attack, programs[attack.Name])
+	}
+	if a.slept == nil {
+		var tasks []judge.Task
+		for _, s := range a.sleepers {
+			tasks = append(tasks, a.tasks(t, s, programs[s.Name])...)
+		}
+		a.slept = map[string][]api.Report{}
+		for i, r := range a.judgeAll(t, "sleepers", tasks, true) {
+			a.slept[a.sleepers[i].Name] = []api.Report{r}
+		}
+	}
+	return a.slept[attack.Name]
+}
+
 // run judges the runs of an attack, sequentially or concurrently, and returns when nothing of them should remain.
 func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []api.Report {
 	t.Helper()
-	var tasks []judge.Task
+	return a.judgeAll(t, filepath.Base(attack.Source), a.tasks(t, attack, program), attack.Together)
+}
+
+// tasks returns a task for each run of an attack.
+func (a *arena) tasks(t *testing.T, attack attacks.Attack, program string) (tasks []judge.Task) {
+	t.Helper()
 	input := inputOf(t, attack)
 	for _, args := range attack.Runs(a.host.names(a.workers[0].Resources().CPUs)) {
 		tasks = append(tasks, a.task(t, attack, program, input, args))
 	}
+	return tasks
+}
+
+func (a *arena) judgeAll(t *testing.T, name string, tasks []judge.Task, together bool) []api.Report {
+	t.Helper()
 	reports, errs := make([]api.Report, len(tasks)), make([]error, len(tasks))
 	var running, loading sync.WaitGroup
 	loading.Add(len(tasks))
 	for i, task := range tasks {
 		worker, loaded := a.workers[0], sync.OnceFunc(loading.Done)
-		if attack.Together {
+		if together {
 			worker = a.workers[i]
-			// Neither starts before both are loaded, because one could already have ended.
+			// None starts before all are loaded, because one could already have ended.
 			task.Ready = func() error { loaded(); loading.Wait(); return nil }
 		}
 		running.Go(func() {
 			defer loaded()
 			reports[i], errs[i] = a.judge(t.Context(), worker, task)
 		})
-		if !attack.Together {
+		if !together {
 			running.Wait()
 		}
 	}
 	running.Wait()
 	a.settle(t)
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		t.Fatalf("%s, run %d: %v", filepath.Base(attack.Source), i+1, errs[i])
+		t.Fatalf("%s, run %d: %v", name, i+1, errs[i])
 	}
 	return reports
 }
@@ -291,6 +339,9 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []api.R
 func (a *arena) judge(ctx context.Context, worker *measure.Worker, task judge.Task) (api.Report, error) {
 	if worker == a.workers[0] {
 		return a.eng.Judge(ctx, a.eng.Slots()[0], task, func(api.TestReport) {})
+	}
+	if task.NeedsJury() {
+		task.Jury = a.jury
 	}
 	return judge.Run(ctx, worker, task, func(api.TestReport) {})
 }
@@ -314,9 +365,9 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, input 
 	}
 	c := config.Default()
 	c.Slots.Width = attack.CPUs
-	j := api.Job{OutputFile: attack.OutputFile, Collect: attack.Collect, Passes: attack.Passes,
-		Program: api.File{Part: program}, Command: append([]string{"{program}"}, args...), Tests: []api.Test{test},
-		Limits: attack.Limits, CPUs: attack.CPUs, Repeats: api.Repeats{Min: 1, Max: 1}, Head: 4096,
+	j := api.Job{InputFile: attack.InputFile, OutputFile: attack.OutputFile, Collect: attack.Collect,
+		Passes: attack.Passes, Program: api.File{Part: program}, Command: append([]string{"{program}"}, args...),
+		Tests: []api.Test{test}, Limits: attack.Limits, CPUs: attack.CPUs, Repeats: api.Repeats{Min: 1, Max: 1}, Head: 4096,
 	}
 	a.addJury(t, attack, &j)
 	j, err := intake.Complete(c, j)

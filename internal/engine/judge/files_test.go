@@ -42,10 +42,15 @@ func TestNamedFiles(t *testing.T) {
 		{"writes twice", both, "echo 1 2 3 4 > out; cat in > out", result{api.Accepted, "", ""}},
 		{"renames another file", both, "cat in > draft; mv draft out", result{api.Accepted, "", ""}},
 		{"deletes it first", both, "rm out; cat in > out", result{api.Accepted, "", ""}},
+		{"gives another file its name", both, "cat in > draft; ln draft out", result{api.Accepted, "", ""}},
+		{"cannot delete the input", both, "rm -f in; cat in > out", result{api.Accepted, "", ""}},
+		{"cannot replace the input", both, "echo 3 > x; mv x in; cat in > out", result{api.Accepted, "", ""}},
+		{"creates the output only once", both, "set -C; cat in > out && ! echo 3 > out", result{api.Accepted, "", ""}},
 		{"cannot change the input", both, "echo 3 > in; cat in > out", result{api.Accepted, "", ""}},
 		{"reads the output again", both, "cat in > out; [ \"$(cat out)\" = '1 2' ]", result{api.Accepted, "", ""}},
 		{"a child writes", both, "(cat in > out) & wait", result{api.Accepted, "", ""}},
 
+		{"deletes it", both, "cat in > out; rm out", result{api.WrongAnswer, missing, ""}},
 		{"stdin is empty", both, "cat > out", result{api.WrongAnswer, missing, ""}},
 		{"stdout does not count", both, "cat in", result{api.WrongAnswer, missing, "1 2\n"}},
 		{"wrong", both, "echo 1 3 > out", result{api.WrongAnswer, `token 2, offset 2: output "3", answer "2"`, ""}},
@@ -81,6 +86,33 @@ func TestNamedFiles(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got\n%s%s", diff, tell(r))
+			}
+		})
+	}
+}
+
+// TestResolvedNames: runtimes find the named files also by names that they have resolved, as PHP does with all names.
+func TestResolvedNames(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Languages, testkit.Python, testkit.Node)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	input := api.File{Part: written(t, "1 2\n")}
+	for language, source := range map[string]string{
+		"php": `<?php file_put_contents("out", fgets(fopen("in", "r")));`,
+		"perl": `use Cwd "realpath"; use File::Basename; my $in = realpath("in"); open(I, "<", $in) or die;
+			open(O, ">", dirname($in) . "/out") or die; print O <I>;`,
+		"ruby": `f = File.realpath("in"); File.write(File.dirname(f) + "/out", File.read(f))`,
+		"python": "from pathlib import Path\nf = Path('in').resolve(strict=True)\n" +
+			"f.with_name('out').write_text(f.read_text())",
+		"javascript": `const fs = require("fs"); const f = fs.realpathSync("in");
+			fs.writeFileSync(require("path").dirname(f) + "/out", fs.readFileSync(f))`,
+		"java": `import java.nio.file.*; class Main { public static void main(String[] a) throws Exception {
+			Path f = Path.of("in").toRealPath(); Files.copy(f, f.resolveSibling("out")); } }`,
+	} {
+		t.Run(language, func(t *testing.T) {
+			r := judgeTalk(t, eng, api.Job{Program: api.File{Part: written(t, source)}, Language: language, InputFile: "in",
+				OutputFile: "out", Tests: []api.Test{{Name: "1", Input: &input, Answer: &input}}})
+			if r.Verdict != api.Accepted {
+				t.Errorf("%s: %s", r.Verdict, tell(r))
 			}
 		})
 	}

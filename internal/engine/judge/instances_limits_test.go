@@ -103,7 +103,7 @@ func TestCompiledInteractor(t *testing.T) {
 }
 
 // loadCPUs runs n busy loops on the CPUs until the test ends.
-func loadCPUs(t *testing.T, cpus cpuset.Set, n int) {
+func loadCPUs(t testing.TB, cpus cpuset.Set, n int) {
 	t.Helper()
 	for range n {
 		busy := exec.Command("taskset", "-c", cpus.String(), "sh", "-c", "while :; do :; done")
@@ -138,7 +138,6 @@ func TestStarvedJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	limits := engine.JuryLimits(config.Default().Limits.Jury)
 	limits.WallTime = 300 * time.Millisecond
-	eng := openTalkEngine(t, limits)
 	talker := func(args ...string) api.Job {
 		return api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")}, Tests: []api.Test{{Name: "1"}},
 			Command: append([]string{"{program}"}, args...)}
@@ -157,13 +156,13 @@ func TestStarvedJury(t *testing.T) {
 		"manager, after the program":    managedJob(t, 1, "say=1", "want=0:1|work=3000|score=1"),
 		"checker":                       checked,
 	}
-	loadCPUs(t, cpuset.New(0), 20) // after the compilations
 	for name, j := range jobs {
 		j.Limits, j.Repeats = api.Limits{CPUTimeMS: 300, WallTimeMS: 300}, api.Repeats{Policy: api.Single}
-		r, err := eng.Judge(t.Context(), eng.Slots()[0], talkTask(t, config.Default(), j), func(api.TestReport) {})
-		if err != nil {
-			r.Fail(api.FaultOf(err), err.Error())
-		}
+		jobs[name] = j
+	}
+	engines := openTalkEngines(t, limits, len(jobs))
+	loadCPUs(t, cpuset.New(0), 20) // after the compilations
+	for name, r := range judgeAtOnce(t, engines, jobs) {
 		if r.Verdict != api.InternalError || r.Fault != api.NoiseFault {
 			t.Errorf("%s: verdict %s, fault %q, want IE by noise: %s %s", name, r.Verdict, r.Fault, r.Message, tell(r))
 		}
@@ -186,6 +185,24 @@ func TestInstancesWithBusyCPU(t *testing.T) {
 		}
 		if d := r.Tests[0].Runs[0].Evidence.RunDelay; d == nil || *d == 0 {
 			t.Errorf("the report of %d instances has the run delay %v", n, d)
+		}
+	}
+}
+
+// TestInstancesWaitInTurn: instances that compute one after the other on a busy CPU need longer than their wall limit,
+// which is no verdict, whether they start together or each with its turn.
+func TestInstancesWaitInTurn(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	loadCPUs(t, cpuset.New(eng.Slots()[0].CPUs[0]), 4)
+	turns := "say=0:x|want=0:1|say=1:x|want=1:1|say=2:x|want=2:1|score=1" // an instance starts with its first line
+	for name, j := range map[string]api.Job{
+		"together": managedJob(t, 3, "hear|hear|work=300|say=1", "say=0:x|say=1:x|say=2:x|"+turns),
+		"in turn":  managedJob(t, 3, "hear|work=900|say=1", turns),
+	} {
+		j.Limits = api.Limits{CPUTimeMS: 20_000, WallTimeMS: 2000}
+		if !waitsWithoutVerdict(t, eng, j) {
+			t.Errorf("%s: no run needed longer than its wall limit: the CPU was not busy, so this test cannot fail", name)
 		}
 	}
 }

@@ -449,8 +449,7 @@ func score(tests []api.TestReport) *float64 {
 			sum++
 		}
 	}
-	mean := sum / float64(len(tests))
-	return &mean
+	return new(sum / float64(len(tests)))
 }
 
 // InternalError converts the partial report of a task to the report of a task that failed because of cause.

@@ -75,6 +75,7 @@ func TestKept(t *testing.T) {
 		{"a folder", "mkdir out", api.Job{Collect: []string{"out"}}, []string{missing}},
 		{"an input", "", api.Job{Files: map[string]api.File{"out": {Part: "/etc/hostname"}}, Collect: []string{"out"}},
 			[]string{missing}},
+		{"the named input", "", api.Job{InputFile: "out", Collect: []string{"out"}}, []string{missing}},
 		{"a sparse file", "dd if=/dev/zero of=out bs=1 count=1 seek=60000000 2> /dev/null",
 			api.Job{Keep: api.Keep{Bytes: 2}, Collect: []string{"out"}}, []string{`1 fileout "\x00\x00" of 60000001, cut`}},
 		{"a process stays", "echo 3 > out; (while :; do echo 4 >> out; done) & exit 0",
@@ -89,7 +90,7 @@ func TestKept(t *testing.T) {
 			if j.Command == nil {
 				j.Command = []string{"sh", "-c", tt.script}
 			}
-			j.Tests, j.Repeats = []api.Test{{Name: "1"}}, api.Repeats{Min: 2}
+			j.Tests, j.Repeats = []api.Test{{Name: "1", Input: &api.File{Part: "/etc/hostname"}}}, api.Repeats{Min: 2}
 			r := judgeTalk(t, eng, j)
 			got := kept(r)
 			if tt.name == "a process stays" && len(got) == 1 { // its size is unknown

@@ -1,8 +1,6 @@
 package judge_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +33,7 @@ func TestManager(t *testing.T) {
 		{"partial", "say=a", "hear=0|hear=1|score=0.5|err=half", api.Partial, "half", "0 0"},
 		{"wrong", "0:say=a|1:say=c", "want=0:a|want=1:b|score=1", api.WrongAnswer, `instance 1 said "c"`, "0 0"},
 		{"one after the other", "say=a|hear", "hear=0|say=0:x|end=0|close=0|hear=1|say=1:x|end=1|score=1",
-			api.Accepted, "",
-			"0 0"},
+			api.Accepted, "", "0 0"},
 		{"the input", "end", "input=7 8\n|say=0:x|close=0|say=1:x|close=1|score=1", api.Accepted, "", "0 0"},
 		{"rejected without the second", "say=a", "want=0:b", api.WrongAnswer, `instance 0 said "a"`, "0 -"},
 		{"end before it is heard", "say=a|exit=0", "all|end=1|want=0:a|score=1", api.Accepted, "", "0 0"},
@@ -92,34 +89,50 @@ func TestManager(t *testing.T) {
 	})
 }
 
+// waits reports whether the test takes as long as a wall limit, and hardly any CPU time.
+func (x managed) waits() bool {
+	return x.verdict == api.IdlenessLimit || x.verdict == api.InternalError && strings.HasSuffix(x.manager, "sleep")
+}
+
+func (x managed) job(t *testing.T, input string) api.Job {
+	t.Helper()
+	// Only a limit that decides the verdict is short.
+	cpu, wall := int64(20_000), int64(60_000)
+	switch {
+	case x.verdict == api.TimeLimit:
+		cpu = 250
+	case strings.Contains(x.program, "work"):
+		cpu = 1000
+	case x.verdict == api.IdlenessLimit || strings.Contains(x.message, "wall"):
+		wall = 2000
+	}
+	return api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")},
+		Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
+		Tests:   []api.Test{{Name: "1", Input: &api.File{Part: input}}},
+		Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: testkit.JuryProgram(t, "manager")}, Instances: 2,
+			Args: strings.Split(x.manager, "|")},
+		Limits:  api.Limits{CPUTimeMS: cpu, WallTimeMS: wall, Output: 32 << 10},
+		Repeats: api.Repeats{Policy: api.Single}}
+}
+
 func checkManaged(t *testing.T, cases []managed) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
 	jury.CPUTime, jury.WallTime = 2*time.Second, 4*time.Second
-	eng := openTalkEngine(t, jury)
-	input := filepath.Join(t.TempDir(), "input")
-	if err := os.WriteFile(input, []byte("7 8\n"), 0o644); err != nil {
-		t.Fatal(err)
+	input := written(t, "7 8\n")
+	waiting := map[string]api.Job{}
+	for _, x := range cases {
+		if x.waits() {
+			waiting[x.name] = x.job(t, input)
+		}
 	}
-	talker, manager := testkit.JuryProgram(t, "talker"), testkit.JuryProgram(t, "manager")
+	waited := judgeAtOnce(t, openTalkEngines(t, jury, len(waiting)), waiting)
+	eng := openTalkEngine(t, jury)
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {
-			// Only a limit that decides the verdict is short.
-			cpu, wall := int64(20_000), int64(60_000)
-			switch {
-			case x.verdict == api.TimeLimit:
-				cpu = 250
-			case strings.Contains(x.program, "work"):
-				cpu = 1000
-			case x.verdict == api.IdlenessLimit || strings.Contains(x.message, "wall"):
-				wall = 2000
+			r, done := waited[x.name]
+			if !done {
+				r = judgeTalk(t, eng, x.job(t, input))
 			}
-			r := judgeTalk(t, eng, api.Job{Program: api.File{Part: talker},
-				Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
-				Tests:   []api.Test{{Name: "1", Input: &api.File{Part: input}}},
-				Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: manager}, Instances: 2,
-					Args: strings.Split(x.manager, "|")},
-				Limits:  api.Limits{CPUTimeMS: cpu, WallTimeMS: wall, Output: 32 << 10},
-				Repeats: api.Repeats{Policy: api.Single}})
 			test := r.Tests[0]
 			if r.Verdict != x.verdict {
 				t.Fatalf("verdict %s, want %s: %+v %s", r.Verdict, x.verdict, test.Checker, tell(r))

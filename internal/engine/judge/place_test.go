@@ -152,8 +152,7 @@ func TestPlaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			task := judge.Task{Args: []string{"./program"}, Tests: []problem.Test{{Name: "1", Input: input}},
-				Place:   p.place,
-				Files:   []sandbox.File{{Name: "program", Path: program, Exec: true}},
+				Place: p.place, Files: []sandbox.File{{Name: "program", Path: program, Exec: true}},
 				Repeats: api.Repeats{Policy: api.Confirm, Min: 4, Max: 5},
 				Limits: api.Limits{CPUTimeMS: tt.limitMS, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
 					Stack: 8 << 20, Processes: 1}}

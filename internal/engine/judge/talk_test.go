@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"judged/internal/jobs/intake"
 	"judged/internal/sandbox"
 	"judged/internal/testkit"
+	"judged/internal/testkit/attacks"
 )
 
 // conversation is a test case for judgeTalk.
@@ -83,6 +85,8 @@ func TestConversations(t *testing.T) {
 		{name: "the program writes faster than the interactor reads", program: "deaf|much=3000000|end",
 			interactor: "sip|exit=43", verdict: api.IdlenessLimit, or: api.WallTimeLimit, // if it writes at that moment
 			first: program, output: 4 << 20},
+		{name: "the program writes much faster than the interactor reads", program: "deaf|much=3000000|end",
+			interactor: "gulp|exit=43", verdict: api.IdlenessLimit, or: api.WallTimeLimit, first: program, output: 4 << 20},
 
 		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: api.InternalError,
 			message: "icpc interactor: was killed by SIGSEGV"},
@@ -175,8 +179,7 @@ func TestJuryLimits(t *testing.T) {
 		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: api.OutputLimit,
 			message: "the program wrote more than its output limit to the interactor"},
 		{name: "the interactor writes much after the end, and computes", program: "exit=0",
-			interactor: "end|much=3000000|spin", verdict: api.WrongAnswer, message: unread,
-			first: api.ExitProgram},
+			interactor: "end|much=3000000|spin", verdict: api.WrongAnswer, message: unread, first: api.ExitProgram},
 	})
 }
 
@@ -224,34 +227,58 @@ func TestRejectedAtOnce(t *testing.T) {
 	}
 }
 
-func checkConversations(t *testing.T, jury sandbox.Limits, cases []conversation) {
-	eng := openTalkEngine(t, jury)
+// waits reports whether the conversation takes as long as a wall limit, and hardly any CPU time.
+func (x conversation) waits() bool {
+	return x.verdict == api.IdlenessLimit || strings.HasPrefix(x.interactor, "sleep")
+}
+
+func (x conversation) job(t *testing.T) api.Job {
+	t.Helper()
 	talker := api.File{Part: testkit.JuryProgram(t, "talker")}
-	checker := api.File{Part: testkit.JuryProgram(t, "checker")}
+	j := api.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
+		Tests:      []api.Test{{Name: "1"}},
+		Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
+		Limits:     api.Limits{CPUTimeMS: 20_000, WallTimeMS: 3000, Output: max(x.output, 32<<10)},
+		Repeats:    api.Repeats{Policy: api.Single}}
+	switch x.verdict { // A guest can stall, so only a limit that decides the verdict is short.
+	case api.InternalError: // of an interactor that waits for a program that computes
+		j.Limits.CPUTimeMS = 500
+	case api.TimeLimit:
+		j.Limits.CPUTimeMS, j.Limits.WallTimeMS = 500, 60_000
+	case api.Accepted, api.WrongAnswer, api.RuntimeError, api.OutputLimit:
+		j.Limits.WallTimeMS = 60_000
+	}
+	if x.kind != "" {
+		j.Interactor.Kind = x.kind
+	}
+	if x.checker != "" {
+		j.Checker = &api.Checker{Kind: "testlib", Program: &api.File{Part: testkit.JuryProgram(t, "checker")},
+			Args: strings.Split(x.checker, "|")}
+	}
+	return j
+}
+
+func checkConversations(t *testing.T, jury sandbox.Limits, cases []conversation) {
+	waiting := map[string]api.Job{}
+	for _, x := range cases {
+		if x.waits() {
+			waiting[x.name] = x.job(t)
+		}
+	}
+	waited := judgeAtOnce(t, openTalkEngines(t, jury, len(waiting)), waiting)
+	eng := openTalkEngine(t, jury)
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {
-			j := api.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
-				Tests:      []api.Test{{Name: "1"}},
-				Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
-				Limits:     api.Limits{CPUTimeMS: 20_000, WallTimeMS: 3000, Output: max(x.output, 32<<10)},
-				Repeats:    api.Repeats{Policy: api.Single}}
-			switch x.verdict { // A guest can stall, so only a limit that decides the verdict is short.
-			case api.InternalError: // of an interactor that waits for a program that computes
-				j.Limits.CPUTimeMS = 500
-			case api.TimeLimit:
-				j.Limits.CPUTimeMS, j.Limits.WallTimeMS = 500, 60_000
-			case api.Accepted, api.WrongAnswer, api.RuntimeError, api.OutputLimit:
-				j.Limits.WallTimeMS = 60_000
+			r, done := waited[x.name]
+			if !done {
+				r = judgeTalk(t, eng, x.job(t))
 			}
-			if x.kind != "" {
-				j.Interactor.Kind = x.kind
+			or := x.or
+			if attacks.InGuest(t) && x.verdict == api.IdlenessLimit {
+				or = api.WallTimeLimit // the emulator can stand still while judged should see the program sleep
 			}
-			if x.checker != "" {
-				j.Checker = &api.Checker{Kind: "testlib", Program: &checker, Args: strings.Split(x.checker, "|")}
-			}
-			r := judgeTalk(t, eng, j)
 			got := r.Tests[0].Checker
-			if r.Verdict != x.verdict && r.Verdict != x.or || got == nil {
+			if r.Verdict != x.verdict && r.Verdict != or || got == nil {
 				t.Fatalf("verdict %s, want %s: %+v %s", r.Verdict, x.verdict, got, tell(r))
 			}
 			if diff := cmp.Diff(x.message, got.Message); diff != "" && x.message != anyMessage {
@@ -302,11 +329,10 @@ func TestTranscript(t *testing.T) {
 				wall = 3000
 			}
 			r := judgeTalk(t, eng, api.Job{Program: talker, Transcript: true, Tests: []api.Test{{Name: "1"}},
-				Command: append([]string{"{program}"}, strings.Split(tt.program, "|")...),
-				Interactor: &api.Interactor{Kind: "icpc", Program: talker,
-					Args: strings.Split(tt.interactor, "|")},
-				Limits:  api.Limits{CPUTimeMS: 20_000, WallTimeMS: wall},
-				Repeats: api.Repeats{Policy: api.Single}})
+				Command:    append([]string{"{program}"}, strings.Split(tt.program, "|")...),
+				Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(tt.interactor, "|")},
+				Limits:     api.Limits{CPUTimeMS: 20_000, WallTimeMS: wall},
+				Repeats:    api.Repeats{Policy: api.Single}})
 			got := r.Tests[0].Transcript
 			if r.Verdict != tt.verdict || tt.first != "" && r.Tests[0].Checker.FirstExit != tt.first || got == nil {
 				t.Fatalf("verdict %s, want %s; %+v: %s", r.Verdict, tt.verdict, r.Tests[0].Checker, tell(r))
@@ -332,6 +358,12 @@ func TestTranscript(t *testing.T) {
 
 func openTalkEngine(t testing.TB, jury sandbox.Limits) *engine.Engine {
 	t.Helper()
+	return openTalkEngineOf(t, jury, testkit.Users{First: firstUID(), Count: uidsOfTest})
+}
+
+// openTalkEngineOf is openTalkEngine with the users of its runs.
+func openTalkEngineOf(t testing.TB, jury sandbox.Limits, users testkit.Users) *engine.Engine {
+	t.Helper()
 	c := config.Default()
 	catalogue, err := languages.Load("")
 	if err != nil {
@@ -340,7 +372,7 @@ func openTalkEngine(t testing.TB, jury sandbox.Limits) *engine.Engine {
 	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Jury: jury,
 		Languages: engine.LanguageOptions{Catalogue: catalogue, CacheBytes: c.Languages.CacheSize},
 		Root:      sandbox.RootPrivate,
-		BoxBytes:  c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes, UIDFirst: firstUID(), UIDCount: uidsOfTest,
+		BoxBytes:  c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes, UIDFirst: users.First, UIDCount: users.Count,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -351,6 +383,40 @@ func openTalkEngine(t testing.TB, jury sandbox.Limits) *engine.Engine {
 		}
 	})
 	return eng
+}
+
+// openTalkEngines opens several engines on the same slot. No two of them have the same users.
+func openTalkEngines(t *testing.T, jury sandbox.Limits, n int) (all []*engine.Engine) {
+	t.Helper()
+	for i := range n {
+		count := uidsOfTest / n
+		all = append(all, openTalkEngineOf(t, jury, testkit.Users{First: firstUID() + i*count, Count: count}))
+	}
+	return all
+}
+
+// judgeAtOnce judges jobs that mostly wait, such as those that reach a wall limit, each in its own engine. It takes as
+// long as the longest of them, and returns their reports by name.
+func judgeAtOnce(t *testing.T, engines []*engine.Engine, jobs map[string]api.Job) map[string]api.Report {
+	t.Helper()
+	var mu sync.Mutex // guards reports
+	reports := map[string]api.Report{}
+	var judging sync.WaitGroup
+	for name, j := range jobs {
+		eng, task := engines[0], talkTask(t, config.Default(), j)
+		engines = engines[1:]
+		judging.Go(func() {
+			r, err := eng.Judge(t.Context(), eng.Slots()[0], task, func(api.TestReport) {})
+			if err != nil {
+				r.Fail(api.FaultOf(err), err.Error())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			reports[name] = r
+		})
+	}
+	judging.Wait()
+	return reports
 }
 
 // judgeTalk judges a job on the only slot of an engine.

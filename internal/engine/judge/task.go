@@ -33,8 +33,7 @@ func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task,
 	t := Task{Language: j.Language, Use: use, CompileOptions: j.CompileOptions, Limits: limits, Repeats: j.Repeats,
 		Stop: j.Stop, Head: j.Head,
 		Keep: j.Keep, Collect: j.Collect, Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile,
-		StderrToStdout: j.StderrToStdout,
-		Scheme:         j.Scheme}
+		StderrToStdout: j.StderrToStdout, Scheme: j.Scheme}
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}

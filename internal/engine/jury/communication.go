@@ -20,24 +20,13 @@ import (
 // contestant's program. Two named pipes connect the manager to each instance; only the manager can open them. Call
 // Close after use.
 type Communication struct {
-	runner       *Runner
-	what         string // name of the manager in messages
-	box          *sandbox.Sandbox
-	instances    []instance
-	wall         time.Duration // wall limit of the manager
-	input, alive *os.File
-	theirAlive   *os.File
-	fifos        []string // toManager and toInstance of each instance
-	opens        *linux.Opens
-	watching     sync.WaitGroup
-	drain        drain
-	cancel       context.CancelCauseFunc
-	ended        chan struct{}  // closed when result is set
-	result       sandbox.Result // result of the manager
-	decided      chan struct{}  // closed when the next two fields are set
-	reported     api.CheckReport
-	err          error
-	delay        time.Duration // value of Delay when the programs had ended
+	juryRun
+	instances []instance
+	wall      time.Duration // wall limit of the manager
+	input     *os.File
+	fifos     []string // toManager and toInstance of each instance
+	opens     *linux.Opens
+	watching  sync.WaitGroup
 
 	atWall atomic.Int32 // the first instance at its wall limit, or nobody
 
@@ -68,8 +57,8 @@ func managerArgs(instances int, args []string) (all []string) {
 
 // Communicate loads a manager for one run of each instance of a program. wall is the wall limit of each instance.
 func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Communication, err error) {
-	c := &Communication{runner: r, what: m.Program.Called(managerName), instances: make([]instance, m.Instances),
-		opened: map[int]bool{}}
+	c := &Communication{juryRun: juryRun{runner: r, what: m.Program.Called(managerName)},
+		instances: make([]instance, m.Instances), opened: map[int]bool{}}
 	c.atWall.Store(nobody)
 	defer func() {
 		if err != nil {
@@ -79,10 +68,7 @@ func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Commu
 	if c.input, err = t.Input.View(); err != nil {
 		return nil, err
 	}
-	if c.box, err = r.acquire(); err != nil {
-		return nil, err
-	}
-	if c.theirAlive, c.alive, err = linux.Pipe(); err != nil {
+	if err := c.acquire(); err != nil {
 		return nil, err
 	}
 	for i := range c.instances {
@@ -147,8 +133,8 @@ func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox, 
 		if c.err != nil || c.result.Stop == sandbox.StopCancelled {
 			return
 		}
-		if c.reported, c.err = c.runner.report(c.what, api.CMS, false, c.box, c.result); c.err == nil {
-			stopIfRejected(c.reported, stop)
+		if c.said, c.err = c.runner.report(c.what, api.CMS, false, c.box, c.result); c.err == nil {
+			stopIfRejected(c.said, stop)
 		}
 	}()
 	c.watching.Go(func() {
@@ -220,10 +206,6 @@ func (c *Communication) Ended(i int) {
 	})
 }
 
-// Delay returns how long the manager has waited for a CPU so far. The instances may have waited for the manager
-// during that time.
-func (c *Communication) Delay() time.Duration { return delayOf(c.box, c.ended, &c.result) }
-
 // isHung reports whether the failed instance waited for the manager until its wall limit.
 func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
 	first := c.atWall.Load()
@@ -246,7 +228,7 @@ func (c *Communication) Finish(ctx context.Context, programs []sandbox.Result, f
 	if failed >= 0 && !said.First {
 		c.cancel(errFailed)
 	} else {
-		go cancelLate(c.runner.limits.WallTime, c.Delay, c.ended, c.cancel)
+		go c.cancelLate()
 	}
 	<-c.decided
 	switch {
@@ -258,13 +240,12 @@ func (c *Communication) Finish(ctx context.Context, programs []sandbox.Result, f
 		return said, nil
 	}
 	c.drain.running.Wait()
-	if said.CheckReport, err = c.report(programs, hung, limit); err != nil {
+	final, err := c.finalSaid(hung)
+	if err != nil {
 		return Said{}, err
 	}
-	said.FirstExit = api.ExitProgram
-	if said.First {
-		said.FirstExit = api.ExitInteractor
-	}
+	tooMuch := slices.ContainsFunc(programs, func(r sandbox.Result) bool { return r.OutputBytes > limit })
+	said.CheckReport = c.report(final, managerName, said.First, tooMuch)
 	return said, nil
 }
 
@@ -283,24 +264,8 @@ func (c *Communication) managerFirst(programs []sandbox.Result, failed int) (boo
 	return false, nil
 }
 
-// report returns the manager's result. As with interactors, the program is at fault if it ended while the manager was
-// writing to it, or if it wrote too much.
-func (c *Communication) report(programs []sandbox.Result, hung bool, limit units.Bytes) (api.CheckReport, error) {
-	said, err := c.said(hung)
-	tooMuch := slices.ContainsFunc(programs, func(r sandbox.Result) bool { return r.OutputBytes > limit })
-	switch {
-	case err != nil:
-	case c.drain.flooded(said, c.result):
-		said = unread(managerName)
-	case flooded(said, c.result, tooMuch):
-		said = api.CheckReport{Verdict: api.OutputLimit,
-			Message: "the program wrote more than its output limit to the manager"}
-	}
-	return said, err
-}
-
-// said returns the manager's result, regardless of input that the manager has not read.
-func (c *Communication) said(hung bool) (api.CheckReport, error) {
+// finalSaid returns the manager's result, regardless of input that the manager has not read.
+func (c *Communication) finalSaid(hung bool) (api.CheckReport, error) {
 	e, err := readEnding(c.box, c.result)
 	switch {
 	case err != nil:
@@ -317,12 +282,12 @@ func (c *Communication) said(hung bool) (api.CheckReport, error) {
 		}
 		return failed(c.what, api.CMS, fault, e), nil
 	}
-	if c.reported.Verdict != api.InternalError && !c.hasOpened() {
+	if c.said.Verdict != api.InternalError && !c.hasOpened() {
 		// No instance was started, so the score does not depend on the program.
 		return failed(c.what, api.CMS,
 			errors.New("gave a score without opening the pipes of any instance, so the program did not run"), e), nil
 	}
-	return c.reported, nil
+	return c.said, nil
 }
 
 // hasOpened reports whether the manager has opened both pipes of any instance.
@@ -348,10 +313,7 @@ func (c *Communication) closeEnds() {
 // Close stops the manager and releases all resources, in any state. No instance may be waiting in Await.
 func (c *Communication) Close() {
 	c.closeEnds()
-	if c.decided != nil {
-		c.cancel(context.Canceled)
-		<-c.decided
-	}
+	c.stop()
 	for i := range c.instances {
 		closeFiles(&c.instances[i].stdin)
 		c.instances[i].witness.close()
@@ -360,10 +322,5 @@ func (c *Communication) Close() {
 		c.opens.Close()
 		c.watching.Wait()
 	}
-	if c.alive != nil {
-		c.alive.Close()
-	}
-	if c.box != nil {
-		c.runner.release(c.box)
-	}
+	c.release()
 }

@@ -36,28 +36,14 @@ const maxWait = wallFactor - 1
 // Conversation is one run of an interactor with one run of a contestant's program. Two pipes connect the programs
 // directly, or through a relay if the conversation is recorded. Call Close after use.
 type Conversation struct {
-	runner     *Runner
+	juryRun
 	interactor Interactor
-	what       string // name of the interactor in messages
 	multiPass  bool
-	box        *sandbox.Sandbox
 	open       []*os.File // input and answer
 	ends       ends
 	relay      *relay // records a transcript; may be nil
-
-	// alive and theirAlive are the ends of a pipe. Only the interactor holds its read end.
-	alive, theirAlive *os.File
-	witness           witness
-	drain             drain
-	cancel            context.CancelCauseFunc
-	ended             chan struct{}  // closed when result is set
-	result            sandbox.Result // result of the interactor
-	decided           chan struct{}  // closed when the next two fields are set
-	said              api.CheckReport
-	err               error
-	delay             time.Duration // value of Delay when the program had ended
-
-	check CheckFunc // called once; nil afterwards, or if there is no checker
+	witness    witness
+	check      CheckFunc // called once; nil afterwards, or if there is no checker
 }
 
 // CheckFunc runs a checker on the output file of an interactor that uses testlib.
@@ -85,7 +71,8 @@ func (c *Conversation) join(transcript bool) (err error) {
 
 // Converse loads an interactor for one run of a program. wall is the wall limit of that run.
 func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversation, err error) {
-	c := &Conversation{runner: r, interactor: i, what: i.Program.Called(interactorName), multiPass: t.MultiPass}
+	c := &Conversation{juryRun: juryRun{runner: r, what: i.Program.Called(interactorName)}, interactor: i,
+		multiPass: t.MultiPass}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -101,10 +88,7 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 	if err := c.join(i.Transcript); err != nil {
 		return nil, err
 	}
-	if c.box, err = r.acquire(); err != nil {
-		return nil, err
-	}
-	if c.theirAlive, c.alive, err = linux.Pipe(); err != nil {
+	if err := c.acquire(); err != nil {
 		return nil, err
 	}
 	limits := r.limits
@@ -133,10 +117,10 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox, chec
 	c.closeEnds()
 	outer := ctx
 	ctx, c.cancel = context.WithCancelCause(ctx)
+	c.ended, c.decided, c.check = ended, make(chan struct{}), check
 	if c.relay != nil {
 		c.relay.start(c.discard)
 	}
-	c.ended, c.decided, c.check = ended, make(chan struct{}), check
 	go func() {
 		defer close(c.decided)
 		c.result, c.err = c.box.Run(ctx)
@@ -197,34 +181,18 @@ func (c *Conversation) openOutput() (*os.File, error) {
 }
 
 // discard discards what the interactor writes after the program has ended, and reports whether it has written anything.
+// An interactor that writes too much is killed before discard returns: the caller may close the pipe, and SIGPIPE must
+// not come first.
 func (c *Conversation) discard(pipe io.Reader) bool {
-	return c.drain.from(pipe, c.runner.limits.Output, func() { c.cancel(errUnread) })
+	return c.drain.from(pipe, c.runner.limits.Output, func() {
+		c.cancel(errUnread)
+		<-c.ended
+	})
 }
 
 // AtLimit records that the program has reached a limit and has not been killed yet. excess is how far it is over its
 // wall limit, negative if it is not, and explained is how much of that noise explains, including Delay.
 func (c *Conversation) AtLimit(excess, explained time.Duration) { c.witness.atLimit(excess, explained) }
-
-// Delay returns how long the interactor has waited for a CPU so far. The program may have waited for the interactor
-// during that time. The program runs on other CPUs, so it does not cause the delay, except on a host with one CPU.
-func (c *Conversation) Delay() time.Duration { return delayOf(c.box, c.ended, &c.result) }
-
-// delayOf returns the time that a program of the jury has waited for a CPU. result must be set before ended is
-// closed.
-func delayOf(box *sandbox.Sandbox, ended <-chan struct{}, result *sandbox.Result) time.Duration {
-	select {
-	case <-ended:
-		if result.Waited == nil {
-			return 0
-		}
-		return *result.Waited
-	default:
-		return box.Delay()
-	}
-}
-
-// errHung is the cancellation cause for a program of the jury that hangs.
-var errHung = errors.New("did not end")
 
 // Said is the result of a conversation.
 type Said struct {
@@ -244,7 +212,7 @@ func (c *Conversation) Finish(ctx context.Context, program sandbox.Result, finis
 	if c.relay == nil {
 		c.drain.running.Go(func() { c.discard(c.ends.stdin) })
 	}
-	go cancelLate(c.runner.limits.WallTime, c.Delay, c.ended, c.cancel)
+	go c.cancelLate()
 	<-c.decided
 	if c.err != nil {
 		return Said{}, c.err
@@ -266,31 +234,8 @@ func (c *Conversation) Finish(ctx context.Context, program sandbox.Result, finis
 			return Said{}, err
 		}
 	}
-	said.CheckReport = c.report(program, limit)
-	said.FirstExit = api.ExitProgram
-	if said.First {
-		said.FirstExit = api.ExitInteractor
-	}
+	said.CheckReport = c.report(c.finalSaid(program), interactorName, first, program.OutputBytes > limit)
 	return said, nil
-}
-
-// report returns the interactor's result. The program is at fault if it ended while the interactor was writing to it,
-// or if it exceeded its output limit and the interactor failed.
-func (c *Conversation) report(program sandbox.Result, limit units.Bytes) api.CheckReport {
-	said := c.finalSaid(program)
-	switch {
-	case c.drain.flooded(said, c.result):
-		return unread(interactorName)
-	case flooded(said, c.result, program.OutputBytes > limit):
-		return api.CheckReport{Verdict: api.OutputLimit,
-			Message: "the program wrote more than its output limit to the interactor"}
-	}
-	return said
-}
-
-// flooded reports whether a program of the jury failed after the contestant's program had written too much.
-func flooded(said api.CheckReport, jury sandbox.Result, tooMuch bool) bool {
-	return said.Verdict == api.InternalError && jury.ExecError == 0 && tooMuch
 }
 
 // finalSaid returns the interactor's result, regardless of input that the interactor has not read.
@@ -307,20 +252,6 @@ func (c *Conversation) finalSaid(program sandbox.Result) api.CheckReport {
 	said := c.said
 	c.said.Next = nil // the caller closes the folder
 	return said
-}
-
-// cancelLate cancels a program of the jury that does not end within its wall limit after the contestant's program. The
-// time that it waits for a CPU does not count, up to a bound, as for a checker.
-func cancelLate(wall time.Duration, delay func() time.Duration, ended <-chan struct{}, cancel context.CancelCauseFunc) {
-	start, before := time.Now(), delay()
-	for left := wall; left > 0; left = wall + min(delay()-before, maxWait*wall) - time.Since(start) {
-		select {
-		case <-ended:
-			return
-		case <-time.After(left):
-		}
-	}
-	cancel(errHung)
 }
 
 // late returns the report of a program of the jury that did not end in time after the contestant's program. delay is
@@ -358,35 +289,17 @@ func (c *Conversation) closeEnds() {
 	}
 }
 
-// closeFiles closes the files that are not nil and sets them to nil.
-func closeFiles(files ...**os.File) {
-	for _, f := range files {
-		if *f != nil {
-			(*f).Close()
-			*f = nil
-		}
-	}
-}
-
 // Close stops the interactor and releases all resources, in any state.
 func (c *Conversation) Close() {
 	c.closeEnds()
 	for _, f := range c.open {
 		f.Close()
 	}
-	if c.decided != nil {
-		c.cancel(context.Canceled)
-		<-c.decided
-	}
+	c.stop()
 	closeFiles(&c.ends.stdin, &c.said.Next)
 	if c.relay != nil {
 		c.relay.close()
 	}
 	c.witness.close()
-	if c.alive != nil {
-		c.alive.Close()
-	}
-	if c.box != nil {
-		c.runner.release(c.box)
-	}
+	c.release()
 }

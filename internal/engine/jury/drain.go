@@ -38,9 +38,3 @@ func (d *drain) flooded(said api.CheckReport, jury sandbox.Result) bool {
 	return said.Verdict == api.InternalError && d.bytes.Load() > answerPipe &&
 		(said.Exhausted || jury.Stop != sandbox.StopNone)
 }
-
-// unread returns the result for a contestant's program that ended while a program of the jury, named what, was writing
-// to it.
-func unread(what string) api.CheckReport {
-	return api.CheckReport{Verdict: api.WrongAnswer, Message: "the program ended, and the " + what + " kept writing to it"}
-}

@@ -47,7 +47,7 @@ func (w *witness) watch(program, jury *sandbox.Sandbox, alive *os.File, ended <-
 }
 
 // readsWithin is the time within which a program of the jury that is not hung reads again from a full pipe.
-const readsWithin = 100 * time.Millisecond
+const readsWithin = time.Second
 
 // atLimit records which program ended first when the program reaches a limit, before it is killed. If the program is
 // killed at that limit, the jury's program was first only if it has already ended. excess is how far the program is

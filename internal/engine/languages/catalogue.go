@@ -286,12 +286,11 @@ func (l Language) lookup(program string) (path string, found bool) {
 	if strings.Contains(program, "/") {
 		paths, _ = filepath.Glob(program) // an invalid pattern matches nothing
 	}
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path, true
-		}
+	i := slices.IndexFunc(paths, initproc.IsProgram)
+	if i < 0 {
+		return "", false
 	}
-	return "", false
+	return paths[i], true
 }
 
 // Missing returns the reason why sources in the language cannot be judged on this host under a root, or "" if they can.

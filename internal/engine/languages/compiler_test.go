@@ -28,8 +28,17 @@ func TestMain(m *testing.M) {
 	if initproc.IsInit() {
 		initproc.Main()
 	}
-	os.Exit(testkit.Run(m))
+	var err error
+	if shared, err = os.MkdirTemp("", "judged-languages-"); err != nil {
+		panic(err)
+	}
+	code := testkit.Run(m)
+	os.RemoveAll(shared)
+	os.Exit(code)
 }
+
+// shared is the folder of compiled programs for tests of many languages, so that they prepare each language once.
+var shared string
 
 const smallLimits = `limits = { cpu_time = "3s", wall_time = "12s", memory = "512MiB", output = "16MiB" }` + "\n"
 
@@ -238,8 +247,7 @@ func TestBombs(t *testing.T) {
 		{"include of itself", "#include __FILE__\n#include __FILE__\nint main() {}", "", ""},
 		{"macros", "#define A(x) x x x x x x x x x x\n#define B(x) A(A(A(A(x))))\nB(B(B(int a;))) int main() {}", "", ""},
 		{"parentheses", "int a = " + strings.Repeat("(", 1<<20) + ";", "", ""},
-		{"flood of messages", strings.Repeat("#warning x\n", 1<<18) + "int main() {}",
-			"", "#warning"},
+		{"flood of messages", strings.Repeat("#warning x\n", 1<<18) + "int main() {}", "", "#warning"},
 		{"section of a terabyte", "asm(\".skip 0x10000000000\"); int main() {}", "", ""},
 		{"environment", "#include \"/proc/self/environ\"\nint main() { x }", "", ""},
 		{"another process", "#include \"/proc/1/environ\"\nint main() {}", "", ""},

@@ -92,10 +92,8 @@ func findEntry(archive *zip.Reader, sources []string) (name, failure string) {
 	// A source that javac required under another name is the first one, which had no name.
 	place := func(c class) int { return max(slices.Index(sources, c.source), 0) }
 	best := slices.MinFunc(all, func(a, b class) int {
-		return cmp.Or(cmp.Compare(b.main, a.main),
-			cmp.Compare(isCalled(b, entry), isCalled(a, entry)),
-			cmp.Compare(place(a), place(b)),
-			cmp.Compare(a.line, b.line), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.main, a.main), cmp.Compare(isCalled(b, entry), isCalled(a, entry)),
+			cmp.Compare(place(a), place(b)), cmp.Compare(a.line, b.line), cmp.Compare(a.name, b.name))
 	})
 	return strings.ReplaceAll(best.name, "/", "."), ""
 }

@@ -19,8 +19,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// openEngine returns an engine with the built-in languages.
-func openEngine(t *testing.T) *engine.Engine {
+// openEngine returns an engine with the built-in languages. It keeps compiled programs in folder.
+func openEngine(t *testing.T, folder string) *engine.Engine {
 	t.Helper()
 	catalogue, err := languages.Load("")
 	if err != nil {
@@ -28,7 +28,7 @@ func openEngine(t *testing.T) *engine.Engine {
 	}
 	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Root: sandbox.RootPrivate,
 		BoxBytes: 64 << 20, BoxInodes: 64, UIDFirst: 1<<22 + os.Getpid()%4096*1000, UIDCount: 1000,
-		Languages: engine.LanguageOptions{Catalogue: catalogue, Folder: t.TempDir(), CacheBytes: 64 << 20},
+		Languages: engine.LanguageOptions{Catalogue: catalogue, Folder: folder, CacheBytes: 64 << 20},
 		Log:       slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func openEngine(t *testing.T) *engine.Engine {
 // its sources, and that a compiler prints nothing else.
 func TestRuntimes(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	eng := openEngine(t)
+	eng := openEngine(t, shared)
 	const java = `public class Main { static int f(int n) { return n == 0 ? 0 : f(n - 1) + 1; }
 public static void main(String[] a) { System.out.println(f(`
 	const javascript = "function f(n) { return n == 0 ? 0 : f(n - 1) + 1 }\nconsole.log(f("
@@ -83,8 +83,7 @@ public static void main(String[] a) { System.out.println(f(`
 			}
 			if report.Verdict != tt.verdict || report.Message != tt.message || report.Compilation.Output != tt.output {
 				t.Errorf("verdict %s, want %s; message %q, the compiler said %q; memory %v, %+v", report.Verdict,
-					tt.verdict,
-					report.Message, report.Compilation.Output, report.MemoryPeak, report.Tests[0].Exit)
+					tt.verdict, report.Message, report.Compilation.Output, report.MemoryPeak, report.Tests[0].Exit)
 			}
 		})
 	}
@@ -93,7 +92,7 @@ public static void main(String[] a) { System.out.println(f(`
 // TestJudgeSources judges sources, the same ones twice.
 func TestJudgeSources(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
-	eng := openEngine(t)
+	eng := openEngine(t, t.TempDir())
 	good, bad := "#include <stdio.h>\nint main(void) { puts(\"3\"); }", "int main(void) { return x; }"
 	const broken = "the compiler exited with status 1"
 	for _, tt := range []struct {

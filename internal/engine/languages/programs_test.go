@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pelletier/go-toml/v2"
@@ -85,7 +86,8 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := loadPrograms(t)
-	eng := openEngine(t)
+	eng := openEngine(t, shared)
+	var slot sync.Mutex // held while a program uses the slot
 	for _, id := range slices.Sorted(maps.Keys(catalogue)) {
 		if id == api.BuildLanguage || id == "project" { // their sources are folders
 			continue
@@ -102,14 +104,15 @@ func TestPrograms(t *testing.T) {
 				}
 				t.Skip(reason)
 			}
+			t.Parallel() // one language is compiled while another one is judged
 			for _, x := range p.table() {
-				judgeProgram(t, eng, id, x)
+				judgeProgram(t, eng, &slot, id, x)
 			}
 		})
 	}
 }
 
-func judgeProgram(t *testing.T, eng *engine.Engine, id string, p program) {
+func judgeProgram(t *testing.T, eng *engine.Engine, slot *sync.Mutex, id string, p program) {
 	t.Helper()
 	x := task(t, strings.TrimPrefix(p.text, "\n"))
 	x.Language, x.Head = id, 1<<10
@@ -119,6 +122,13 @@ func judgeProgram(t *testing.T, eng *engine.Engine, id string, p program) {
 	if p.answer != "" {
 		x.Tests[0].Answer = written(t, p.answer)
 	}
+	compiled, err := eng.Compile(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer compiled.Close()
+	slot.Lock()
+	defer slot.Unlock()
 	r, err := eng.Judge(t.Context(), eng.Slots()[0], x, func(api.TestReport) {})
 	if err != nil {
 		t.Fatal(err)

@@ -168,8 +168,7 @@ func fillTimes(r *api.TestReport, kept []outcome, d stats.Decision) {
 			peak = p
 		}
 	}
-	wall := nearest.run.WallTime
-	r.CPUTime, r.WallTime, r.MemoryPeak = &value, &wall, peak
+	r.CPUTime, r.WallTime, r.MemoryPeak = &value, new(nearest.run.WallTime), peak
 	r.UserTime, r.SystemTime = nearest.run.UserTime, nearest.run.SystemTime
 }
 

@@ -30,7 +30,7 @@ type Reading struct {
 	evidence.Observation         // of the same run, in the form from which thresholds are learned
 }
 
-// Canary runs reference kernels in the same sandbox as solutions. Package slothealth decides what their times mean for
+// Canary runs reference kernels in the same sandbox as solutions. Package dispatch decides what their times mean for
 // a slot. It is safe for concurrent use.
 type Canary struct {
 	file     *os.File // the program

@@ -18,8 +18,9 @@ import (
 // TestKernelWithoutCPU runs a kernel with hardly any wall time, as if many other programs used the CPU.
 func TestKernelWithoutCPU(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	e, err := engine.Open(engine.Options{Width: 1, Root: sandbox.RootPrivate, BoxBytes: 64 << 20, BoxInodes: 64,
-		UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	e, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Root: sandbox.RootPrivate,
+		BoxBytes: 64 << 20, BoxInodes: 64, UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

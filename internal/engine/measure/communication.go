@@ -226,15 +226,14 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 }
 
 // joined returns one result for all instances: the sum of their CPU times, the largest of their memory and output, and
-// the end of the one that failed. Their waiting for each other is not noise: the time that an instance waited for the
-// CPU counts only as far as it exceeds the CPU time of the others. The longest such wait counts, whichever of them
-// failed, because an instance that waits for the manager also waits for everything that the manager waits for.
+// the end and wait of the one that failed, in which all of them waited. RunDelay is that of one instance, and counts as far
+// as it exceeds the CPU time of the others: their waiting for each other is not noise.
 func (r *instances) joined() sandbox.Result {
 	var all sandbox.Result
 	if r.failed >= 0 {
 		f := r.results[r.failed]
 		all = sandbox.Result{Stop: f.Stop, Idle: f.Idle, Late: f.Late, Code: f.Code, Signal: f.Signal,
-			ExecError: f.ExecError, Lacks: f.Lacks}
+			ExecError: f.ExecError, Lacks: f.Lacks, Waited: f.Waited}
 	}
 	if !r.first.IsZero() {
 		all.WallTime = r.last.Sub(r.first)
@@ -256,7 +255,6 @@ func (r *instances) joined() sandbox.Result {
 	if r.failed >= 0 {
 		for _, one := range r.results {
 			all.RunDelay = longer(all.RunDelay, beyond(one.RunDelay, all.CPUTime-one.CPUTime))
-			all.Waited = longer(all.Waited, beyond(one.Waited, all.CPUTime-one.CPUTime))
 		}
 	}
 	return all
@@ -282,8 +280,7 @@ func sum[T ~int64](a, b *T) *T {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
 	}
-	both := *a + *b
-	return &both
+	return new(*a + *b)
 }
 
 // reports returns the instances' parts of the report.

@@ -41,26 +41,32 @@ func TestFirstFailed(t *testing.T) {
 	}
 }
 
-// TestJoinedWaits checks which part of the failed instance's wall time waiting for the CPU explains: the longest time
-// that one of the instances waited for other programs.
+// TestJoinedWaits checks how long the instances waited: the result of the one that failed has the time that all of them
+// waited while it ran, and each has its own run delay.
 func TestJoinedWaits(t *testing.T) {
 	const ms = time.Millisecond
-	one := func(cpu, waited time.Duration) sandbox.Result {
-		return sandbox.Result{CPUTime: cpu, Waited: new(waited), RunDelay: new(waited)}
+	one := func(cpu, waited, delay time.Duration) sandbox.Result {
+		return sandbox.Result{CPUTime: cpu, Waited: new(waited), RunDelay: new(delay)}
 	}
 	for _, tt := range []struct {
-		name    string
-		results []sandbox.Result
-		want    *time.Duration
+		name          string
+		results       []sandbox.Result
+		failed        int
+		waited, delay *time.Duration
 	}{
-		{"the one that failed waits", []sandbox.Result{one(10*ms, 900*ms), one(5*ms, 0)}, new(895 * ms)},
-		{"the one that it waits for does", []sandbox.Result{one(1*ms, 0), one(400*ms, 2000*ms)}, new(1999 * ms)},
-		{"they wait for each other", []sandbox.Result{one(300*ms, 200*ms), one(200*ms, 300*ms)}, new(time.Duration(0))},
-		{"unknown", []sandbox.Result{{CPUTime: ms}, {CPUTime: ms}}, nil},
-		{"known of one", []sandbox.Result{{CPUTime: ms}, one(ms, 50*ms)}, new(49 * ms)},
+		{"the one that failed waits", []sandbox.Result{one(10*ms, 895*ms, 900*ms), one(5*ms, 890*ms, 0)}, 0,
+			new(895 * ms), new(895 * ms)},
+		{"one waits after the other", []sandbox.Result{one(700*ms, 16_000*ms, 16_000*ms),
+			one(70*ms, 18_500*ms, 2500*ms)}, 1, new(18_500 * ms), new(15_930 * ms)},
+		{"one starts after the other has waited", []sandbox.Result{one(700*ms, 16_000*ms, 16_000*ms), one(0, 0, 0)}, 1,
+			new(time.Duration(0)), new(16_000 * ms)},
+		{"they wait for each other", []sandbox.Result{one(300*ms, 0, 200*ms), one(200*ms, 0, 300*ms)}, 0,
+			new(time.Duration(0)), new(time.Duration(0))},
+		{"unknown", []sandbox.Result{{CPUTime: ms}, {CPUTime: ms}}, 0, nil, nil},
+		{"nothing failed", []sandbox.Result{one(ms, ms, ms), one(ms, ms, ms)}, -1, nil, nil},
 	} {
-		r := (&instances{results: tt.results}).joined()
-		if diff := cmp.Diff([2]*time.Duration{tt.want, tt.want}, [2]*time.Duration{r.Waited, r.RunDelay}); diff != "" {
+		r := (&instances{results: tt.results, failed: tt.failed}).joined()
+		if diff := cmp.Diff([2]*time.Duration{tt.waited, tt.delay}, [2]*time.Duration{r.Waited, r.RunDelay}); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tt.name, diff)
 		}
 	}

@@ -54,7 +54,7 @@ func (o *outcome) addStream(q Request, stream api.Stream, from *sandbox.Output) 
 // collect keeps a file of the working directory.
 func (o *outcome) collect(q Request, name string, box *sandbox.Sandbox) error {
 	kept := api.Output{Stream: api.FileStream, Name: name}
-	if name == q.OutputFile { // a link to memory, unless the program has replaced it
+	if name == q.OutputFile { // empty if the program has not created it
 		size, err := box.Answer().Size()
 		if err != nil {
 			return err

@@ -389,6 +389,5 @@ func head(o *sandbox.Output, n units.Bytes) (*string, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	text := strings.ToValidUTF8(string(b[:m]), "\uFFFD")
-	return &text, nil
+	return new(strings.ToValidUTF8(string(b[:m]), "\uFFFD")), nil
 }

@@ -105,8 +105,8 @@ func TestCrowdedFolder(t *testing.T) {
 // TestFindingsAreBounded checks that findings are unique and that their number is limited.
 func TestFindingsAreBounded(t *testing.T) {
 	testsets := polygonWith("</judging>", lines(50_000, `<testset name="%d"/>`)).folder(t)
-	types := legacyPack.with(pack{"problem.yaml": "type: " + lines(50_000, "t%d ")}).folder(t)
-	for name, path := range map[string]string{"testsets": testsets, "types": types} {
+	flags := legacyPack.with(pack{"data/testdata.yaml": "grader_flags: " + lines(50_000, "t%d ")}).folder(t)
+	for name, path := range map[string]string{"testsets": testsets, "flags": flags} {
 		t.Run(name, func(t *testing.T) {
 			p, err := openTest(t, path)
 			if err != nil {
@@ -117,8 +117,9 @@ func TestFindingsAreBounded(t *testing.T) {
 			}
 		})
 	}
-	same, err := openTest(t, legacyPack.with(pack{"problem.yaml": "type: " + strings.Repeat("x ", 1000)}).folder(t))
-	if err != nil || strings.Count(strings.Join(same.Findings, "\n"), "type x") != 1 {
+	same, err := openTest(t, legacyPack.with(pack{
+		"data/testdata.yaml": "grader_flags: " + strings.Repeat("x ", 1000)}).folder(t))
+	if err != nil || strings.Count(strings.Join(same.Findings, "\n"), "grader_flags: x") != 1 {
 		t.Errorf("findings %q, %v", same.Findings, err)
 	}
 }

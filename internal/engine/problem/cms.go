@@ -148,6 +148,9 @@ func (c *cmsTask) readProgramsOfJury(s *settings) error {
 	if talk == "fifo_io" || talk == "" && stubs {
 		c.p.unsupported("user_io: fifo_io; programs do not get paths of pipes; they read stdin and write stdout")
 	}
+	if !slices.Contains([]string{"", "std_io", "fifo_io"}, talk) {
+		return fmt.Errorf("%s: user_io %q is unknown; use std_io or fifo_io", cmsFile, talk)
+	}
 	if instances < 1 || instances > api.MaxInstances {
 		return fmt.Errorf("num_processes %d is out of range; use 1 to %d", instances, api.MaxInstances)
 	}
@@ -183,10 +186,14 @@ func (c *cmsTask) program(paths ...string) (*Program, error) {
 func (c *cmsTask) source(name string) *Program {
 	p := &Program{Name: name, Language: languageByEnding[path.Ext(name)], Entry: path.Base(name),
 		Files: []File{{path.Base(name), c.t.use(name)}}}
+	isPython := p.Language == "python"
+	if isPython && isPython2(p.Files[0]) {
+		p.Language = "python2"
+	}
 	folder := path.Dir(name)
 	for _, f := range c.t.under(folder) {
 		language := languageByEnding[path.Ext(f.Name)]
-		isModule := p.Language == "python" && language == "python"
+		isModule := isPython && language == "python"
 		if full := path.Join(folder, f.Name); full != name && !strings.Contains(f.Name, "/") &&
 			(isModule || language == "" && path.Ext(f.Name) != "" && len(p.Files) < maxPrograms) {
 			p.Files = append(p.Files, File{f.Name, c.t.use(full)})
@@ -305,8 +312,7 @@ func (c *cmsTask) makeInput(i int, test *Test) error {
 		if err != nil {
 			return err
 		}
-		generator := start.jury(nil, nil)
-		c.generator = &generator
+		c.generator = new(start.jury(nil, nil))
 	}
 	program := *c.generator
 	program.Args = strings.Fields(c.lines[i])

@@ -22,6 +22,21 @@ var cmsPack = pack{"task.yaml": "name: sum\ntitle: A sum\ntime_limit: 0.5\nmemor
 	"sol/grader.cpp": "", "sol/grader.py": "", "sol/sum.h": "", "sol/sum.cpp": "", "sol/slow.cpp": "",
 	"sol/template.cpp": ""}
 
+// TestCMSPython2: the first line of a generator says which Python runs it, with its modules.
+func TestCMSPython2(t *testing.T) {
+	for first, want := range map[string]string{"#!/usr/bin/env python2\n": "python2", "#!/usr/bin/env python3\n": "python",
+		"": "python"} {
+		p, err := openTest(t, cmsPack.with(pack{"gen/generatore.py": first}).folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := p.Recipes[0].Run.Program
+		if got.Language != want || len(got.Files) != 3 {
+			t.Errorf("%q: language %q with %d files, want %q with 3", first, got.Language, len(got.Files), want)
+		}
+	}
+}
+
 func TestCMS(t *testing.T) {
 	p, err := openTest(t, cmsPack.folder(t))
 	if err != nil {

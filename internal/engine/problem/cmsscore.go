@@ -3,6 +3,7 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -58,10 +59,23 @@ func (c *cmsTask) readGEN() error {
 	return nil
 }
 
+// checkTotal adds a finding for subtasks that CMS refuses.
+func (c *cmsTask) checkTotal() {
+	sum := 0.0
+	for _, x := range c.subtask {
+		sum += x.points
+	}
+	if len(c.subtask) > 0 && math.Abs(sum-100) > rounding {
+		c.p.find("gen/GEN: the points of the subtasks add up to %g; CMS requires 100", sum)
+	}
+}
+
 // readScore sets the number of tests and the subtasks, which task.yaml can define instead of GEN.
 func (c *cmsTask) readScore(s *settings) error {
 	s.decode("n_input", &c.inputs)
-	s.decode("total_value", &c.total)
+	if s.decode("total_value", &c.total); !(c.total >= 0 && api.ValidPoints(c.total)) {
+		s.fail("total_value", "%v is not a number >= 0", c.total)
+	}
 	kind, parameters := "", yaml.Node{}
 	hasKind, hasParameters := s.decode("score_type", &kind), s.decode("score_type_parameters", &parameters)
 	switch {
@@ -75,6 +89,9 @@ func (c *cmsTask) readScore(s *settings) error {
 		}
 	case hasKind || hasParameters:
 		c.p.find("score_type is not used; CMS requires score_type, score_type_parameters and n_input together")
+		fallthrough
+	default:
+		c.checkTotal()
 	}
 	switch n := len(c.lines); {
 	case c.inputs == 0:
@@ -103,8 +120,11 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 	case "Sum":
 		points := 0.0
 		err := parameters.Decode(&points)
+		if err != nil {
+			return errors.New(oneLine(err))
+		}
 		c.total = points * float64(c.inputs)
-		return err
+		return nil
 	case "GroupMin":
 	case "GroupMul":
 		c.p.unsupported("score_type GroupMul; the score of a group is the smallest one of its tests")
@@ -130,6 +150,9 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 		x := cmsSubtask{points: points}
 		switch tests := g[1].(type) {
 		case int:
+			if tests < 0 {
+				return fmt.Errorf("%d tests of a group are less than 0", tests)
+			}
 			for range min(tests, c.inputs) {
 				x.tests = append(x.tests, next)
 				next++
@@ -190,6 +213,8 @@ func (c *cmsTask) scheme() error {
 			root.Members = append(root.Members, api.Member{Group: g})
 		case len(x.tests) > 0:
 			return fmt.Errorf("subtask%d has only tests of earlier subtasks; give it one that they do not have", i)
+		case x.points > 0:
+			return fmt.Errorf("subtask%d has %g points and no tests; no submission can get all points", i, x.points)
 		default:
 			c.p.find("subtask%d has no tests", i)
 		}

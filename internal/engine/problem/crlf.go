@@ -19,9 +19,16 @@ import (
 // and checkers reject. The files are copies.
 func (p *Package) convertLines(ctx context.Context) error {
 	n := 0
-	for i, t := range slices.Concat(p.Tests, p.ValidInputs, p.InvalidInputs) {
+	all := slices.Clone(p.Tests)
+	for _, v := range p.Validators {
+		all = slices.Concat(all, v.Valid, v.Invalid)
+	}
+	for _, c := range p.CheckerTests {
+		all = append(all, c.Test, Test{Name: c.Name, Input: c.Output})
+	}
+	for i, t := range all {
 		if i >= len(p.Tests) && n == 0 {
-			break // CRLF in tests of a validator alone is what they are for
+			break // CRLF in tests of a program of the jury alone is what they are for
 		}
 		for _, name := range []string{t.Input, t.Answer} {
 			converted, err := convertFile(ctx, name)

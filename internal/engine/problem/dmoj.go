@@ -210,13 +210,18 @@ func (d *dmojProblem) group(c dmojCase) (*api.Group, float64, error) {
 		return nil, 0, fmt.Errorf("points %v are not a number of at least 0", points)
 	}
 	g := &api.Group{Aggregation: api.Min, Verdict: api.ByScore, MaxScore: &points}
-	if len(c.Batched) == 0 {
-		d.cases++
+	if c.Batched == nil {
+		if d.cases++; len(c.Dependencies) > 0 {
+			d.p.find("%s: dependencies of case%d are not used; only batches have them", dmojFile, d.cases)
+		}
 		g.Name = "case" + strconv.Itoa(d.cases)
 		return g, points, d.add(g, strconv.Itoa(d.cases), c, points)
 	}
 	d.batch++
 	g.Name = "batch" + strconv.Itoa(d.batch)
+	if len(c.Batched) == 0 {
+		return nil, 0, errors.New("batched: no cases; list them, or remove the batch")
+	}
 	if c.In != "" || c.Out != "" || len(c.Others) > 0 {
 		return nil, 0, errors.New("a batch may only have the keys batched, points and dependencies; " +
 			"its cases have the files")
@@ -228,8 +233,11 @@ func (d *dmojProblem) group(c dmojCase) (*api.Group, float64, error) {
 		g.RequirePass = append(g.RequirePass, "batch"+strconv.Itoa(n))
 	}
 	for i, one := range c.Batched {
-		if len(one.Batched) > 0 {
+		if one.Batched != nil {
 			return nil, 0, errors.New("a batch cannot contain a batch")
+		}
+		if one.Points != nil || one.Dependencies != nil {
+			d.p.find("%s: points and dependencies of cases of %s are not used; set those of the batch", dmojFile, g.Name)
 		}
 		if err := d.add(g, fmt.Sprintf("%s.%d", g.Name, i+1), one, points); err != nil {
 			return nil, 0, fmt.Errorf("batched: case %d: %w", i+1, err)
@@ -247,6 +255,9 @@ func (d *dmojProblem) add(g *api.Group, name string, c dmojCase, points float64)
 	}
 	if len(d.p.Tests) == maxEntries {
 		return fmt.Errorf("more than %d cases; use fewer", maxEntries)
+	}
+	if c.Out == "" && d.p.Interactor == nil && d.p.Checker.Program == nil {
+		return errors.New("no output to compare with; name its file in out")
 	}
 	t := Test{Name: name}
 	var err error

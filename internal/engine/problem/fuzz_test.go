@@ -10,13 +10,10 @@ import (
 	"testing"
 )
 
-// FuzzArchive unpacks any content as an archive. Nothing is written outside of the folder, each file is within the
-// limit, and Close removes everything.
-func FuzzArchive(f *testing.F) {
-	for _, path := range []string{archive(f, "1.in", "1.a"), archive(f, "t/a.in", "t/a.ans", "__MACOSX/t/._a.in"),
-		archive(f, "../../x.in", `..\x.ans`),
-		archive(f, "/etc/x.in", "/etc/x.ans"), archive(f, "a/x.in", "b/x.in"), archive(f, "a\x00.in", "..", "."),
-		cut(f, archive(f, "1.in", "1.ans"))} {
+// fuzzContent opens any content as a file of this name; the seeds are paths. Opening leaves no files, also not outside of
+// the folder.
+func fuzzContent(f *testing.F, name string, seeds []string, open func(t *testing.T, path string)) {
+	for _, path := range seeds {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
@@ -30,26 +27,35 @@ func FuzzArchive(f *testing.F) {
 	}
 	f.Setenv("TMPDIR", temp)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		path := filepath.Join(dir, "tests.zip")
+		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := OpenTests(t.Context(), path, false)
-		if err != nil {
-			if !strings.Contains(err.Error(), path) {
-				t.Errorf("error %v does not name %q", err, path)
-			}
-		} else {
-			holdFiles(t, s)
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		}
+		open(t, path)
 		if left, _ := os.ReadDir(temp); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 		if files, _ := os.ReadDir(dir); len(files) != 2 {
 			t.Errorf("written outside of the folder: %v", files)
+		}
+	})
+}
+
+// FuzzArchive unpacks any content as an archive. Each file is within the limit, and Close removes everything.
+func FuzzArchive(f *testing.F) {
+	fuzzContent(f, "tests.zip", []string{archive(f, "1.in", "1.a"), archive(f, "t/a.in", "t/a.ans", "__MACOSX/t/._a.in"),
+		archive(f, "../../x.in", `..\x.ans`), archive(f, "/etc/x.in", "/etc/x.ans"), archive(f, "a/x.in", "b/x.in"),
+		archive(f, "a\x00.in", "..", "."), cut(f, archive(f, "1.in", "1.ans"))}, func(t *testing.T, path string) {
+		s, err := OpenTests(t.Context(), path, false)
+		if err != nil {
+			if !strings.Contains(err.Error(), path) {
+				t.Errorf("error %v does not name %q", err, path)
+			}
+			return
+		}
+		holdFiles(t, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -79,41 +85,20 @@ func holdFiles(t *testing.T, s *Set) {
 // FuzzPackage reads any content as a package. Each file that a package names is in the package, or a recipe makes it
 // there, and Close removes everything.
 func FuzzPackage(f *testing.F) {
-	for _, path := range []string{legacyPack.zip(f, ""), kattisPack.zip(f, "x/"), polygonPack.tar(f, false),
+	fuzzContent(f, "package", []string{legacyPack.zip(f, ""), kattisPack.zip(f, "x/"), polygonPack.tar(f, false),
 		polygonPack.without("tests/03.a").tar(f, false),
 		legacyPack.with(pack{"data/secret/2.in": "->/etc/passwd"}).zip(f, ""),
-		legacyPack.with(pack{"../x": ""}).tar(f, true), sinolPack.with(pack{"out/sum2b.out": ""}).zip(f, "")} {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	dir := f.TempDir()
-	temp := filepath.Join(dir, "temp")
-	if err := os.Mkdir(temp, 0o700); err != nil {
-		f.Fatal(err)
-	}
-	f.Setenv("TMPDIR", temp)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		path := filepath.Join(dir, "package")
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		p, err := openTest(t, path)
-		if err == nil {
+		legacyPack.with(pack{"../x": ""}).tar(f, true), sinolPack.with(pack{"out/sum2b.out": ""}).zip(f, "")},
+		func(t *testing.T, path string) {
+			p, err := openTest(t, path)
+			if err != nil {
+				return
+			}
 			holdPaths(t, p)
 			if err := p.Close(); err != nil {
 				t.Error(err)
 			}
-		}
-		if left, _ := os.ReadDir(temp); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
-		}
-		if files, _ := os.ReadDir(dir); len(files) != 2 {
-			t.Errorf("written outside of the folder: %v", files)
-		}
-	})
+		})
 }
 
 func holdPaths(t *testing.T, p *Package) {

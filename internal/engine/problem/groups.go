@@ -3,6 +3,7 @@ package problem
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"judged/internal/api"
 )
@@ -58,6 +59,9 @@ func (r *dataReader) grade(g *api.Group, from *inherited) error {
 	if err != nil {
 		return err
 	}
+	if !r.kind.scoring {
+		r.findPoints(s)
+	}
 	switch {
 	case s.has(pointKeys...) && r.kind.scoring:
 		from.legacy = false
@@ -75,6 +79,23 @@ func (r *dataReader) grade(g *api.Group, from *inherited) error {
 	return s.close(r.p)
 }
 
+// withoutEffect are the values of keys that give no points, by the key. Other tools write them into all packages.
+var withoutEffect = map[string][]string{"accept_score": {"0", "1", "0.0", "1.0"}, "reject_score": {"0", "0.0"},
+	"range": {"-inf +inf", "-inf inf", "0 1"}}
+
+// findPoints adds findings for keys that give points in a problem without points.
+func (r *dataReader) findPoints(s *settings) {
+	for _, key := range slices.Concat(pointKeys, []string{"accept_score", "reject_score", "range"}) {
+		n, given := s.keys[key]
+		if given && !slices.Contains(withoutEffect[key], strings.ToLower(n.Value)) {
+			r.p.find("%s: %s has no effect, because problem.yaml does not set type: scoring", s.file, key)
+		}
+		if slices.Contains(pointKeys, key) {
+			s.ignore(key)
+		}
+	}
+}
+
 func (r *dataReader) points(g *api.Group, s *settings) {
 	from, scoreKey, aggregationKey := s, "max_score", "score_aggregation"
 	if s.has("scoring") {
@@ -84,8 +105,7 @@ func (r *dataReader) points(g *api.Group, s *settings) {
 	aggregation := string(api.PassFail)
 	if g.Name == "secret" {
 		aggregation = string(api.Sum)
-		most := 100.0
-		g.MaxScore = &most
+		g.MaxScore = new(100.0)
 		if !from.has(scoreKey) {
 			r.implied = g
 		}
@@ -100,6 +120,8 @@ func (r *dataReader) points(g *api.Group, s *settings) {
 	if n, ok := from.keys[scoreKey]; ok && n.Value == "unbounded" {
 		from.ignore(scoreKey)
 		g.MaxScore = nil
+	} else if ok && n.Tag == "!!null" {
+		from.fail(scoreKey, "has no value; use a number >= 0, or unbounded")
 	}
 	var most float64
 	if from.decode(scoreKey, &most) {

@@ -62,6 +62,29 @@ func TestGroupsOfAnyVersion(t *testing.T) {
 				`"secret/b" pass-fail by_score 40 [] continue=false`}, "0 0 0 0",
 			[]string{"domjudge-problem.ini: points count as in DOMjudge: a group without subgroups gives its accept_score " +
 				"once, and tests without testdata.yaml, such as samples, give none"}},
+		{"legacy of DOMjudge, by a tag", legacy, pack{"submissions/wrong_answer/w.py": "# @EXPECTED_SCORE@: 60",
+			"data/testdata.yaml":          "on_reject: continue\ngrader_flags: sum",
+			"data/secret/a/testdata.yaml": "accept_score: 60", "data/secret/b/testdata.yaml": "accept_score: 40"},
+			[]string{`"" sum by_score unbounded [] continue=true`, `"sample" pass-fail by_score 0 [] continue=false`,
+				`"secret" sum by_score unbounded [] continue=true`, `"secret/a" pass-fail by_score 60 [] continue=false`,
+				`"secret/b" pass-fail by_score 40 [] continue=false`}, "0 0 0 0",
+			[]string{"submissions/wrong_answer/w.py: points count as in DOMjudge: a group without subgroups gives its " +
+				"accept_score once, and tests without testdata.yaml, such as samples, give none"}},
+		{"legacy of Kattis, with a tag", legacy, pack{"submissions/wrong_answer/w.py": "# @EXPECTED_SCORE@: 60",
+			"submissions/partially_accepted/p.py": "", "data/secret/a/testdata.yaml": "accept_score: 60"},
+			[]string{`"" sum worst_error unbounded [] continue=false`, `"sample" sum worst_error unbounded [] continue=false`,
+				`"secret" sum worst_error unbounded [] continue=false`, `"secret/a" sum worst_error unbounded [] continue=false`,
+				`"secret/b" sum worst_error unbounded [] continue=false`}, "1 60 1 1", nil},
+		{"legacy of DOMjudge, points by the validator", "validation: custom\n", pack{
+			"domjudge-problem.ini": "timelimit=2", "output_validators/v.py": "",
+			"data/testdata.yaml": "accept_score: 7", "data/secret/testdata.yaml": "on_reject: continue",
+			"data/secret/a/testdata.yaml": "range: 0 100\ngrader_flags: min\non_reject: continue",
+			"data/secret/b/testdata.yaml": "accept_score: 40"},
+			[]string{`"" sum by_score unbounded [] continue=false`, `"sample" pass-fail by_score 0 [] continue=false`,
+				`"secret" sum by_score unbounded [] continue=true`, `"secret/a" min by_score 100 [] continue=true`,
+				`"secret/b" pass-fail by_score 40 [] continue=false`}, "0 0 0 0",
+			[]string{"domjudge-problem.ini: points count as in DOMjudge: a group without subgroups gives its accept_score " +
+				"once, and tests without testdata.yaml, such as samples, give none"}},
 		{"legacy of DOMjudge, a group without settings", legacy, pack{"domjudge-problem.ini": "timelimit=2",
 			"data/testdata.yaml": "on_reject: continue", "data/secret/a/testdata.yaml": "accept_score: 100"},
 			[]string{`"" sum by_score unbounded [] continue=true`, `"sample" pass-fail by_score 0 [] continue=false`,
@@ -86,7 +109,7 @@ func TestGroupsOfAnyVersion(t *testing.T) {
 				`"secret/b" pass-fail by_score 7 [] continue=false`}, "0 1 0 0",
 			[]string{"test_group.yaml: accept_score" + isNoKey + "2025-09; judged uses it if possible",
 				"data/secret/a/test_group.yaml: accept_score is not used: " +
-					"line 1: cannot unmarshal !!str `many` into float64"}},
+					`line 1: the text "many" is not a number`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := tests.with(tt.more).with(pack{"problem.yaml": tt.version + "name: x\ntype: scoring\n"})

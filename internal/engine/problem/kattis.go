@@ -1,12 +1,9 @@
 package problem
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,9 +11,6 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/engine/jury"
 )
-
-// domjudgeFile contains DOMjudge's settings of a legacy package.
-const domjudgeFile = "domjudge-problem.ini"
 
 // kind is the type of a Kattis problem.
 type kind struct {
@@ -76,7 +70,7 @@ func (p *Package) readKattis(t *tree) error {
 			return err
 		}
 	}
-	p.findUnused(t, "not used", isOfKattis)
+	p.findUnused(t, "not used", t.isOfKattis)
 	return p.readSubmissions(t)
 }
 
@@ -91,16 +85,18 @@ func (p *Package) readVersion(s *settings) error {
 	case "2025-09", "2025-09-draft":
 		p.Format, p.TimeRule = Kattis, TimeRule{Accepted: 2, Rejected: 1.5, Resolution: time.Second}
 	default:
-		return fmt.Errorf("unknown problem_format_version %q; use legacy, icpc, 2023-07 or 2025-09", version)
+		return fmt.Errorf("problem.yaml: unknown problem_format_version %q; use legacy, icpc, 2023-07 or 2025-09", version)
 	}
 	return nil
 }
 
 func (p *Package) readType(s *settings) kind {
 	var k kind
+	passFail := false
 	for _, word := range s.words("type") {
 		switch word {
 		case "pass-fail":
+			passFail = true
 		case "scoring":
 			k.scoring = true
 		case "interactive":
@@ -113,8 +109,11 @@ func (p *Package) readType(s *settings) kind {
 				p.unsupported("type %s", word)
 			}
 		default:
-			p.unsupported("type %s", word)
+			s.fail("type", "%q is unknown; use pass-fail, scoring, interactive, multi-pass or submit-answer", word)
 		}
+	}
+	if passFail && k.scoring {
+		p.find("problem.yaml: type: pass-fail and scoring exclude each other; judged gives points")
 	}
 	for _, word := range s.words("validation") {
 		switch word {
@@ -127,7 +126,7 @@ func (p *Package) readType(s *settings) kind {
 		case "multi-pass":
 			k.multiPass = true
 		default:
-			p.unsupported("validation %s", word)
+			s.fail("validation", "%q is unknown; use default or custom, with score, interactive or multi-pass", word)
 		}
 	}
 	k.flags = s.words("validator_flags")
@@ -180,7 +179,10 @@ func (p *Package) readLimits(s *settings) {
 			*to = units.Bytes(n * (1 << 20))
 		}
 	}
-	if n, ok := l.positive("validation_passes"); ok && p.Limits.Passes > 0 {
+	switch n, ok := l.positive("validation_passes"); {
+	case n != math.Trunc(n):
+		l.fail("validation_passes", "%v is not a whole number", n)
+	case ok && p.Limits.Passes > 0:
 		p.Limits.Passes = int(n)
 	}
 	for _, x := range []struct{ key, instead string }{
@@ -238,7 +240,11 @@ func seconds(n float64) time.Duration { return time.Duration(math.Round(n * floa
 func (p *Package) readGrading(s *settings) {
 	g := s.mapping("grading")
 	objective := "max"
-	if g.decode("objective", &objective); objective != "max" {
+	switch g.decode("objective", &objective); objective {
+	case "max":
+	default:
+		g.fail("objective", "%q is unknown; use max or min", objective)
+	case "min":
 		p.unsupported("grading.objective %s; more points are better", objective)
 	}
 	g.ignore("show_test_data_groups")
@@ -247,50 +253,9 @@ func (p *Package) readGrading(s *settings) {
 	}
 }
 
-// readDOMjudge reads the extensions of DOMjudge in legacy packages.
-func (p *Package) readDOMjudge(t *tree) error {
-	limit := ""
-	if t.has(timeLimitFile) {
-		b, err := t.content(timeLimitFile, maxSettings)
-		if err != nil {
-			return err
-		}
-		limit = strings.TrimSpace(string(b))
-	}
-	if t.has(domjudgeFile) {
-		b, err := t.content(domjudgeFile, maxSettings)
-		if err != nil {
-			return err
-		}
-		for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
-			key, value, _ := strings.Cut(lines.Text(), "=")
-			key, value = strings.TrimSpace(key), strings.Trim(strings.TrimSpace(value), `"'`)
-			switch key {
-			case "timelimit":
-				limit = value
-			case "name":
-				if p.Name == "" {
-					p.Name = value
-				}
-			case "special_run", "special_compare", "special_compare_args", "combined_run_compare":
-				p.unsupported("%s in %s", key, domjudgeFile)
-			}
-		}
-	}
-	if limit == "" {
-		return nil
-	}
-	n, err := strconv.ParseFloat(limit, 64)
-	if err != nil || !(n > 0 && n < maxLimit) {
-		return fmt.Errorf("time limit %q is not a number of seconds above 0", limit)
-	}
-	p.Limits.Time = seconds(n)
-	return nil
-}
-
 // readFolders reads the folders with programs, and adds findings for folders that judged ignores.
 func (p *Package) readFolders(t *tree) {
-	for _, folder := range []string{"output_visualizer", "static_validator"} {
+	for _, folder := range []string{"answer_validators", "input_visualizer", "output_visualizer", "static_validator"} {
 		if len(t.under(folder)) > 0 {
 			p.unsupported("%s", folder)
 		}
@@ -355,6 +320,9 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 		}
 		programs = append(programs, program)
 		k.custom = true
+		if p.Format == Legacy {
+			p.find("output_validator is not a folder of the format legacy, which has output_validators; judged uses it")
+		}
 	}
 	if k.custom {
 		if t.has("output_validators/"+buildScript) || t.has("output_validators/"+runScript) {

@@ -113,8 +113,8 @@ var otherKeyUses = []keyUse{
 	{sinolFile, "sinol_contest_type", "oij", "default, oij or icpc, which has no points; with `oi` points do not depend " +
 		"on times, which is a finding"},
 	{sinolFile, "sinol_expected_scores", "{}", "points that solutions must get"},
-	{sinolFile, "sinol_total_score", "100", "nothing, as for title_*, sinol_latex_compiler, sinol_static_tests and " +
-		"sinol_undocumented_*"},
+	{sinolFile, "sinol_total_score", "100", "another sum of the scores is a finding"},
+	{sinolFile, "sinol_latex_compiler", "pdflatex", "nothing, as for title_*, sinol_static_tests and sinol_undocumented_*"},
 }
 
 // small are small packages by the files of their settings.

@@ -104,14 +104,16 @@ var graderFlags = map[string]func(g *api.Group){
 }
 
 // domjudgePoints sets the points of a group as DOMjudge counts them (SubmissionService in its source). A group without
-// subgroups gives its points if all of its tests are correct. Other groups get points from their subgroups, even if a
-// test has failed. A folder without settings is not a group and gives none.
+// subgroups gives its points if all of its tests are correct. If it has none, the output validator gives those of its
+// tests. Other groups get points from their subgroups, even if a test has failed. A folder without settings is not a group
+// and gives none.
 func (r *dataReader) domjudgePoints(g *api.Group, accept float64, leaf bool) {
 	g.Verdict = api.ByScore
-	if !leaf {
+	isGroup := r.t.has("data/"+g.Name+"/"+legacyFile) || r.t.has("data/"+g.Name+"/"+groupFile)
+	if !leaf || isGroup && accept == 0 && r.p.judging().Program != nil {
 		return
 	}
-	if !r.t.has("data/"+g.Name+"/"+legacyFile) && !r.t.has("data/"+g.Name+"/"+groupFile) {
+	if !isGroup {
 		accept = 0
 	}
 	g.Aggregation, g.MaxScore, g.Continue = api.PassFail, &accept, false

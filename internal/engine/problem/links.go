@@ -47,8 +47,8 @@ func following(root *os.Root) (origin, *os.File, error) {
 	return origin{files: os.DirFS(dir), open: open, follows: true}, f, nil
 }
 
-// brokenLink is a link that does not lead to a file.
-type brokenLink struct{ name, why string }
+// brokenLink is a link that does not lead to a file. target is where it leads in the package; it is empty if unknown.
+type brokenLink struct{ name, target, why string }
 
 // walker lists the files of a package.
 type walker struct {
@@ -91,15 +91,16 @@ func (w *walker) entry(name string, isLink bool, above []fs.FileInfo) error {
 	info, err := fs.Stat(w.from.files, name)
 	isAbove := func(f fs.FileInfo) bool { return os.SameFile(f, info) }
 	switch {
-	case isLink && w.from.follows && leadsNowhere(err):
-		w.broken = append(w.broken, brokenLink{name, "is a broken link"})
+	case isLink && leadsNowhere(err):
+		target, _ := fs.ReadLink(w.from.files, name) // only for findings
+		w.broken = append(w.broken, brokenLink{name, path.Join(path.Dir(name), target), "is a broken link"})
 		return nil
 	case err != nil && isLink:
-		return fmt.Errorf("%q is a link that is broken or leads out of the package; replace it with the file", name)
+		return fmt.Errorf("%q is a link that leads out of the package; replace it with the file", name)
 	case err != nil:
 		return err
 	case info.IsDir() && isLink && slices.ContainsFunc(above, isAbove):
-		w.broken = append(w.broken, brokenLink{name, "is a link to a folder that contains it"})
+		w.broken = append(w.broken, brokenLink{name, "", "is a link to a folder that contains it"})
 		return nil
 	case info.IsDir() && (!isLink || w.from.follows):
 		return w.list(name, append(slices.Clip(above), info))
@@ -114,18 +115,36 @@ func leadsNowhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// reportBroken adds findings for broken links. A broken link in place of a file with settings is an error.
-func (p *Package) reportBroken(links []brokenLink) error {
+// checkBroken fails if a broken link is in place of a file with settings or of a test. One in place of a submission is no
+// program.
+func (p *Package) checkBroken(t *tree) error {
 	settings := []string{"problem.yaml", "problem.xml", domjudgeFile, timeLimitFile, submissionsFile}
-	for _, l := range links {
-		inData := strings.HasPrefix(l.name, "data/") || l.name == "data"
-		if inData && !isForPeople(l.name) || slices.Contains(settings, l.name) {
+	folders := []string{"data"}
+	if t.has(sinolFile) {
+		folders = []string{"data", "in", "out"}
+	}
+	for _, l := range t.broken {
+		top, _, _ := strings.Cut(l.name, "/")
+		ofTest := slices.Contains(folders, top) && !isForPeople(l.name)
+		if ofTest || slices.Contains(settings, l.name) {
 			return fmt.Errorf("%q %s; replace it with the file", l.name, l.why)
 		}
-		p.find("%s %s; it is ignored", l.name, l.why)
 		if strings.HasPrefix(l.name, "submissions/") && strings.Count(l.name, "/") == 2 {
 			p.NotPrograms++
 		}
 	}
 	return nil
+}
+
+// findBroken adds findings for broken links, except those to files of tests that are not made yet.
+func (p *Package) findBroken(t *tree) {
+	made := map[string]bool{}
+	for _, test := range p.Tests {
+		made[test.Input], made[test.Answer] = true, true
+	}
+	for _, l := range t.broken {
+		if !made[t.path(l.target)] && !t.used[l.target] { // input/input0.txt of CMS may be a copy of a sample
+			p.find("%s %s; it is ignored", l.name, l.why)
+		}
+	}
 }

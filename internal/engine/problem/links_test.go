@@ -57,3 +57,27 @@ func TestLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestBrokenLinks: a folder and its archive have the same findings. A link to the file of a test that is not made yet is
+// not broken.
+func TestBrokenLinks(t *testing.T) {
+	broken := cmsPack.with(pack{"att/input.txt": "->../input/input1.txt", "att/output.txt": "->../output/output0.txt",
+		"att/copied.txt":  "->../input/input0.txt",
+		"testo/testo.pdf": "->en.pdf", "testo/loop.pdf": "->loop.pdf"})
+	want := append(findingsOf(t, cmsPack.folder(t)), "testo/loop.pdf is a broken link; it is ignored",
+		"testo/testo.pdf is a broken link; it is ignored")
+	for _, name := range []string{broken.folder(t), broken.zip(t, "")} {
+		if diff := cmp.Diff(want, findingsOf(t, name)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func findingsOf(t *testing.T, name string) []string {
+	t.Helper()
+	p, err := openTest(t, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Findings
+}

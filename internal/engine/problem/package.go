@@ -45,14 +45,14 @@ type Package struct {
 	// InputFile and OutputFile are the files that submissions use instead of stdin and stdout.
 	InputFile, OutputFile string
 	Validators            []Validator // check inputs
-	// ValidInputs are inputs besides those of tests that validators must accept, and InvalidInputs those that at least one
-	// must reject.
-	ValidInputs, InvalidInputs []Test
+	// InvalidInputs are inputs that at least one validator must reject.
+	InvalidInputs []Test
 	// Outputs are sample outputs for testing the checker, with their verdicts.
-	Outputs     []Output
-	Includes    map[string][]File // files that are added to each submission, by language; "" means all languages
-	Languages   []string          // allowed languages; empty means all
-	Submissions []Submission
+	Outputs      []Output
+	CheckerTests []CheckerTest
+	Includes     map[string][]File // files that are added to each submission, by language; "" means all languages
+	Languages    []string          // allowed languages; empty means all
+	Submissions  []Submission
 	// NotPrograms is the number of files among the submissions that are not programs.
 	NotPrograms int
 	// SubmitAnswer means that submissions are outputs, one for each test. The program cat prints the file named by the
@@ -62,9 +62,13 @@ type Package struct {
 	Factors map[string]api.Factors
 	// Findings describe features of the package that judged does not support. Each is listed once, up to maxFindings.
 	Findings []string
+	// Unchecked are findings that fail the verification: something is missing for a check. They do not affect the judging
+	// of submissions.
+	Unchecked []string
 
-	found map[string]bool // set of Findings
-	temp  string          // temporary folder with the copies of the files
+	found    map[string]bool // set of Findings
+	declared []string        // languages in submissions.yaml
+	temp     string          // temporary folder with the copies of the files
 }
 
 // Limits bound submissions. Zero members mean the defaults of the configuration.
@@ -127,6 +131,8 @@ type Checker struct {
 type Validator struct {
 	Program Program
 	OK      int
+	// Valid and Invalid are tests of the validator itself, which it must accept or reject.
+	Valid, Invalid []Test
 }
 
 // Output is an output with the verdict that the checker must return for it.
@@ -179,7 +185,8 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 		return err
 	}
 	p.Version, t.find = t.digest, p.find
-	if err := p.reportBroken(t.broken); err != nil {
+	defer p.findBroken(t)
+	if err := p.checkBroken(t); err != nil {
 		return err
 	}
 	if err := p.readFactors(t); err != nil {
@@ -208,6 +215,10 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 	case err != nil:
 		return err
 	case len(p.Tests) == 0:
+		if p.Format == DMOJ {
+			return fmt.Errorf("%s: no cases; list them in test_cases, or give patterns that match files of the archive",
+				dmojFile)
+		}
 		return fmt.Errorf("no tests; add data/secret/NAME.in with NAME.ans%s", t.howToMake())
 	}
 	if err := errors.Join(p.findForeignText(), p.removeNonPrograms()); err != nil {
@@ -218,9 +229,24 @@ func (p *Package) read(ctx context.Context, dir, copies string) error {
 		names[i] = t.Name
 	}
 	if err := p.Scheme.Check(names); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", p.placeOfGroups(), err)
 	}
 	return p.checkPoints()
+}
+
+// placeOfGroups is the file or folder that defines the groups.
+func (p *Package) placeOfGroups() string {
+	switch p.Format {
+	case Polygon:
+		return "problem.xml"
+	case CMS:
+		return "gen/GEN or " + cmsFile
+	case DMOJ:
+		return dmojFile
+	case Sinol:
+		return sinolFile
+	}
+	return "data"
 }
 
 // checkPoints returns an error for a problem with points in which no submission can get any, because every result would
@@ -276,6 +302,14 @@ func (p *Package) find(format string, args ...any) {
 	}
 }
 
+// cannotCheck adds a finding once that fails the verification.
+func (p *Package) cannotCheck(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if p.find("%s", text); len(p.Unchecked) < maxFindings && !slices.Contains(p.Unchecked, text) {
+		p.Unchecked = append(p.Unchecked, text)
+	}
+}
+
 // maxFindings is the maximum number of findings of a package.
 const maxFindings = 100
 
@@ -310,11 +344,14 @@ func languageID(code string) string {
 // headerEndings are the extensions of C and C++ headers, which have no language.
 var headerEndings = []string{".h", ".hh", ".hpp", ".hxx"}
 
-// languageByEnding is the table of the Kattis format for common languages. It does not depend on the languages of the
-// host, because a language that the host lacks must be recognized, too. As in problemtools, .pl is Perl.
+// languageByEnding is the table of the Kattis format for languages of judged. It does not depend on the languages of the
+// host, because a language that the host lacks must be recognized, too. As in DOMjudge, .pl is Perl; in Kattis it is
+// Prolog.
 var languageByEnding = map[string]string{
-	".awk": "awk", ".bash": "bash", ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp",
-	".cs": "csharp", ".go": "go", ".hs": "haskell", ".java": "java", ".js": "javascript", ".kt": "kotlin", ".lua": "lua",
+	".adb": "ada", ".awk": "awk", ".bash": "bash", ".c": "c", ".cc": "cpp", ".cl": "lisp", ".cob": "cobol", ".cpp": "cpp",
+	".cxx": "cpp", ".c++": "cpp", ".C": "cpp", ".cs": "csharp", ".erl": "erlang", ".ex": "elixir", ".f90": "fortran",
+	".go": "go", ".hs": "haskell", ".java": "java", ".js": "javascript", ".kt": "kotlin", ".lisp": "lisp", ".lua": "lua",
 	".ml": "ocaml", ".pas": "pascal", ".php": "php", ".pl": "perl", ".py": "python", ".py2": "python2",
 	".py3": "python", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash", ".swift": "swift",
+	".ts": "typescript",
 }

@@ -230,8 +230,7 @@ func summarize(p *Package) summary {
 			most = fmt.Sprint(*g.MaxScore)
 		}
 		s.Groups = append(s.Groups, fmt.Sprintf("%q %s %s %s %v continue=%v", g.Name, g.Aggregation, g.Verdict, most,
-			g.RequirePass,
-			g.Continue))
+			g.RequirePass, g.Continue))
 		for _, m := range g.Members {
 			if m.Group != nil {
 				add(m.Group)
@@ -244,8 +243,7 @@ func summarize(p *Package) summary {
 	}
 	for _, x := range p.Submissions {
 		s.Submissions = append(s.Submissions, fmt.Sprintf("%s %s %+v lower=%v upper=%v", x.Name, x.Language,
-			x.Expected, x.Lower,
-			x.Upper))
+			x.Expected, x.Lower, x.Upper))
 	}
 	return s
 }
@@ -449,13 +447,27 @@ func TestRefused(t *testing.T) {
 			`at the top, but there is "b/task.yaml"; give that folder, or an archive of it`},
 		{"unknown flag of the default output validator", legacyPack.with(pack{
 			"problem.yaml": "name: x\nvalidator_flags: case_insensitive\n"}).folder(t), `unknown flag "case_insensitive": use`},
+		{"unknown type", legacyPack.with(pack{"problem.yaml": "type: scorin\n"}).folder(t),
+			`read problem.yaml: type: "scorin" is unknown; use pass-fail`},
+		{"unknown validation", legacyPack.with(pack{"problem.yaml": "validation: costum\n"}).folder(t),
+			`read problem.yaml: validation: "costum" is unknown; use default`},
+		{"half a pass", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\ntype: multi-pass\n" +
+			"limits: {validation_passes: 2.5}"}).folder(t), "limits: validation_passes: 2.5 is not a whole number"},
+		{"time limit of DOMjudge", legacyPack.with(pack{domjudgeFile: "timelimit =\n"}).folder(t),
+			`domjudge-problem.ini: time limit "" is not a number of seconds above 0`},
 		{"zip slip", legacyPack.with(pack{"../evil": "x"}).zip(t, ""), `entry "../evil": invalid name`},
 		{"absolute name", legacyPack.with(pack{"/etc/evil": "x"}).zip(t, ""), `entry "/etc/evil": invalid name`},
 		{"tar slip", legacyPack.with(pack{"../evil": "x"}).tar(t, true), `invalid name`},
 		{"link out of an archive", legacyPack.with(pack{"data/secret/2.in": "->/etc/passwd"}).zip(t, ""),
 			"leads out of the package"},
-		{"link to nothing in an archive", legacyPack.with(pack{"x": "->y"}).zip(t, ""),
-			"is broken or leads out of the package"},
+		{"inputs without answers", legacyPack.with(pack{"data/sample/9.in": "", "data/secret/a/1.in": "",
+			"data/secret/a/2.in": "", "data/secret/a/3.in": "", "data/secret/b/1.in": "", "data/secret/b/2.in": "",
+			"data/secret/b/3.in": ""}).folder(t), `7 inputs have no answer: "data/sample/9.in", "data/secret/a/1.in", ` +
+			`"data/secret/a/2.in", "data/secret/a/3.in", "data/secret/b/1.in" and 2 more; add data/sample/9.ans and the others`},
+		{"test of sinol-make that is a link to nothing", sinolPack.with(pack{"in/abc9.in": "->y"}).folder(t),
+			`"in/abc9.in" is a broken link; replace it with the file`},
+		{"test that is a link to nothing in an archive", legacyPack.with(pack{"data/secret/2.in": "->y"}).zip(t, ""),
+			`"data/secret/2.in" is a broken link; replace it with the file`},
 		{"link to a folder in an archive", legacyPack.with(pack{"x": "->data"}).zip(t, ""),
 			`"x" is neither a file nor a link to one`},
 		{"test that is a link to nothing", legacyPack.with(pack{"data/secret/2.in": "->y"}).folder(t),
@@ -547,8 +559,7 @@ func TestRefused(t *testing.T) {
 			polygonPack.with(pack{"problem.xml": strings.ReplaceAll(polygonPack["problem.xml"], "tests/%02d",
 				"../%02d")}).folder(t), `path pattern "../%02d" of a testset is outside of the package`},
 		{"very many tests", polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"],
-			"<test-count>3",
-			"<test-count>2000000000", 1)}).folder(t), "2000000000 tests; use 1 to 20000"},
+			"<test-count>3", "<test-count>2000000000", 1)}).folder(t), "2000000000 tests; use 1 to 20000"},
 		{"source that is elsewhere", polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"],
 			"files/check.cpp", "../../etc/passwd", 1)}).folder(t),
 			`source "../../etc/passwd" in problem.xml is missing`},

@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"judged/internal/base/text"
@@ -144,11 +145,14 @@ func checkPairs(tests []Test, interactive bool) error {
 	if len(tests) == 0 {
 		return errors.New("no tests found; add NAME.in and NAME.ans")
 	}
-	without := slices.IndexFunc(tests, func(t Test) bool { return t.Answer == "" })
-	answered := slices.ContainsFunc(tests, func(t Test) bool { return t.Answer != "" })
-	if without >= 0 && (answered || !interactive) {
-		t := tests[without]
-		return fmt.Errorf("input %q has no answer; add %s", t.Input, strings.TrimSuffix(t.Input, inputSuffix)+".ans")
+	var unanswered []string
+	for _, t := range tests {
+		if t.Answer == "" {
+			unanswered = append(unanswered, t.Input)
+		}
+	}
+	if n := len(unanswered); n > 0 && (n < len(tests) || !interactive) {
+		return noAnswers(unanswered)
 	}
 	byAnswer := map[string]string{}
 	for _, t := range tests {
@@ -158,6 +162,24 @@ func checkPairs(tests []Test, interactive bool) error {
 		byAnswer[t.Answer] = t.Input
 	}
 	return nil
+}
+
+// noAnswers returns the error for inputs without an answer, which names the first ones.
+func noAnswers(inputs []string) error {
+	add := strings.TrimSuffix(inputs[0], inputSuffix) + ".ans"
+	if len(inputs) == 1 {
+		return fmt.Errorf("input %q has no answer; add %s", inputs[0], add)
+	}
+	var first []string
+	for _, name := range inputs[:min(len(inputs), maxEach)] {
+		first = append(first, strconv.Quote(name))
+	}
+	more := ""
+	if n := len(inputs) - len(first); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("%d inputs have no answer: %s%s; add %s and the others", len(inputs), strings.Join(first, ", "), more,
+		add)
 }
 
 // checkLeft returns an error for a file that looks like part of a test but is not used, so that no test is silently

@@ -15,7 +15,8 @@ func TestTestsWithoutAnswers(t *testing.T) {
 		err         string
 	}{
 		{"inputs alone", []string{"1.in", "2.in"}, true, ""},
-		{"inputs alone, without an interactor", []string{"1.in", "2.in"}, false, `input "1.in" has no answer; add 1.ans`},
+		{"inputs alone, without an interactor", []string{"1.in", "2.in"}, false,
+			`2 inputs have no answer: "1.in", "2.in"; add 1.ans and the others`},
 		{"one with an answer", []string{"1.in", "1.ans", "2.in"}, true, `input "2.in" has no answer; add 2.ans`},
 		{"all with answers", []string{"1.in", "1.ans"}, true, ""},
 		{"one answer for two", []string{"input/a.txt", "output/a.out", "input/a.in"}, true,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -70,55 +71,6 @@ func (p *Package) findPolygonSettings(x polygonXML) {
 		if property.Name != "tests-wellformed" {
 			p.find("problem.xml: property %q is not used", property.Name)
 		}
-	}
-}
-
-// readJuryTests reads the tests of the validator, which it must accept or reject. It adds findings for those that are not
-// run: tests of the checker, and of several validators, of which each has its own. The files of all are added to those
-// that problem.xml names.
-func (p *Package) readJuryTests(t *tree, x polygonXML, named map[string]bool) error {
-	for i, program := range append(slices.Clone(x.Validators), *x.Checker) {
-		s, runs := program.Tests, i == 0 && len(x.Validators) == 1
-		for j := range s.Tests {
-			for _, pattern := range []string{s.Inputs, s.Outputs, s.Answers} {
-				if pattern == "" {
-					continue
-				}
-				name, err := testFile(pattern, j+1)
-				if err != nil {
-					return err
-				}
-				named[name] = true
-				if !runs {
-					p.unsupported("tests of %s; they are not run", program.Source.Path)
-				} else {
-					p.addValidatorTest(t, name, s.Tests[j])
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// addValidatorTest adds a test of the validator.
-func (p *Package) addValidatorTest(t *tree, name string, x polygonTest) {
-	var args []string
-	if x.Testset != "" {
-		args = append(args, "--testset", x.Testset)
-	}
-	if x.Group != "" {
-		args = append(args, "--group", x.Group)
-	}
-	one := Test{Name: name, Input: t.path(name), ValidatorArgs: map[string][]string{"": args}}
-	switch {
-	case !t.has(name):
-		p.find("%s is missing; it is a test of the validator, which is not run", name)
-	case x.Verdict == "valid":
-		p.ValidInputs = append(p.ValidInputs, one)
-	case x.Verdict == "invalid":
-		p.InvalidInputs = append(p.InvalidInputs, one)
-	default:
-		p.unsupported("tests of the validator with the verdict %q", x.Verdict)
 	}
 }
 
@@ -207,7 +159,9 @@ func testFile(pattern string, n int) (string, error) {
 
 // polygonScheme creates the groups. Tests without a group have separate points.
 func (p *Package) polygonScheme(s polygonTestset) error {
-	p.findGroups(s)
+	if err := p.checkGroups(s); err != nil {
+		return err
+	}
 	p.Scheme.Root = &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 	root := p.Scheme.Root
 	p.Scheme.Scoring = slices.ContainsFunc(s.Groups, func(g polygonGroup) bool { return g.Points != nil })
@@ -258,18 +212,35 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 	return nil
 }
 
-// findGroups adds findings for groups that have no effect.
-func (p *Package) findGroups(s polygonTestset) {
-	with, declared := map[string]bool{}, map[string]bool{}
+// checkGroups adds findings for groups that have no effect, and for points that contradict each other. It returns an error
+// for points that are out of range.
+func (p *Package) checkGroups(s polygonTestset) error {
+	with, declared, points := map[string]bool{}, map[string]bool{}, map[string]float64{}
 	for _, t := range s.Tests {
-		with[t.Group] = true
+		if with[t.Group] = true; t.Points != nil {
+			points[t.Group] += *t.Points
+		}
 	}
 	for _, g := range s.Groups {
+		if declared[g.Name] {
+			p.find("group %q is declared twice; the first one is used", g.Name)
+			continue
+		}
 		declared[g.Name] = true
+		if g.Points != nil && !(*g.Points >= 0 && api.ValidPoints(*g.Points)) {
+			return fmt.Errorf("points %v of group %q are out of range", *g.Points, g.Name)
+		}
+		if sum := points[g.Name]; g.Points != nil && sum > 0 && math.Abs(sum-*g.Points) > rounding {
+			given := sum
+			if g.Policy == completeGroup {
+				given = *g.Points
+			}
+			p.find("group %q has %g points, but its tests have %g; judged gives %g", g.Name, *g.Points, sum, given)
+		}
 		if !with[g.Name] {
 			p.find("group %q has no tests", g.Name)
 		}
-		if !slices.Contains([]string{"", "each-test", "complete-group"}, g.Policy) {
+		if !slices.Contains([]string{"", "each-test", completeGroup}, g.Policy) {
 			p.find("group %q: points-policy %q is unknown; each test gives its points", g.Name, g.Policy)
 		}
 	}
@@ -278,7 +249,11 @@ func (p *Package) findGroups(s polygonTestset) {
 			p.find("group %q of tests is not among the groups; each test gives its points", t.Group)
 		}
 	}
+	return nil
 }
+
+// completeGroup is the policy of groups that give points only if all of their tests pass.
+const completeGroup = "complete-group"
 
 func polygonGroupOf(name string, known map[string]polygonGroup, points bool) *api.Group {
 	g := &api.Group{Name: name, Aggregation: api.Sum, Verdict: api.FirstError}
@@ -286,7 +261,7 @@ func polygonGroupOf(name string, known map[string]polygonGroup, points bool) *ap
 		g.Verdict, g.Continue = api.ByScore, true
 	}
 	x := known[name]
-	if x.Policy == "complete-group" && points {
+	if x.Policy == completeGroup && points {
 		g.Aggregation, g.Continue, g.MaxScore = api.PassFail, false, x.Points
 	}
 	for _, d := range x.Dependencies {

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // TestLineEndings reads a package made on Windows. Its validator, checker and submissions must get LF.
@@ -122,57 +124,92 @@ func TestPolygonValidatorArgs(t *testing.T) {
 	}
 }
 
-// TestPolygonValidatorTests: the validator must accept or reject its own tests.
-func TestPolygonValidatorTests(t *testing.T) {
+// TestPolygonJuryTests: programs of the jury have tests, with the verdict that they must give.
+func TestPolygonJuryTests(t *testing.T) {
 	const (
-		source  = `<source path="files/v.cpp" type="cpp.g++17"/>`
-		testset = `<testset><test-count>3</test-count><input-path-pattern>files/tests/%02d</input-path-pattern><tests>` +
-			`<test verdict="valid"/><test verdict="invalid" testset="tests" group="1"/><test verdict="valid" group="2"/>` +
-			`</tests></testset>`
+		validator = `<source path="files/v.cpp" type="cpp.g++17"/>`
+		checker   = `<source path="files/check.cpp" type="cpp.g++17"/>`
+		inputs    = `<input-path-pattern>files/%02d</input-path-pattern>`
+		ofInputs  = `<testset><test-count>3</test-count>` + inputs + `<tests><test verdict="valid"/>` +
+			`<test verdict="invalid" testset="tests" group="1"/><test verdict="valid" group="2"/></tests></testset>`
+		ofOutputs = `<testset><test-count>2</test-count>` + inputs + `<output-path-pattern>files/%02d.o</output-path-pattern>` +
+			`<answer-path-pattern>files/%02d.a</answer-path-pattern><tests><test verdict="wrong-answer"/>` +
+			`<test verdict="crashed"/></tests></testset>`
+		second = `</validator><validator>` + validator +
+			`<testset><input-path-pattern>files/%d.in</input-path-pattern><tests><test verdict="invalid"/></tests></testset>`
 	)
-	files := pack{"files/tests/01": "1\r\n", "files/tests/02": "2", "files/tests/03": "3"}
+	files := pack{"files/01": "1\r\n", "files/02": "2", "files/03": "3", "files/1.in": "x", "files/01.o": "o\r\n",
+		"files/01.a": "a", "files/02.o": "", "files/02.a": ""}
 	for _, tt := range []struct {
-		name           string
-		pack           pack
-		xml            string   // of the validator
-		valid, invalid []string // names, arguments and contents
-		findings       []string
+		name                string
+		pack                pack
+		validator, checker  string   // more of their XML
+		tests               []string // names, arguments and contents
+		findings, unchecked []string
 	}{
-		{"as they are", files, source + testset, []string{"files/tests/01 [] 1\r\n", "files/tests/03 [--group 2] 3"},
-			[]string{"files/tests/02 [--testset tests --group 1] 2"}, nil},
-		{"in a package of Windows", files.with(pack{"tests/01": "1\r\n"}), source + testset,
-			[]string{"files/tests/01 [] 1\n", "files/tests/03 [--group 2] 3"},
-			[]string{"files/tests/02 [--testset tests --group 1] 2"},
-			[]string{"2 files of tests with CRLF line endings; judged with LF"}},
-		{"missing", files.without("files/tests/02", "files/tests/03"), source + testset,
-			[]string{"files/tests/01 [] 1\r\n"}, nil,
-			[]string{"files/tests/02 is missing; it is a test of the validator, which is not run",
-				"files/tests/03 is missing; it is a test of the validator, which is not run"}},
-		{"other verdict", files.without("files/tests/02", "files/tests/03"),
-			source + `<testset><input-path-pattern>files/tests/%02d</input-path-pattern><tests><test/></tests></testset>`,
-			nil, nil, []string{`unsupported: tests of the validator with the verdict ""`}},
-		{"of two validators", files, source + testset + `</validator><validator>` + source, nil, nil,
-			[]string{"unsupported: tests of files/v.cpp; they are not run"}},
+		{name: "of the validator", pack: files, validator: ofInputs, tests: []string{"0 valid files/01 [] 1\r\n",
+			"0 valid files/03 [--group 2] 3", "0 invalid files/02 [--testset tests --group 1] 2"}},
+		{name: "of two validators", pack: files, validator: ofInputs + second, tests: []string{"0 valid files/01 [] 1\r\n",
+			"0 valid files/03 [--group 2] 3", "0 invalid files/02 [--testset tests --group 1] 2",
+			"1 invalid files/1.in [] x"}},
+		{name: "of the checker", pack: files, checker: ofOutputs,
+			tests: []string{"1 wrong-answer files/01 1\r\n o\r\n a", "3 crashed files/02 2  "}},
+		{name: "in a package of Windows", pack: files.with(pack{"tests/01": "1\r\n"}), validator: ofInputs,
+			checker: ofOutputs, tests: []string{"0 valid files/01 [] 1\n", "0 valid files/03 [--group 2] 3",
+				"0 invalid files/02 [--testset tests --group 1] 2", "1 wrong-answer files/01 1\n o\n a",
+				"3 crashed files/02 2  "},
+			findings: []string{"3 files of tests with CRLF line endings; judged with LF"}},
+		{name: "without files", pack: files.without("files/02", "files/02.o"), validator: ofInputs, checker: ofOutputs,
+			tests: []string{"0 valid files/01 [] 1\r\n", "0 valid files/03 [--group 2] 3",
+				"1 wrong-answer files/01 1\r\n o\r\n a"},
+			unchecked: []string{"files/02 is missing; it belongs to test 2 of files/v.cpp, which is not run",
+				"files/02 is missing; it belongs to test 2 of files/check.cpp, which is not run"}},
+		{name: "other numbers and verdicts", pack: files,
+			validator: strings.NewReplacer("<test-count>3", "<test-count>4", `verdict="valid" g`, `g`).Replace(ofInputs),
+			checker:   strings.Replace(ofOutputs, "crashed", "fail", 1),
+			tests: []string{"0 valid files/01 [] 1\r\n", "0 invalid files/02 [--testset tests --group 1] 2",
+				"1 wrong-answer files/01 1\r\n o\r\n a"},
+			unchecked: []string{"problem.xml lists 3 tests of files/v.cpp, but their test-count is 4",
+				`test 3 of files/v.cpp has the unknown verdict "" and is not run; use invalid, valid`,
+				`test 2 of files/check.cpp has the unknown verdict "fail" and is not run; use crashed, ok, presentation-error, ` +
+					"wrong-answer"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := openTest(t, polygonPack.with(tt.pack).with(pack{
-				"problem.xml": strings.Replace(polygonPack["problem.xml"], source, tt.xml, 1)}).folder(t))
+			p, err := openTest(t, polygonPack.with(tt.pack).with(pack{"problem.xml": strings.NewReplacer(validator,
+				validator+tt.validator, checker, checker+tt.checker).Replace(polygonPack["problem.xml"])}).folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts := func(tests []Test) (texts []string) {
-				for _, x := range tests {
-					b, err := os.ReadFile(x.Input)
-					if err != nil {
-						t.Fatal(err)
-					}
-					texts = append(texts, fmt.Sprintf("%s %v %s", x.Name, x.ArgsOf(p.Validators[0]), b))
+			content := func(name string) string {
+				b, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
 				}
-				return texts
+				return string(b)
 			}
-			got := [][]string{texts(p.ValidInputs), texts(p.InvalidInputs), p.Findings}
-			if diff := cmp.Diff([][]string{tt.valid, tt.invalid, tt.findings}, got); diff != "" {
-				t.Errorf("valid, invalid, findings (-want +got)\n%s", diff)
+			var got []string
+			for i, v := range p.Validators {
+				for _, x := range v.Valid {
+					got = append(got, fmt.Sprintf("%d valid %s %v %s", i, x.Name, x.ArgsOf(v), content(x.Input)))
+				}
+				for _, x := range v.Invalid {
+					got = append(got, fmt.Sprintf("%d invalid %s %v %s", i, x.Name, x.ArgsOf(v), content(x.Input)))
+				}
+			}
+			for _, x := range p.CheckerTests {
+				got = append(got, fmt.Sprintf("%d %s %s %s %s %s", x.Exit, x.Verdict, x.Name, content(x.Input),
+					content(x.Output), content(x.Answer)))
+			}
+			if diff := cmp.Diff(tt.tests, got); diff != "" {
+				t.Errorf("tests (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.unchecked, p.Unchecked); diff != "" {
+				t.Errorf("unchecked (-want +got)\n%s", diff)
+			}
+			isUnused := func(f string) bool { return strings.HasSuffix(f, "is not in problem.xml and not used") }
+			if diff := cmp.Diff(slices.Concat(tt.findings, tt.unchecked), slices.DeleteFunc(p.Findings, isUnused),
+				cmpopts.EquateEmpty(), cmpopts.SortSlices(strings.Compare)); diff != "" {
+				t.Errorf("findings (-want +got)\n%s", diff)
 			}
 		})
 	}

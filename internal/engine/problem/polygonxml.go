@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"judged/internal/base/units"
@@ -174,7 +175,7 @@ func (p *Package) parsePolygon(t *tree) (x polygonXML, named map[string]bool, er
 	}
 	e := &elements{Decoder: xml.NewDecoder(untilDone{t.ctx, bytes.NewReader(b)}), find: p.find, named: map[string]bool{}}
 	if err := xml.NewTokenDecoder(e).Decode(&x); err != nil {
-		return x, nil, fmt.Errorf("parse problem.xml: %w", err)
+		return x, nil, fmt.Errorf("parse problem.xml: %w", e.at(err))
 	}
 	return x, e.named, nil
 }
@@ -190,6 +191,9 @@ type elements struct {
 	find  finder
 	named map[string]bool // values of the attribute path
 	open  []element       // outermost first
+	// last is the element that begins or ends with the last token, with its attributes if it begins.
+	last       string
+	attributes []xml.Attr
 }
 
 // element is an element whose end is not read yet. Everything in it is known if it has no path.
@@ -210,9 +214,37 @@ func (e *elements) Token() (xml.Token, error) {
 			return nil, err
 		}
 	case xml.EndElement:
-		e.open = e.open[:max(len(e.open)-1, 0)]
+		if n := len(e.open); n > 0 {
+			e.last, e.attributes, e.open = e.open[n-1].path, nil, e.open[:n-1]
+		}
 	}
 	return token, err
+}
+
+// at says where a value is that is not the expected number, and corrects the line of a syntax error. Package xml decodes a
+// value before it asks for the next token, and counts no lines in tokens.
+func (e *elements) at(err error) error {
+	line, _ := e.InputPos()
+	if syntax := new(xml.SyntaxError); errors.As(err, &syntax) {
+		syntax.Line = line
+	}
+	wrong := new(strconv.NumError)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	what, kind := "element "+e.last, "a number"
+	for _, a := range e.attributes {
+		if strings.TrimSpace(a.Value) == wrong.Num {
+			what = "attribute " + a.Name.Local + " of " + e.last
+		}
+	}
+	if wrong.Func != "ParseFloat" {
+		kind = "a whole number"
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		kind += " in range"
+	}
+	return fmt.Errorf("line %d: %s: %q is not %s", line, what, wrong.Num, kind)
 }
 
 func (e *elements) start(x xml.StartElement) error {
@@ -233,10 +265,12 @@ func (e *elements) start(x xml.StartElement) error {
 	if !known && slices.Contains([]string{"source", "binary"}, x.Name.Local) {
 		attributes, known = "path type", slices.Contains(polygonPrograms, above.path)
 	}
+	e.last, e.attributes = name, x.Attr
 	words := strings.Fields(attributes)
 	switch {
 	case above.seen[name]:
-		return fmt.Errorf("element %s occurs twice; leave one", name)
+		line, _ := e.InputPos()
+		return fmt.Errorf("line %d: element %s occurs twice; leave one", line, name)
 	case !known:
 		e.find("problem.xml: element %s is not used", name)
 		words = []string{"*"}

@@ -8,11 +8,13 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -130,10 +132,51 @@ func (t *tree) lastOfEach(file string, n *yaml.Node) {
 	n.Content = left
 }
 
-// oneLine formats an error of the YAML library, which has several lines, as one line.
+// oneLine formats an error of the YAML library, which has several lines and Go's types, for setters.
 func oneLine(err error) string {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:")
-	return strings.Join(strings.Fields(text), " ")
+	said := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:")
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	for i, line := range lines {
+		line = wrongType().ReplaceAllStringFunc(line, func(found string) string {
+			m := wrongType().FindStringSubmatch(found)
+			return fmt.Sprintf("%s is not %s", valueOf(m[1], m[2]), wantedAs(m[3]))
+		})
+		lines[i] = strings.Join(strings.Fields(line), " ")
+	}
+	return strings.Join(lines, "; ")
+}
+
+// wrongType has a YAML tag, the start of the value if it is no list or mapping, and a type of Go.
+var wrongType = text.Pattern("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (struct \\{.*\\}|\\S+)")
+
+func valueOf(tag, value string) string {
+	switch tag {
+	case "seq":
+		return "a list"
+	case "map":
+		return "a mapping"
+	}
+	if tag == "str" {
+		return "the text " + strconv.Quote(value)
+	}
+	return value
+}
+
+func wantedAs(goType string) string {
+	goType = strings.TrimPrefix(goType, "*")
+	switch {
+	case strings.HasPrefix(goType, "["):
+		return "a list"
+	case goType == "float64":
+		return "a number"
+	case strings.HasPrefix(goType, "int"):
+		return "a whole number"
+	case goType == "bool":
+		return "true or false"
+	case goType == "string":
+		return "a text"
+	}
+	return "a mapping"
 }
 
 // decode decodes the value of a key into v. It reports whether the key has a value.
@@ -166,8 +209,7 @@ func (s *settings) ofOthers(version api.ProblemFormat, keys ...string) {
 	for _, key := range keys {
 		if _, ok := s.keys[key]; ok {
 			s.foreign[key] = true
-			s.find("%s: %s is not a key of the format %s; judged uses it if possible", path.Base(s.file), key,
-				version)
+			s.find("%s: %s is not a key of the format %s; judged uses it if possible", path.Base(s.file), key, version)
 		}
 	}
 }

@@ -27,7 +27,8 @@ type sinolPackage struct {
 	// points by group: "0", which has examples, gives none.
 	points   map[string]float64
 	requires map[string][]string
-	timed    bool // the points of a test depend on its time
+	total    float64 // which the points must add up to
+	timed    bool    // the points of a test depend on its time
 	passFail bool
 	groups   []string // that have tests, in their order
 	tests    map[string][]string
@@ -62,10 +63,10 @@ func (p *Package) readSinol(t *tree) error {
 	var scores map[string]*float64 // a group without a value has no points
 	if s.decode("scores", &scores) {
 		x.points = map[string]float64{}
-	}
-	for group, points := range scores {
-		if points != nil {
-			x.points[group] = *points
+		for group, points := range scores {
+			if points != nil {
+				x.points[group] = *points
+			}
 		}
 	}
 	s.decode("subtask_dependencies", &x.requires)
@@ -83,6 +84,8 @@ func (p *Package) readSinol(t *tree) error {
 		s.ignore("extra_execution_files")
 	}
 	x.readContestType(s)
+	x.total = 100
+	s.decode("sinol_total_score", &x.total)
 	if err := errors.Join(x.readLibraries(s), x.readPrograms()); err != nil {
 		return err
 	}
@@ -100,7 +103,7 @@ func (p *Package) readSinol(t *tree) error {
 			s.ignore(key)
 		}
 	}
-	s.ignore("sinol_latex_compiler", "sinol_static_tests", "sinol_total_score")
+	s.ignore("sinol_latex_compiler", "sinol_static_tests")
 	p.findUnused(t, "not used", x.isOfSinol)
 	return s.close(p)
 }
@@ -333,6 +336,5 @@ func (x *sinolPackage) findAnswers() error {
 func (x *sinolPackage) isOfSinol(name string) bool {
 	top, _, inFolder := strings.Cut(name, "/")
 	return inFolder && slices.Contains([]string{"doc", "dlazaw", "attachments"}, top) || name == "no-precompile" ||
-		strings.HasPrefix(name, "prog/"+x.id+"ingen") ||
-		top == "prog" && slices.Contains(headerEndings, path.Ext(name))
+		strings.HasPrefix(name, "prog/"+x.id+"ingen") || top == "prog" && slices.Contains(headerEndings, path.Ext(name))
 }

@@ -235,3 +235,17 @@ func TestSinolRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestSinolMissingSolution: points of a solution that is not there cannot be compared.
+func TestSinolMissingSolution(t *testing.T) {
+	p, err := openTest(t, sinolPack.with(pack{"config.yml": "sinol_task_id: sum\n" +
+		"sinol_expected_scores: {sum9.py: {points: 3}}"}).folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if diff := cmp.Diff([]string{"config.yml: sinol_expected_scores: there is no solution prog/sum9.py"},
+		p.Unchecked); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -3,6 +3,7 @@ package problem
 import (
 	"fmt"
 	"maps"
+	"math"
 	"path"
 	"slices"
 
@@ -21,6 +22,10 @@ func (x *sinolPackage) scheme() error {
 	if x.points == nil {
 		x.sharePoints()
 	}
+	if x.points["0"] != 0 {
+		x.p.find("%s: scores: group 0 gives no points", sinolFile)
+	}
+	sum := 0.0
 	for _, group := range x.groups {
 		points, given := x.points[group]
 		if group == "0" || x.passFail {
@@ -28,12 +33,17 @@ func (x *sinolPackage) scheme() error {
 		} else if !given || !(points >= 0 && api.ValidPoints(points)) {
 			return fmt.Errorf("%s: scores: group %s has tests, and no number of points of at least 0", sinolFile, group)
 		}
+		sum += points
 		g := &api.Group{Name: sinolGroup(group), Aggregation: api.Min, Verdict: root.Verdict, MaxScore: &points}
 		for _, test := range x.tests[group] {
 			g.Members = append(g.Members, api.Member{Test: test, Accept: points, MaxScore: &points})
 		}
 		x.require(g, group)
 		root.Members = append(root.Members, api.Member{Group: g})
+	}
+	if !x.passFail && math.Abs(sum-x.total) > rounding {
+		x.p.find("%s: the scores of groups with tests add up to %g, but sinol_total_score is %g (default 100)", sinolFile,
+			sum, x.total)
 	}
 	for key, groups := range map[string][]string{"scores": slices.Sorted(maps.Keys(x.points)),
 		"subtask_dependencies": slices.Sorted(maps.Keys(x.requires))} {
@@ -103,6 +113,9 @@ func (x *sinolPackage) expectScores(s *settings) error {
 			x.p.find("unknown key %q in %s: %s", key, s.file, path.Base(one.Name))
 		}
 		for _, group := range slices.Sorted(maps.Keys(want.Groups)) {
+			if x.tests[group] == nil {
+				x.p.find("%s: %s: group %s has no tests", s.file, path.Base(one.Name), group)
+			}
 			for _, key := range slices.Sorted(maps.Keys(want.Groups[group].Others)) {
 				x.p.find("unknown key %q in %s: %s: group %s", key, s.file, path.Base(one.Name), group)
 			}
@@ -124,7 +137,7 @@ func (x *sinolPackage) expectScores(s *settings) error {
 			unknown[0], len(unknown))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.keys)) {
-		x.p.find("%s: there is no solution prog/%s", s.file, name)
+		x.p.cannotCheck("%s: there is no solution prog/%s", s.file, name)
 	}
 	return s.err
 }

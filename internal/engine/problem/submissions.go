@@ -34,6 +34,14 @@ type Expectation struct {
 	Message   string // must be part of at least one message of the checker
 }
 
+// any reports whether a report can differ from the expectation.
+func (e Expectation) any() bool {
+	return e.Permitted != nil || e.Required != nil || e.Final != nil || e.Score != nil || e.Message != ""
+}
+
+// Expects reports whether any report can differ from what is expected of the submission.
+func (s Submission) Expects() bool { return slices.ContainsFunc(s.Expected, Expectation.any) }
+
 // bound is how a submission bounds the time limit.
 type bound int
 
@@ -136,8 +144,12 @@ func (p *Package) readSubmissions(t *tree) error {
 func (p *Package) findUnknownFolders(folders []string) {
 	for _, s := range p.Submissions {
 		folder := path.Base(path.Dir(s.Name))
-		if len(s.Expected) == 0 && slices.Contains(folders, folder) {
+		switch {
+		case s.Expects():
+		case slices.Contains(folders, folder):
 			p.find("submissions/%s: unknown folder; its submissions are run but have no expected result", folder)
+		default:
+			p.find("%s has no expected result; it is run, and any verdict is as expected", s.Name)
 		}
 	}
 }
@@ -212,7 +224,9 @@ func (s *Submission) override(p *Package, from *settings, key string) error {
 			s.Lower, s.Upper = false, false // derived from the new expectation
 		}
 	}
-	m.decode("language", &s.Language)
+	if m.decode("language", &s.Language) {
+		p.declared = append(p.declared, s.Language)
+	}
 	m.decode("entrypoint", &s.Entry)
 	model := false
 	m.decode("model_solution", &model)
@@ -220,6 +234,11 @@ func (s *Submission) override(p *Package, from *settings, key string) error {
 	s.expect(p, m, &all)
 	s.Expected = []Expectation{all}
 	for _, pattern := range slices.Sorted(maps.Keys(m.keys)) {
+		if m.keys[pattern].Kind != yaml.MappingNode {
+			m.fail(pattern, "unknown key; use permitted, required, score, message and use_for_time_limit, also below a "+
+				"glob of tests")
+			continue
+		}
 		nested := m.mapping(pattern)
 		e := Expectation{Tests: pattern}
 		s.expect(p, nested, &e)
@@ -251,6 +270,9 @@ func (s *Submission) expect(p *Package, m *settings, e *Expectation) {
 			score[1] = score[0]
 		} else {
 			m.decode("score", &score)
+		}
+		if !(score[0] <= score[1]) {
+			m.fail("score", "%v to %v is not a range; give the smallest score first", score[0], score[1])
 		}
 		e.Score = &score
 	}

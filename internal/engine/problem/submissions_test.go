@@ -136,7 +136,8 @@ func TestSubmissionsYAML(t *testing.T) {
 			[3]result{{"python", "start.py", append(accepted, Expectation{}), true, false},
 				{"python", "", []Expectation{{Required: []string{"TLE"}},
 					{Tests: "secret/1", Permitted: []string{"TLE"}}}, false, true},
-				{"python", "", []Expectation{{}}, false, false}}, nil},
+				{"python", "", []Expectation{{}}, false, false}},
+			[]string{"submissions/odd/o.py has no expected result; it is run, and any verdict is as expected"}},
 		{"time limit", "accepted: {use_for_time_limit: false}\nmixed: {permitted: [AC, WA]}\n" +
 			"odd: {permitted: [WA], use_for_time_limit: upper}\n", [3]result{{"python", "", accepted, false, false},
 			{"python", "", []Expectation{{Permitted: []string{"AC", "WA"}}}, true, false},
@@ -170,6 +171,8 @@ func TestSubmissionsYAML(t *testing.T) {
 		"mixed/*: {model_solution: [a]}":                  "model_solution",
 		"mixed/*: {secret: {entrypoint: main.py}}":        "secret: unknown keys",
 		"accepted/a: {secret/1: {score: [1, 2, 3]}}":      "score",
+		"accepted/a: {score: [2, 1]}":                     "accepted/a: score: 2 to 1 is not a range",
+		"accepted/a: {permited: [AC]}":                    "accepted/a: permited: unknown key; use permitted",
 		"mixed: {secret/1: {permitted: {AC: true}}}":      "permitted",
 		"mixed/*: {secret/1: {use_for_time_limit: both}}": `use_for_time_limit: "both" is unknown`,
 	} {

@@ -13,7 +13,7 @@ import (
 const maxTagged = 64 << 10
 
 // expectedTag has results, or a score. DOMjudge also takes results after SCORE.
-var expectedTag = text.Pattern(`@EXPECTED_(RESULTS|SCORE)@: *([A-Za-z_, -]*[A-Za-z]|[^\s*]*)`)
+var expectedTag = text.Pattern(`@EXPECTED_([A-Z]+)@: *([A-Za-z_, -]*[A-Za-z]|[^\s*]*)`)
 
 // domjudgeResults maps the words of @EXPECTED_RESULTS@ to verdicts.
 var domjudgeResults = map[string]string{
@@ -33,6 +33,10 @@ func (s *Submission) readTags(p *Package) error {
 		results, score := "", ""
 		for _, m := range expectedTag().FindAllSubmatch(head, -1) {
 			value, into := string(m[2]), &results
+			if kind := string(m[1]); kind != "RESULTS" && kind != "SCORE" {
+				p.find("%s: unknown tag @EXPECTED_%s@; use @EXPECTED_RESULTS@ or @EXPECTED_SCORE@", s.Name, kind)
+				continue
+			}
 			if _, err := strconv.ParseFloat(value, 64); err == nil && string(m[1]) == "SCORE" {
 				into = &score
 			}

@@ -21,8 +21,9 @@ type dataReader struct {
 	kind kind
 	// the group whose maximum score the format implies if no settings define it
 	implied      *api.Group
-	legacyPoints bool // some groups have points as in legacy packages, which do not imply a maximum
-	domjudge     bool // points count as in DOMjudge
+	legacyPoints bool     // some groups have points as in legacy packages, which do not imply a maximum
+	unanswered   []string // inputs without an answer
+	domjudge     bool     // points count as in DOMjudge
 }
 
 // inherited holds the settings that a group inherits from its parent and a test from its group.
@@ -48,19 +49,27 @@ func (a programArgs) of(program string) []string {
 
 // readData reads the tests with their groups, and the tests of validators.
 func (p *Package) readData(t *tree, k kind) error {
-	r := dataReader{p: p, t: t, kind: k, domjudge: p.Format == Legacy && k.scoring && t.has(domjudgeFile)}
+	r := dataReader{p: p, t: t, kind: k}
+	madeFor, err := t.ofDOMjudge()
+	if err != nil {
+		return err
+	}
+	r.domjudge = p.Format == Legacy && k.scoring && madeFor != ""
 	root := &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 	top := inherited{legacyGrading: legacyGrading{legacy: p.Format == Legacy, onReject: "break", accept: 1}}
 	s, err := r.groupSettings("", &top)
 	if err != nil {
 		return err
 	}
+	if !k.scoring {
+		r.findPoints(s)
+	}
 	if top.legacy || s.has(legacyKeys...) {
 		r.legacyGroup(root, s, &top.legacyGrading)
 	}
 	if r.domjudge {
 		p.find("%s: points count as in DOMjudge: a group without subgroups gives its accept_score once, and tests without "+
-			"%s, such as samples, give none", domjudgeFile, legacyFile)
+			"%s, such as samples, give none", madeFor, legacyFile)
 		root.Verdict = api.ByScore
 	}
 	if p.Format != Legacy && k.scoring {
@@ -83,6 +92,9 @@ func (p *Package) readData(t *tree, k kind) error {
 			return err
 		}
 		root.Members = append(root.Members, api.Member{Group: g})
+	}
+	if len(r.unanswered) > 0 {
+		return noAnswers(r.unanswered)
 	}
 	if r.implied != nil && r.legacyPoints {
 		r.implied.MaxScore = nil
@@ -128,10 +140,17 @@ func (p *Package) judging() *Checker {
 // group reads a folder below data.
 func (r *dataReader) group(name string, from inherited) (*api.Group, error) {
 	g := &api.Group{Name: name, Aggregation: api.Sum, Verdict: api.FirstError}
+	if r.domjudge { // not inherited, and no points without it
+		from.accept = 0
+	}
 	if err := r.grade(g, &from); err != nil {
 		return nil, err
 	}
 	tests, folders := r.list(name)
+	if name == "secret" && r.p.Format != Legacy && len(tests) > 0 && r.hasGroups(folders) {
+		r.p.find("data/secret has groups and tests next to them, such as %s; the format allows only one of both, and "+
+			"judged gives no points for these tests", tests[0])
+	}
 	if r.p.Format == Kattis && (name != "secret" || !r.hasGroups(folders)) {
 		tests, folders = r.listAll(name), nil // the folders are not groups
 	}
@@ -219,7 +238,7 @@ func (r *dataReader) hasGroups(folders []string) bool {
 func (r *dataReader) test(name string, from inherited) (Test, error) {
 	in, ans := "data/"+name+".in", "data/"+name+".ans"
 	if !r.t.has(ans) {
-		return Test{}, fmt.Errorf("input %q has no answer; add %s", in, ans)
+		r.unanswered = append(r.unanswered, in)
 	}
 	t, err := r.withSettings(name, from)
 	t.Answer = r.t.use(ans)
@@ -378,7 +397,7 @@ func (r *dataReader) outputs(folder string, valid bool, top inherited) error {
 	tests, err := r.validation(folder, top)
 	for _, t := range tests {
 		if !r.t.has("data/"+t.Name+".ans") || !r.t.has("data/"+t.Name+".out") {
-			r.p.find("data/%s.in has no .ans or no .out next to it; it is not used", t.Name)
+			r.p.cannotCheck("data/%s.in has no .ans or no .out next to it, so the checker is not tested with it", t.Name)
 			continue
 		}
 		t.Answer = r.t.use("data/" + t.Name + ".ans")

@@ -112,3 +112,21 @@ func TestGroupsNeedSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestUnchecked: an output that the checker is not tested with fails the verification.
+func TestUnchecked(t *testing.T) {
+	p, err := openTest(t, legacyPack.with(pack{"data/invalid_output/1.in": "", "data/invalid_output/1.ans": "",
+		"data/valid_output/2.in": "", "data/valid_output/2.out": "", "data/valid_output/3.in": "",
+		"data/valid_output/3.ans": "", "data/valid_output/3.out": ""}).folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	const lacks = ".in has no .ans or no .out next to it, so the checker is not tested with it"
+	if diff := cmp.Diff([]string{"data/invalid_output/1" + lacks, "data/valid_output/2" + lacks}, p.Unchecked); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if len(p.Outputs) != 1 {
+		t.Errorf("%d outputs, want 1", len(p.Outputs))
+	}
+}

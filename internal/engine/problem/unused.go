@@ -66,18 +66,43 @@ func (p *Package) findFiles(folder, notUsed string, names []string) {
 }
 
 // isOfKattis reports whether a file of an ICPC or Kattis package affects no judging, or is in a folder of programs.
-// affect judging.
-func isOfKattis(name string) bool {
+func (t *tree) isOfKattis(name string) bool {
 	top, rest, inFolder := strings.Cut(name, "/")
 	switch {
+	case isStatement(name):
+		return true
 	case !slices.Contains(knownTop, top):
 		return false
 	case top == "data":
-		return isForPeople(name)
+		isGenerator := !strings.Contains(rest, "/") && languageByEnding[path.Ext(rest)] != ""
+		return isGenerator || t.isOfTest(name)
 	case top == "include": // its files are in folders
 		return !inFolder || strings.Contains(rest, "/")
 	}
 	return true
+}
+
+// isStatement reports whether a file at the top is a statement in a language, such as problem.en.pdf of BAPCtools.
+func isStatement(name string) bool {
+	is, err := path.Match("problem.*.pdf", name)
+	return is && err == nil
+}
+
+// isOfTest reports whether a file below data is for people and belongs to a test, such as 1.hint next to 1.in. Samples may
+// have such files alone.
+func (t *tree) isOfTest(name string) bool {
+	stem, ending := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name)
+	shown := ending == ".interaction"
+	if ending == ".statement" || ending == ".download" { // 1.in.statement
+		shown, stem = true, strings.TrimSuffix(stem, path.Ext(stem))
+	}
+	switch {
+	case ending == ".md":
+		return path.Base(name) == "README.md"
+	case shown && strings.HasPrefix(name, "data/sample/"):
+		return true
+	}
+	return isForPeople(name) && t.has(stem+inputSuffix)
 }
 
 func isForPeople(name string) bool {

@@ -32,7 +32,45 @@ func TestUnusedFiles(t *testing.T) {
 	}{
 		{"nothing", legacyPack, nil, nil},
 		{"what people read", legacyPack, pack{"data/secret/2.hint": "", "data/secret/2.desc": "", "data/secret/2.png": "",
-			"data/sample/1.interaction": "", "problem_statement/problem.en.tex": "", "attachments/a.zip": ""}, nil},
+			"data/sample/1.interaction": "", "problem_statement/problem.en.tex": "", "attachments/a.zip": "",
+			"problem.en.pdf": ""}, nil},
+		{"generators of tests", legacyPack, pack{"data/generator.sh": "", "data/gen_random.py": "", "data/secret/gen.sh": "",
+			"data/notes": ""}, []string{"data/notes is not used", "data/secret/gen.sh is not used"}},
+		{"what people read, of no test", legacyPack, pack{"data/secret/3.hint": "", "data/secret/3.png": "",
+			"data/secret/2.md": "", "data/secret/3.in.statement": "", "data/README.md": "", "data/sample/3.interaction": "",
+			"data/sample/4.ans.download": ""}, []string{"data/secret/2.md is not used", "data/secret/3.hint is not used",
+			"data/secret/3.in.statement is not used", "data/secret/3.png is not used"}},
+		{"programs that are not run", legacyPack, pack{"answer_validators/v.py": "", "input_visualizer/v.py": ""},
+			[]string{"unsupported: answer_validators", "unsupported: input_visualizer"}},
+		{"validator in the folder of another version", legacyPack.with(pack{"problem.yaml": "name: x"}),
+			pack{"output_validator/v.py": ""}, []string{"output_validator is not a folder of the format legacy, which has " +
+				"output_validators; judged uses it"}},
+		{"tests next to groups", kattisPack, pack{"data/secret/z.in": "", "data/secret/z.ans": ""},
+			[]string{"data/secret has groups and tests next to them, such as z; the format allows only one of both, and " +
+				"judged gives no points for these tests"}},
+		{"points without scoring", legacyPack, pack{"data/testdata.yaml": "range: 0 100",
+			"data/secret/testdata.yaml": "accept_score: 1\nreject_score: 0\nrange: -inf +inf\nmax_score: 5"},
+			[]string{"data/testdata.yaml: range has no effect, because problem.yaml does not set type: scoring",
+				"testdata.yaml: max_score is not a key of the format legacy; judged uses it if possible",
+				"data/secret/testdata.yaml: max_score has no effect, because problem.yaml does not set type: scoring"}},
+		{"types that exclude each other", kattisPack, pack{"problem.yaml": strings.Replace(kattisPack["problem.yaml"],
+			"[scoring]", "[pass-fail, scoring]", 1)},
+			[]string{"problem.yaml: type: pass-fail and scoring exclude each other; judged gives points"}},
+		{"tag with a typo", legacyPack, pack{"submissions/wrong_answer/w.py": "# @EXPECTED_RESULT@: CORRECT"},
+			[]string{"submissions/wrong_answer/w.py: unknown tag @EXPECTED_RESULT@; use @EXPECTED_RESULTS@ or " +
+				"@EXPECTED_SCORE@"}},
+		{"nothing expected", legacyPack, pack{"submissions/mixed/x.py": ""},
+			[]string{"submissions/mixed/x.py has no expected result; it is run, and any verdict is as expected"}},
+		{"nothing expected in submissions.yaml", kattisPack, pack{"submissions/submissions.yaml": "accepted/a.py:\n" +
+			"partial/p.py: {authors: [a]}"},
+			[]string{"submissions/partial: unknown folder; its submissions are run but have no expected result"}},
+		{"settings of DOMjudge", legacyPack, pack{"domjudge-problem.ini": "; a comment\n[section]\n\nshort-name = A\n" +
+			"special_run = x\nmemory_limit = 7\npoints 3\ntimelimit='1'\ntimelimit=2\ntimelimit=1.5\n"},
+			[]string{"unsupported: special_run in domjudge-problem.ini", `unknown key "memory_limit" in domjudge-problem.ini`,
+				`domjudge-problem.ini, line 7: "points 3" is not used; write KEY = VALUE`,
+				"the time limit is 1.000 s in domjudge-problem.ini and 1.500 s in another file; the former is used",
+				`domjudge-problem.ini, line 9: duplicate key "timelimit"; the last one is used`,
+				`domjudge-problem.ini, line 10: duplicate key "timelimit"; the last one is used`}},
 		{"settings", legacyPack, pack{"data/testdata.yaml": "", "data/secret/testdata.yaml": ""}, nil},
 		{"answer without an input", legacyPack, pack{"data/secret/3.ans": ""}, []string{"data/secret/3.ans is not used"}},
 		{"upper case", legacyPack, pack{"data/secret/3.IN": "", "data/secret/3.ANS": ""},
@@ -175,6 +213,7 @@ func TestDroppedParts(t *testing.T) {
 		return sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nsinol_expected_scores:\n  sum.cpp: " + text})
 	}
 	cms := pack{"task.yaml": "name: x\nn_input: 1\n", "input/input0.txt": "", "output/output0.txt": "", "sol/x.py": ""}
+	dmojCases := func(cases string) pack { return pack{"init.yml": "test_cases: [" + cases + "]", "a": "1\n"} }
 	dmoj := pack{"init.yml": "checker: {name: floats, precision: 3}\ntest_cases: [{in: a, out: a}]\n", "a": ""}
 	for _, tt := range []struct {
 		name string
@@ -202,14 +241,61 @@ func TestDroppedParts(t *testing.T) {
 			"unsupported: checker of the type pcms; it is run as one of the type testlib"},
 		{"points in percent", xml("<judging ", `<judging treat-points-from-checker-as-percent="true" `),
 			"unsupported: treat-points-from-checker-as-percent"},
-		{"tests of the checker", xml(`<source path="files/check.cpp" type="cpp.g++17"/>`, `<source path="files/check.cpp"/>`+
-			`<testset><test-count>1</test-count><input-path-pattern>files/tests/%02d</input-path-pattern>`+
-			`<tests><test verdict="ok"/></tests></testset>`).with(pack{"files/tests/01": "", "files/tests/02": ""}),
-			"unsupported: tests of files/check.cpp; they are not run\nfiles/tests/02 is not in problem.xml and not used"},
+		{"test of the checker that problem.xml does not name", xml(`<source path="files/check.cpp" type="cpp.g++17"/>`,
+			`<source path="files/check.cpp"/><testset><test-count>0</test-count><input-path-pattern>files/tests/%02d`+
+				`</input-path-pattern></testset>`).with(pack{"files/tests/01": ""}),
+			"files/tests/01 is not in problem.xml and not used"},
 		{"group without tests", xml(`<group name="1" points`, `<group name="2" points`), `group "2" has no tests`},
 		{"group that is not declared", xml(`<group name="1" points`, `<group name="2" points`),
 			`group "1" of tests is not among the groups`},
+		{"group declared twice", xml(`<groups>`, `<groups><group name="1"/>`), `group "1" is declared twice; the first one`},
+		{"points of a group and of its tests", xml(`"complete-group"`, `"complete-group" points="50"`),
+			`group "1" has 50 points, but its tests have 100; judged gives 50`},
+		{"points of a group whose tests give them", xml(`"complete-group"`, `"each-test" points="50"`),
+			`group "1" has 50 points, but its tests have 100; judged gives 100`},
+		{"negative points of a group", xml(`"complete-group"`, `"complete-group" points="-5"`),
+			`points -5 of group "1" are out of range`},
+		{"percentage in an attribute", xml(`points="40"`, `points="40%"`),
+			`line 6: attribute points of problem/judging/testset/tests/test: "40%" is not a number`},
+		{"fraction in an element", xml("<time-limit>1500", "<time-limit>1.5"),
+			`line 3: element problem/judging/testset/time-limit: "1.5" is not a whole number`},
+		{"large number in an element", xml("<time-limit>1500", "<time-limit>99999999999999999999"),
+			`time-limit: "99999999999999999999" is not a whole number in range`},
+		{"end of problem.xml", xml("</problem>", ""), "parse problem.xml: XML syntax error on line 13: unexpected EOF"},
+		{"element of problem.xml without an end", xml("</judging>", ""),
+			"XML syntax error on line 13: element <judging> closed"},
 		{"unknown policy", xml("complete-group", "worst"), `group "1": points-policy "worst" is unknown`},
+		{"points of a case in a batch", dmojCases("{points: 9, batched: [{in: a, out: a, points: 3}]}"),
+			"init.yml: points and dependencies of cases of batch1 are not used"},
+		{"dependencies of a case", dmojCases("{in: a, out: a}, {in: a, out: a, dependencies: [1]}"),
+			"init.yml: dependencies of case2 are not used"},
+		{"list as a checker", dmoj.with(pack{"init.yml": "checker: [floats]\ntest_cases: [{in: a, out: a}]\n"}),
+			"init.yml: checker: line 1: a list is not a mapping"},
+		{"unknown user_io", cms.with(pack{"task.yaml": "n_input: 1\nuser_io: pipes", "check/manager.cpp": ""}),
+			`task.yaml: user_io "pipes" is unknown; use std_io or fifo_io`},
+		{"maximum without a value", kattisPack.with(pack{"data/secret/1/test_group.yaml": "max_score:\n"}),
+			"data/secret/1/test_group.yaml: max_score: has no value"},
+		{"unknown objective", legacyPack.with(pack{"problem.yaml": "grading: {objective: minn}"}),
+			`read problem.yaml: grading: objective: "minn" is unknown; use max or min`},
+		{"empty batch", dmojCases("{in: a, out: a}, {points: 9, batched: []}"), "init.yml: case 2: batched: no cases"},
+		{"no cases", dmojCases(""), "init.yml: no cases; list them in test_cases"},
+		{"total below 0", cms.with(pack{"task.yaml": "n_input: 1\ntotal_value: -5"}),
+			"read task.yaml: total_value: -5 is not a number >= 0"},
+		{"number of tests below 0", cms.with(pack{"task.yaml": "n_input: 1\nscore_type: GroupMin\n" +
+			"score_type_parameters: [[100, -1], [0, 1]]"}), "score_type_parameters: -1 tests of a group"},
+		{"points of a subtask without tests", cms.with(pack{"task.yaml": "n_input: 1\nscore_type: GroupMin\n" +
+			"score_type_parameters: [[60, 0.*], [40, 9.*]]"}), "subtask1 has 40 points and no tests"},
+		{"unknown group", xml(`dependency group="0"`, `dependency group="9"`), `problem.xml: group "1" requires group "9"`},
+		{"cycle", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nsubtask_dependencies: {1: [2], 2: [1]}"}),
+			`config.yml: group "group1" requires group "group2"`},
+		{"total of subtasks", cms.with(pack{"gen/GEN": "#ST: 90\n1"}),
+			"the points of the subtasks add up to 90; CMS requires 100"},
+		{"total of scores", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nsinol_total_score: 90\n" +
+			"scores: {1: 40, 2: 60}"}), "the scores of groups with tests add up to 100, but sinol_total_score is 90"},
+		{"points of group 0", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nscores: {0: 10, 1: 40, 2: 60}"}),
+			"config.yml: scores: group 0 gives no points"},
+		{"points of a group without tests", expected("{points: 100, expected: {9: {points: 40}}}"),
+			"sinol_expected_scores: sum.cpp: group 9 has no tests"},
 		{"folder as a test", polygonPack.without("tests/03").with(pack{"tests/03/x": ""}),
 			`line endings of test "03": "03" is a folder; replace it with the file`},
 		{"folder as an answer", sinolPack.without("out/sum0.out").with(pack{"out/sum0.out/x": ""}),
@@ -232,6 +318,16 @@ func TestDroppedParts(t *testing.T) {
 		{"key of a group", expected("{points: 100, expected: {1: {point: 40}}}"), `unknown key "point" in config.yml: sinol_`},
 		{"group without a value", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nscores: {1: 100, 2: }"}),
 			"scores: group 2 has tests, and no number of points"},
+		{"group with a percentage", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nscores: {1: 40%, 2: 60}"}),
+			`config.yml: scores: line 2: the text "40%" is not a number`},
+		{"groups as a list", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\nscores: [40, 60]"}),
+			"config.yml: scores: line 2: a list is not a mapping"},
+		{"two values", dmoj.with(pack{"init.yml": "test_cases:\n- {in: a, out: a, points: 50%}\n" +
+			"- {in: [a], out: a, points: '50'}"}),
+			`test_cases: line 2: the text "50%" is not a number; line 3: a list is not a text; line 3: the text "50" is not a`},
+		{"points of all tests", cms.with(pack{"task.yaml": "n_input: 1\nscore_type: Sum\nscore_type_parameters: {a: b}"}),
+			"task.yaml: score_type_parameters: line 3: a mapping is not a number"},
+
 		{"limit of no group", sinolPack.with(pack{"config.yml": "sinol_task_id: sum\ntime_limits: {2c: 500}"}),
 			`config.yml: the limits of "2c" have no effect`},
 	} {
@@ -243,6 +339,9 @@ func TestDroppedParts(t *testing.T) {
 			}
 			if !strings.Contains(said, tt.want) {
 				t.Errorf("judged says %q, want %q", said, tt.want)
+			}
+			if strings.Contains(said, "yaml.") || strings.Contains(said, "!!") {
+				t.Errorf("judged says %q, which has types of Go or YAML", said)
 			}
 		})
 	}

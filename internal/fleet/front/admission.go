@@ -139,8 +139,7 @@ func (r *Registry) nodeStates(ctx context.Context) (*nodeStates, error) {
 
 func (r *Registry) readStates(ctx context.Context) (*nodeStates, error) {
 	s := &nodeStates{drained: map[string]bool{}, keptOut: map[string][]api.NodeDifference{},
-		admitted: map[string]string{},
-		decided:  &r.decided, read: r.reads.Add(1)}
+		admitted: map[string]string{}, decided: &r.decided, read: r.reads.Add(1)}
 	err := readValues(ctx, r.values, s.drained, jobs.OperatorValues, drainValue)
 	if err == nil {
 		err = readValues(ctx, r.values, s.keptOut, keptOutValue)

@@ -152,8 +152,7 @@ func TestEquivalence(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			now = now.Add(2 * drainedFor)
 			c, err := front.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: tt.node}, Pool: tt.pool,
-				Ready:       true,
-				Fingerprint: "f", Hardware: tt.hardware, Kernels: tt.kernels, Time: now})
+				Ready: true, Fingerprint: "f", Hardware: tt.hardware, Kernels: tt.kernels, Time: now})
 			if err != nil || !c.KernelsKnown || c.KeptOut != keptOut(tt.pool, tt.differs) {
 				t.Errorf("commands %+v, %v", c, err)
 			}

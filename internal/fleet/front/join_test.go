@@ -11,7 +11,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // TestJoinTogether checks that nodes with two kinds of hardware can join an empty pool at the same time, through four
@@ -156,7 +155,7 @@ func fronts(t *testing.T, o jobs.Options) (all []*Registry) {
 func storeOptions(t *testing.T) map[string]jobs.Options {
 	all := map[string]jobs.Options{"sqlite": {File: filepath.Join(t.TempDir(), "judged.db")}}
 	if !testing.Short() && testkit.Has(testkit.Postgres) {
-		all["postgres"] = jobs.Options{URL: external.StartPostgres(t, "fsync=off").Database(t)}
+		all["postgres"] = jobs.Options{URL: testkit.StartPostgres(t, "fsync=off").Database(t)}
 	}
 	return all
 }

@@ -208,8 +208,7 @@ func (r *Registry) Nodes(ctx context.Context) ([]api.Node, error) {
 		return nil
 	}, nodeValue)
 	slices.SortFunc(nodes, func(a, b api.Node) int {
-		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name,
-			b.Name))
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name))
 	})
 	return nodes, err
 }

@@ -181,8 +181,7 @@ func TestRegistry(t *testing.T) {
 	see := func(r *Registry, name, pool string, ready bool) api.NodeCommands {
 		t.Helper()
 		c, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: name}, Pool: pool, Ready: ready,
-			Version: "1",
-			Slots:   []api.NodeSlot{{CPUs: "1", State: "idle"}}, Time: now.Add(time.Second)})
+			Version: "1", Slots: []api.NodeSlot{{CPUs: "1", State: "idle"}}, Time: now.Add(time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}

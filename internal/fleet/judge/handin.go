@@ -64,8 +64,7 @@ func (s *Source) handInOne(ctx context.Context, q api.FinishRequest) error {
 		// report is still wanted.
 		_, held := s.Extend(ctx, q.Lease())
 		if held == nil {
-			s.o.Log.Warn("a front that responds does not accept a spooled report; retrying", "job", q.ID, "error",
-				err)
+			s.o.Log.Warn("a front that responds does not accept a spooled report; retrying", "job", q.ID, "error", err)
 			return nil
 		}
 		err = held

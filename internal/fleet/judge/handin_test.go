@@ -202,8 +202,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 				} else if r := got.Tests[2]; (r.StdoutHead != nil) != tt.heads || (r.Transcript != nil) != tt.heads ||
 					len(r.Runs) != tt.runs || len(got.Tests) != 3 {
 					t.Errorf("%d tests; heads %v, want %v; %d runs, want %d", len(got.Tests), r.StdoutHead != nil,
-						tt.heads,
-						len(r.Runs), tt.runs)
+						tt.heads, len(r.Runs), tt.runs)
 				}
 				after, err := json.Marshal(q.Report)
 				if err != nil || string(after) != string(before) {

@@ -28,22 +28,10 @@ func openSpool(dir string) (spool, error) {
 		return spool{}, fmt.Errorf("create spool: %w; give judged write access to data_dir", err)
 	}
 	s := spool{dir}
-	if err := s.clean(); err != nil {
+	if err := linux.RemoveUnfinished(dir, unfinished); err != nil {
 		return s, fmt.Errorf("clean spool: %w; give judged write access to data_dir", err)
 	}
 	return s, nil
-}
-
-// clean deletes files that a killed process has not finished writing. The name of a report may have the same prefix,
-// but it contains a dot.
-func (s spool) clean() error {
-	entries, err := os.ReadDir(s.dir)
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), unfinished) && !strings.Contains(e.Name(), ".") {
-			err = errors.Join(err, os.Remove(filepath.Join(s.dir, e.Name())))
-		}
-	}
-	return err
 }
 
 // path returns the file of an attempt. The front has validated the ID with jobs.ValidID.
@@ -61,7 +49,7 @@ func (s spool) store(q api.FinishRequest) error {
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", q.ID, err)
 	}
-	err = linux.ReplaceFile(path, unfinished+"*", func(f *os.File) error {
+	err = linux.ReplaceFile(path, unfinished, func(f *os.File) error {
 		_, err := f.Write(data)
 		return err
 	})

@@ -97,21 +97,6 @@ func listed(items []string) string {
 	return strings.Join(items[:most], ", ") + " and " + strconv.Itoa(len(items)-most) + " more"
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
-
-// addOnce appends an item unless the list contains it.
-func addOnce(list []string, item string) []string {
-	if slices.Contains(list, item) {
-		return list
-	}
-	return append(list, item)
-}
-
 // values compares the setting's files with the wanted values.
 func (v *view) values() Outcome {
 	o := Outcome{Status: api.DoctorPass}
@@ -173,8 +158,7 @@ func (v *view) group(value settings.Value) map[string][]string {
 		}
 		now, err := value.Kind.Meaning(text)
 		if err != nil {
-			o := unknown(text, "parse "+file+": "+err.Error())
-			v.refused = &o
+			v.refused = new(unknown(text, "parse "+file+": "+err.Error()))
 			return nil
 		}
 		files[now] = append(files[now], file)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -68,7 +69,7 @@ func (v *view) lookUnified(m hostfs.Mount, v1 map[string]hostfs.Mount) (Outcome,
 		if slices.ContainsFunc(gone, func(c string) bool { return v1[c].Point != "" }) {
 			return Outcome{}, false
 		}
-		return fail("v2 with "+orNone(all), "controllers missing: "+strings.Join(gone, ", ")), true
+		return fail("v2 with "+cmp.Or(all, "none"), "controllers missing: "+strings.Join(gone, ", ")), true
 	}
 	if m.Has("ro") {
 		return fail("v2 on "+m.Point+", read-only",

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/text"
-	"judged/internal/host/boot"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/settings"
 )
@@ -40,7 +40,7 @@ func lookAccounting(v *view) Outcome {
 		}
 	}
 	hz, _ := v.kernelOption("CONFIG_HZ")
-	found := strings.Join(append(on, "HZ "+orNone(hz)), ", ")
+	found := strings.Join(append(on, "HZ "+cmp.Or(hz, "none")), ", ")
 	v.saw("/proc/schedstat")
 	switch {
 	case !v.FS.Exists("/proc/schedstat"):
@@ -75,7 +75,7 @@ func lookMitigations(v *view) Outcome {
 	}
 	v.read = slices.DeleteFunc(v.read, func(p string) bool { return path.Dir(p) == dir && path.Base(p) != "[name]" })
 	found := text.Count(len(names), "known vulnerability") + ", mitigations=" +
-		orNone(boot.Option(v.Optional("/proc/cmdline"), "mitigations"))
+		cmp.Or(hostfs.BootOption(v.Optional("/proc/cmdline"), "mitigations"), "none")
 	switch {
 	case len(names) == 0:
 		return skip(dir + " is empty")
@@ -95,7 +95,7 @@ func lookStoreBypass(v *view) Outcome {
 	kernel := v.must(cpuDir + "/vulnerabilities/spec_store_bypass")
 	v.saw("/proc/self/status")
 	own := hostfs.StatusField(v.Optional("/proc/self/status"), "Speculation_Store_Bypass")
-	found := kernel + "; judged: " + orNone(own)
+	found := kernel + "; judged: " + cmp.Or(own, "none")
 	switch {
 	case kernel == "Not affected":
 		return pass(kernel)
@@ -155,7 +155,7 @@ func lookDebug(v *view) Outcome {
 	cmdline := v.Optional("/proc/cmdline")
 	v.saw("/proc/cmdline")
 	for _, option := range []string{"slub_debug", "slab_debug", "debug_pagealloc", "page_owner"} {
-		if value := boot.Option(cmdline, option); value != "" && value != "off" && value != "-" {
+		if value := hostfs.BootOption(cmdline, option); value != "" && value != "off" && value != "-" {
 			on = append(on, option+"="+value)
 		}
 	}
@@ -200,7 +200,7 @@ func lookIsolated(v *view) Outcome {
 func lookWidth(v *view) Outcome {
 	v.saw(cpuDir + "/isolated")
 	isolated := v.Reserved.Intersect(v.Topology.Isolated)
-	found := fmt.Sprintf("width %d, isolated %s", v.Width, orNone(isolated.String()))
+	found := fmt.Sprintf("width %d, isolated %s", v.Width, cmp.Or(isolated.String(), "none"))
 	if v.Width > 1 && len(isolated) > 0 {
 		return fail(found, "threads of a run stay on the CPU on which they started")
 	}
@@ -305,25 +305,25 @@ func lookCommandLine(v *view) Outcome {
 	cmdline := v.must("/proc/cmdline")
 	v.saw(cpuDir+"/isolated", nohzFull)
 	var missing []string
-	if !v.Reserved.IsSubsetOf(boot.OptionCPUs(cmdline, "nohz_full")) && v.FS.Exists(nohzFull) {
+	if !v.Reserved.IsSubsetOf(hostfs.BootOptionCPUs(cmdline, "nohz_full")) && v.FS.Exists(nohzFull) {
 		missing = append(missing, "nohz_full="+v.Reserved.String())
 	}
-	if targets := boot.OptionCPUs(cmdline, "irqaffinity"); len(targets) == 0 || targets.Overlaps(v.Reserved) {
+	if targets := hostfs.BootOptionCPUs(cmdline, "irqaffinity"); len(targets) == 0 || targets.Overlaps(v.Reserved) {
 		missing = append(missing, "irqaffinity="+v.Housekeeping.String())
 	}
-	isolated := boot.OptionCPUs(cmdline, "isolcpus")
+	isolated := hostfs.BootOptionCPUs(cmdline, "isolcpus")
 	apart := len(v.Reserved.Minus(v.alone())) == 0
 	if !apart && v.Width == 1 {
 		missing = append(missing, "isolcpus=managed_irq,domain,"+v.Reserved.String())
 	}
 	var extra []string
-	if strings.Contains(boot.Option(cmdline, "isolcpus"), "domain") && v.Width > 1 && isolated.Overlaps(v.Reserved) {
+	if strings.Contains(hostfs.BootOption(cmdline, "isolcpus"), "domain") && v.Width > 1 && isolated.Overlaps(v.Reserved) {
 		extra = append(extra, "isolcpus=domain")
 	}
-	found := orNone(strings.TrimSpace(filterWords(cmdline, func(name string) bool {
+	found := cmp.Or(strings.TrimSpace(filterWords(cmdline, func(name string) bool {
 		return slices.Contains([]string{"isolcpus", "nohz_full", "irqaffinity", "rcu_nocbs"}, name)
-	})))
-	reason := "missing: " + orNone(strings.Join(missing, " "))
+	})), "none")
+	reason := "missing: " + cmp.Or(strings.Join(missing, " "), "none")
 	if len(extra) > 0 {
 		reason += "; wrong for slots of several CPUs: " + strings.Join(extra, " ")
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strconv"
@@ -70,8 +71,7 @@ func (v *view) hardwareErrors() (counts map[string]uint64, seen bool) {
 			text := v.must(f)
 			n, err := strconv.ParseUint(text, 10, 63)
 			if err != nil && v.refused == nil {
-				o := unknown(text, "parse "+f+": not a number")
-				v.refused = &o
+				v.refused = new(unknown(text, "parse "+f+": not a number"))
 			}
 			counts[kind] += n
 			seen = true
@@ -175,7 +175,7 @@ func lookLanguages(v *view) Outcome {
 			missing = append(missing, fmt.Sprintf("%s (%s)", l.ID, l.Missing))
 		}
 	}
-	found := orNone(strings.Join(available, ", "))
+	found := cmp.Or(strings.Join(available, ", "), "none")
 	if len(missing) > 0 {
 		found += "; missing: " + strings.Join(missing, ", ")
 	}

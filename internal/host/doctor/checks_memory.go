@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -153,7 +154,7 @@ func lookMems(v *view) Outcome {
 	if err != nil {
 		return unknown(allowed, "parse "+file+": "+err.Error())
 	}
-	found := "nodes " + orNone(open.String())
+	found := "nodes " + cmp.Or(open.String(), "none")
 	for _, id := range v.Topology.NodesOf(v.Reserved) {
 		n, _ := v.Topology.Node(id)
 		free := hostfs.Meminfo(v.Optional(fmt.Sprintf("%s/node%d/meminfo", nodeDir, id)), "MemFree")
@@ -244,7 +245,7 @@ func lookDivision(v *view) Outcome {
 			alone = alone.Union(set)
 		}
 	}
-	found := "exclusive groups for CPU " + orNone(alone.String())
+	found := "exclusive groups for CPU " + cmp.Or(alone.String(), "none")
 	if missing := v.Reserved.Intersect(v.Topology.Online).Minus(alone); len(missing) > 0 {
 		return warn(found, "CPU "+missing.String()+" share the ways of an L3 with other work")
 	}

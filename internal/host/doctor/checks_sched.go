@@ -10,7 +10,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
 	"judged/internal/base/text"
-	"judged/internal/host/boot"
 	"judged/internal/host/hostfs"
 )
 
@@ -250,7 +249,7 @@ func lookManaged(v *view) Outcome {
 	switch {
 	case len(queues) == 0:
 		return pass("no queue on CPU " + v.Reserved.String())
-	case strings.Contains(boot.Option(cmdline, "isolcpus"), "managed_irq"):
+	case strings.Contains(hostfs.BootOption(cmdline, "isolcpus"), "managed_irq"):
 		return pass(listed(queues) + ", managed_irq requested")
 	default:
 		return warn(listed(queues), "queues on reserved CPUs, and isolcpus= does not say managed_irq")

@@ -59,8 +59,7 @@ func (o Options) first(ctx context.Context) (*Counts, error) {
 // count returns the counters, for comparison with a later reading.
 func (f facts) count() Counts {
 	c := Counts{uptime: uptime(f.Optional("/proc/uptime")), stat: f.Optional("/proc/stat"),
-		interrupts: f.Optional("/proc/interrupts"),
-		switches:   map[int]uint64{}}
+		interrupts: f.Optional("/proc/interrupts"), switches: map[int]uint64{}}
 	for _, t := range f.tasks {
 		c.switches[t.TID] = t.Switches
 	}

@@ -128,8 +128,7 @@ func Explain(id string) (Explanation, bool) {
 		confirm = "judged doctor --probe=" + id
 	}
 	return Explanation{ID: s.ID, Title: s.Title, Severity: s.Severity, Wanted: names.Replace(s.Wanted),
-		Effect: s.Effect, Confirm: confirm,
-		Fix: renderFix(explainFix(s), s, names)}, true
+		Effect: s.Effect, Confirm: confirm, Fix: renderFix(explainFix(s), s, names)}, true
 }
 
 // AddProbe adds the outcome of a probe and updates whether the host is ready. It reports whether id is a probe.
@@ -146,8 +145,7 @@ func add(r *api.DoctorReport, s settings.Setting, o Outcome, read []string) {
 	reserved, _ := cpuset.Parse(r.CPUs)
 	names := (&settings.Host{Reserved: reserved}).Names()
 	r.Checks = append(r.Checks, api.DoctorCheck{ID: s.ID, Title: s.Title, Severity: s.Severity, Status: o.Status,
-		Found:  o.Found,
-		Wanted: s.Wanted,
+		Found: o.Found, Wanted: s.Wanted,
 		Reason: o.Reason, Read: append([]string{}, read...), Effect: s.Effect, Fix: renderFix(explainFix(s), s, names)})
 	r.Ready = blocking(*r) == 0
 }

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,15 +32,10 @@ func ReadFingerprint(s Subject) api.Fingerprint {
 	k.kernel(s.Topology)
 	k.slots(s.Slots)
 	k.add("class", s.Class)
-	k.add("program", hex.EncodeToString(digest(s.Program)))
+	k.add("program", fmt.Sprintf("%x", sha256.Sum256(s.Program)))
 	k.soft()
 	k.f.Sum = k.f.Digest()
 	return k.f
-}
-
-func digest(program []byte) []byte {
-	sum := sha256.Sum256(program)
-	return sum[:]
 }
 
 // key collects the members of a fingerprint.

@@ -101,42 +101,34 @@ func TestFingerprint(t *testing.T) {
 		"BIOS":      {true, func(m *subject) { m.write("/sys/class/dmi/id/bios_version", "2.1") }},
 		"host name": {true, func(m *subject) { m.write("/proc/sys/kernel/hostname", "other") }},
 		"disk, word order": {true, func(m *subject) {
-			m.write("/proc/cmdline",
-				"root=UUID=7 nohz_full=2-7 isolcpus=2-7")
+			m.write("/proc/cmdline", "root=UUID=7 nohz_full=2-7 isolcpus=2-7")
 		}},
 		"kernel's drivers": {true, func(m *subject) {
-			m.replace("/boot/config-"+m.topology().Kernel, "SATA=y",
-				"SATA=m")
+			m.replace("/boot/config-"+m.topology().Kernel, "SATA=y", "SATA=m")
 		}},
 		"model":         {false, func(m *subject) { m.replace("/proc/cpuinfo", "Gold 6234", "Gold 6244") }},
 		"stepping":      {false, func(m *subject) { m.replace("/proc/cpuinfo", model, model+"stepping\t: 7\n") }},
 		"hypervisor":    {false, func(m *subject) { m.replace("/proc/cpuinfo", "fpu vme", "fpu hypervisor vme") }},
 		"instance type": {false, func(m *subject) { m.write("/sys/class/dmi/id/product_name", "m5.metal") }},
 		"caches": {false, func(m *subject) {
-			m.write("/sys/devices/system/cpu/cpu1/cache/index3/size",
-				"1024K")
+			m.write("/sys/devices/system/cpu/cpu1/cache/index3/size", "1024K")
 		}},
 		"first level": {false, func(m *subject) {
-			m.write("/sys/devices/system/cpu/cpu0/cache/index0/size",
-				"48K")
+			m.write("/sys/devices/system/cpu/cpu0/cache/index0/size", "48K")
 		}},
 		"memory modules": {false, func(m *subject) {
-			m.write("/sys/devices/system/edac/mc/mc1/dimm0/dimm_mem_type",
-				"Registered-DDR4")
+			m.write("/sys/devices/system/edac/mc/mc1/dimm0/dimm_mem_type", "Registered-DDR4")
 		}},
 		"kernel": {false, func(m *subject) { m.write("/proc/sys/kernel/osrelease", "6.99") }},
 		"kernel's tick": {false, func(m *subject) {
-			m.replace("/boot/config-"+m.topology().Kernel, "HZ=250",
-				"HZ=1000")
+			m.replace("/boot/config-"+m.topology().Kernel, "HZ=250", "HZ=1000")
 		}},
 		"command line": {false, func(m *subject) { m.replace("/proc/cmdline", "quiet", "mitigations=off") }},
 		"mitigations": {false, func(m *subject) {
-			m.write("/sys/devices/system/cpu/vulnerabilities/meltdown",
-				"Vulnerable")
+			m.write("/sys/devices/system/cpu/vulnerabilities/meltdown", "Vulnerable")
 		}},
 		"huge pages": {false, func(m *subject) {
-			m.write("/sys/kernel/mm/transparent_hugepage/enabled",
-				"[always] madvise never")
+			m.write("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never")
 		}},
 		"clock": {false, func(m *subject) {
 			m.write(
@@ -144,8 +136,7 @@ func TestFingerprint(t *testing.T) {
 		}},
 		"threads": {false, func(m *subject) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
 		"planned speed": {false, func(m *subject) {
-			m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq",
-				"1200000")
+			m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "1200000")
 		}},
 		"turbo":  {false, func(m *subject) { m.boost = machine.TurboOn }},
 		"slots":  {false, func(m *subject) { m.slots = append(m.slots, slots.Slot{CPUs: cpuset.New(2)}) }},

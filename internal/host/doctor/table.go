@@ -32,8 +32,8 @@ func format(s text.Screen, r api.DoctorReport) string {
 	var b strings.Builder
 	for _, line := range []string{verdict(r),
 		fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel),
-		fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", orNone(r.CPUs), r.Host.CPUs, r.Host.Isolation,
-			r.Host.Turbo), counts} {
+		fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", cmp.Or(r.CPUs, "none"), r.Host.CPUs,
+			r.Host.Isolation, r.Host.Turbo), counts} {
 		for _, part := range s.Wrap(line, 0, 0) {
 			fmt.Fprintln(&b, part)
 		}

@@ -55,7 +55,9 @@ type view struct {
 // saw records paths that were read elsewhere on behalf of the check.
 func (v *view) saw(paths ...string) {
 	for _, p := range paths {
-		v.read = addOnce(v.read, p)
+		if !slices.Contains(v.read, p) {
+			v.read = append(v.read, p)
+		}
 	}
 }
 
@@ -85,8 +87,7 @@ func (v *view) mustPerCPU(file string) map[int]string {
 	values := map[int]string{}
 	cpus := v.Reserved.Intersect(v.Topology.Online)
 	if len(cpus) == 0 && v.refused == nil {
-		o := unknown("", "none of the reserved CPUs is online")
-		v.refused = &o
+		v.refused = new(unknown("", "none of the reserved CPUs is online"))
 	}
 	for _, id := range cpus {
 		values[id] = v.must(fmt.Sprintf("%s/cpu%d/%s", cpuDir, id, file))
@@ -107,8 +108,7 @@ func (v *view) tryPerCPU(file string) map[int]string {
 
 func (v *view) refuse(path string, err error) {
 	if v.refused == nil {
-		o := refusal(path, err)
-		v.refused = &o
+		v.refused = new(refusal(path, err))
 	}
 }
 

@@ -181,7 +181,7 @@ func (h FS) Glob(pattern string) ([]string, error) {
 
 func (h FS) globLive(pattern string) ([]string, error) {
 	prefix := strings.TrimSuffix(filepath.Join("/", h.root), "/")
-	found, err := filepath.Glob(quoteMeta(prefix) + filepath.Clean("/"+pattern))
+	found, err := filepath.Glob(QuoteMeta(prefix) + filepath.Clean("/"+pattern))
 	if err != nil {
 		return nil, fmt.Errorf("match %q: %w", pattern, err)
 	}
@@ -229,7 +229,7 @@ func withHostPath(path string, err error) error {
 	return err
 }
 
-// quoteMeta escapes the metacharacters of Glob in the root.
-func quoteMeta(s string) string { return metaQuotes.Replace(s) }
+// QuoteMeta escapes the metacharacters of Glob in a path.
+func QuoteMeta(path string) string { return metaQuotes.Replace(path) }
 
 var metaQuotes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)

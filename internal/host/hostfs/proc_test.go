@@ -167,18 +167,31 @@ func TestThreads(t *testing.T) {
 	}
 	thread := func(pid, tid, parent, threads int, name, dir string, ours bool) Thread {
 		return Thread{Stat: Stat{PID: pid, PPID: parent, Name: name, State: "S", Threads: threads, Start: "24"},
-			TID: tid, Dir: "/proc/" + dir,
-			Allowed: cpuset.New(0, 1), Switches: 5, Ours: ours}
+			TID: tid, Dir: "/proc/" + dir, Allowed: cpuset.New(0, 1), Switches: 5, Ours: ours}
 	}
 	want := []Thread{thread(5, 5, 1, 2, "judged", "5", true), thread(5, 6, 1, 2, "worker", "5/task/6", true),
-		thread(7, 7, 5, 1, "checker", "7", true),
-		thread(9, 9, 1, 1, "bash", "9", false)}
+		thread(7, 7, 5, 1, "checker", "7", true), thread(9, 9, 1, 1, "bash", "9", false)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	add("9", "nonsense", allowed)
 	if all, err := Threads(t.Context(), Of(tree)); err == nil {
 		t.Errorf("an unreadable stat gives %d threads and no error", len(all))
+	}
+}
+
+func TestBootOption(t *testing.T) {
+	const cmdline = "ro nosmt isolcpus=managed_irq,domain,2-3,6 nohz_full=1 nohz_full=2-3 irqaffinity=x -- isolcpus=7"
+	for name, want := range map[string]string{"nosmt": "-", "nohz_full": "2-3", "isolcpus": "managed_irq,domain,2-3,6",
+		"hugepages": ""} {
+		if got := BootOption(cmdline, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{"isolcpus": "2-3,6", "irqaffinity": "", "rcu_nocbs": ""} {
+		if got := BootOptionCPUs(cmdline, name).String(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -50,7 +50,8 @@ func Hypervisor(h hostfs.FS) string {
 	case read(xenType) != "":
 		return read(xenType)
 	case tree != "":
-		return first(tree)
+		name, _, _ := strings.Cut(tree, "\x00") // the first one is the most specific
+		return name
 	case flagged && vendor == "":
 		return unnamed
 	case flagged, onlyVirtual(vendor, product), !x86 && cloudGuest(vendor, product):
@@ -64,12 +65,6 @@ func Hypervisor(h hostfs.FS) string {
 // dummyMachine is the machine name of QEMU, kvmtool, crosvm and Firecracker in the device tree on arm64, where
 // the tree has no node for the hypervisor.
 const dummyMachine = "linux,dummy-virt"
-
-// first returns the first, most specific string of a list in a device tree.
-func first(list string) string {
-	name, _, _ := strings.Cut(list, "\x00")
-	return name
-}
 
 // onlyVirtual reports whether DMI names a vendor or product that exists only as a virtual machine. This is
 // sufficient even if the hypervisor hides the flag.

@@ -181,7 +181,7 @@ func (r *reader) partitions() ([]Partition, cpuset.Set) {
 	isolated := r.cpus(mount + "/cpuset.cpus.isolated")
 	var found []Partition
 	for _, pattern := range []string{"/*/cpuset.cpus.partition", "/*/*/cpuset.cpus.partition"} {
-		files, err := r.fs.Glob(quoteMeta(mount) + pattern)
+		files, err := r.fs.Glob(hostfs.QuoteMeta(mount) + pattern)
 		if err != nil {
 			r.fail(err)
 		}
@@ -201,8 +201,4 @@ func (r *reader) partitions() ([]Partition, cpuset.Set) {
 	}
 	slices.SortFunc(found, func(a, b Partition) int { return strings.Compare(a.Path, b.Path) })
 	return found, isolated
-}
-
-func quoteMeta(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }

@@ -57,8 +57,7 @@ func TestReadBare(t *testing.T) {
 			{ID: 1, Core: 1, Package: -1, Siblings: cpuset.New(1)},
 		},
 		Nodes:  []Node{{ID: 0, CPUs: cpuset.New(0, 1), MemTotal: 1 << 20, Distances: []int{10}}},
-		Online: cpuset.New(0, 1), Present: cpuset.New(0, 1),
-		Model: "Some CPU @ 3 GHz", Kernel: "6.1.0-56-cloud-amd64",
+		Online: cpuset.New(0, 1), Present: cpuset.New(0, 1), Model: "Some CPU @ 3 GHz", Kernel: "6.1.0-56-cloud-amd64",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Read (-want +got):\n%s", diff)

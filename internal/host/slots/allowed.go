@@ -32,8 +32,7 @@ func Allowed(h hostfs.FS, t machine.Topology, cpus cpuset.Set) error {
 	}
 	if !t.Online.Minus(cpus).Overlaps(allowed) {
 		return fmt.Errorf("no CPU but %s is in the cpuset of judged: %s is %s; start judged with one more, for itself",
-			cpus,
-			file, text)
+			cpus, file, text)
 	}
 	return nil
 }

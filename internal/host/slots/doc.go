@@ -6,6 +6,6 @@
 // any slot, for a certain slot, or for a slot without busy neighbours; nothing else blocks. Jobs have priority
 // over examinations.
 //
-// Does not belong here: when a slot is taken out of use (slothealth, the operator), what runs on it, and how it
+// Does not belong here: when a slot is taken out of use (dispatch, the operator), what runs on it, and how it
 // is enforced (cgroup, sandbox).
 package slots

@@ -6,9 +6,11 @@
 // restores them in reverse order. It never guesses a value and never overwrites a later change by somebody
 // else.
 //
-// Belongs here: the plan for one host, the journal, applying, comparing and restoring, and the settings that
-// are not just values in files: affinities of threads, the partition, swap.
+// PlanBoot returns what only the next boot can set: the kernel command line that reserves CPUs for runs, also as a
+// GRUB drop-in, a systemd drop-in and a tuned profile. It changes nothing.
 //
-// Does not belong here: evaluating the host (doctor), what only the kernel command line can set (boot), and
-// settings of single runs (sandbox).
+// Belongs here: the plan for one host, the journal, applying, comparing and restoring, and the settings that
+// are not just values in files: affinities of threads, the partition, swap, boot parameters.
+//
+// Does not belong here: evaluating the host (doctor) and settings of single runs (sandbox).
 package tune

@@ -128,7 +128,7 @@ func TestFileOfTheJournal(t *testing.T) {
 	if _, err := f.Load(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("load of none: %v", err)
 	}
-	// A partial temporary file of a killed process is ignored.
+	// A partial temporary file of a killed process is ignored, and removed by the next one.
 	if err := os.WriteFile(f.path+".new123", []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -173,6 +173,9 @@ func TestFileOfTheJournal(t *testing.T) {
 	again, err := f.lock()
 	if err != nil {
 		t.Fatalf("lock after the first is given back: %v", err)
+	}
+	if _, err := os.Lstat(f.path + ".new123"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file of a killed process: %v", err)
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)

@@ -17,10 +17,7 @@ import (
 	"judged/internal/testkit"
 )
 
-const (
-	bootID = "/proc/sys/kernel/random/boot_id"
-	cpuDir = "/sys/devices/system/cpu"
-)
+const bootID = "/proc/sys/kernel/random/boot_id"
 
 // kernel is an in-memory host that responds to writes as Linux does. It is both the writer and the store of a
 // tuner, and can stop at any operation to simulate a killed process.

@@ -23,7 +23,8 @@ type store interface {
 // file is the store of the live host. /run is in memory, so the file is lost on reboot, like the values.
 type file struct{ path string }
 
-// lock keeps a second judged tune from running while the file is open, even if this process is killed.
+// lock keeps a second judged tune from running while the file is open, even if this process is killed. It removes what a
+// killed one has left.
 func (f file) lock() (io.Closer, error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 		return nil, &UsageError{Reason: fmt.Sprintf("make folder of journal: %v; set tune.journal to a place that judged "+
@@ -37,8 +38,15 @@ func (f file) lock() (io.Closer, error) {
 		return nil, &UsageError{Reason: fmt.Sprintf("lock journal: %v; set tune.journal to a place that judged can write to",
 			err)}
 	}
+	if err := linux.RemoveUnfinished(filepath.Dir(f.path), f.unfinished()); err != nil {
+		return nil, errors.Join(fmt.Errorf("remove what a crash left of the journal: %w; remove it yourself", err),
+			held.Close())
+	}
 	return held, nil
 }
+
+// unfinished is the prefix of the names of journals that are being written.
+func (f file) unfinished() string { return filepath.Base(f.path) + ".new" }
 
 // Load rejects a file that other users can write, because its values are written as root.
 func (f file) Load() ([]byte, error) {
@@ -64,7 +72,7 @@ func (f file) Load() ([]byte, error) {
 }
 
 func (f file) Save(text []byte) error {
-	return linux.ReplaceFile(f.path, filepath.Base(f.path)+".new", func(out *os.File) error {
+	return linux.ReplaceFile(f.path, f.unfinished(), func(out *os.File) error {
 		_, err := out.Write(text)
 		return err
 	})

@@ -63,8 +63,7 @@ func openBucket(o BucketOptions) (*bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use bucket %q: %w", u.Host, err)
 	}
-	b := &bucket{server: server, name: u.Host, prefix: strings.Trim(u.Path, "/"), now: o.now,
-		patience: o.patience}
+	b := &bucket{server: server, name: u.Host, prefix: strings.Trim(u.Path, "/"), now: o.now, patience: o.patience}
 	if b.prefix != "" {
 		b.prefix += "/"
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/units"
-	"judged/internal/testkit/external"
+	"judged/internal/testkit"
 )
 
 // fronts are two fronts that share a bucket on a real server, with the clock of the test.
 type fronts struct {
 	t      *testing.T
-	server *external.S3
+	server *testkit.S3Server
 	now    time.Time
 	a, b   *Bucket
 }
@@ -29,7 +29,7 @@ func twoFronts(t *testing.T) *fronts {
 
 func patientFronts(t *testing.T, patience time.Duration) *fronts {
 	t.Helper()
-	f := &fronts{t: t, server: external.StartS3(t), now: time.Now()}
+	f := &fronts{t: t, server: testkit.StartS3(t), now: time.Now()}
 	open := func() *Bucket {
 		o := BucketOptions{URL: f.server.URL(), Folder: t.TempDir(), Max: 1 << 20, Life: t.Context(),
 			now: func() time.Time { return f.now }, patience: patience}

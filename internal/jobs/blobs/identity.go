@@ -28,8 +28,7 @@ func Identify(dir, known string) (string, error) {
 		found, err = readIdentity(file) // the first front's identity
 	}
 	next := fmt.Sprintf("mount the file system that has the blobs; if this is to be a new folder, write %s into %s",
-		known,
-		file)
+		known, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("use blob folder %q: it is not the one that this database knows: %w; %s", dir, err, next)

@@ -81,11 +81,9 @@ func TestSweep(t *testing.T) {
 		text   string // part of the error
 	}{
 		{name: "unused", blobs: map[string]time.Duration{"one": spared + 1, "three": 99 * age, "just": spared,
-			"new": 0}, age: age, named: nothing,
-			want: []string{"just", "new"}, swept: Swept{2, 8}},
+			"new": 0}, age: age, named: nothing, want: []string{"just", "new"}, swept: Swept{2, 8}},
 		{name: "named", blobs: map[string]time.Duration{"one": 99 * age, "three": 99 * age}, age: age,
-			named: []string{"three"},
-			want:  []string{"three"}, swept: Swept{1, 3}},
+			named: []string{"three"}, want: []string{"three"}, swept: Swept{1, 3}},
 		{name: "names unknown", blobs: map[string]time.Duration{"one": 99 * age}, age: age, want: []string{"one"},
 			text: "no records"},
 		{name: "names unknown, nothing old", blobs: map[string]time.Duration{"one": age}, age: age,

@@ -168,7 +168,7 @@ func unusedParts(r Request) (list Errors) {
 		used[f.Part] = true
 		if _, ok := r.Parts[f.Part]; f.Part != "" && !ok {
 			list = append(list, api.FieldError{Field: field + ".part",
-				Detail: fmt.Sprintf("no part %q in the body; send it along, or content of another kind", f.Part)})
+				Detail: fmt.Sprintf("no part %.70q in the body; send it along, or content of another kind", f.Part)})
 		}
 		return f, nil
 	})
@@ -177,7 +177,7 @@ func unusedParts(r Request) (list Errors) {
 			list = append(
 				list,
 				api.FieldError{
-					Field:  fmt.Sprintf("parts[%q]", name),
+					Field:  "parts[" + text.Quoted(name) + "]",
 					Detail: "not named in the job; name it or leave it out",
 				},
 			)

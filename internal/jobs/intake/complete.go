@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"judged/internal/api"
@@ -172,9 +171,8 @@ func (e *Errors) compileOptions(j api.Job) {
 }
 
 // files checks files and, by named, their names.
-func (e *Errors) files(
-	member string, files map[string]api.File, most config.MaxLimits, named func(field, name string),
-) {
+func (e *Errors) files(member string, files map[string]api.File, most config.MaxLimits,
+	named func(field, name string)) {
 	e.check(len(files) <= most.Files, member, "%d; send at most %d, the bound of limits.max.files", len(files),
 		most.Files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -335,9 +333,14 @@ func (e *Errors) scheme(j api.Job) {
 // name checks the rules that names of tests and files share: they appear in terminals, logs and directories.
 func (e *Errors) name(field, name string) {
 	e.check(name != "", field, "empty; send a name")
-	e.check(len(name) <= maxName, field, "%d bytes; send at most %d", len(name), maxName)
-	e.check(utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable), field,
-		"%s has bytes that cannot be shown; send printable UTF-8", text.Quoted(name))
+	e.line(field, name, maxName)
+}
+
+// line checks a text that is shown.
+func (e *Errors) line(field, s string, most int) {
+	if err := text.CheckLine(s, most); err != nil {
+		e.add(field, "%v", err)
+	}
 }
 
 // programName checks the name of a program of the jury, which is absent or for people.
@@ -346,8 +349,6 @@ func (e *Errors) programName(field, name string) {
 		e.name(field, name)
 	}
 }
-
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 func (e *Errors) checker(c *api.Checker, most config.MaxLimits) {
 	if c == nil {
@@ -491,13 +492,22 @@ func (e *Errors) environment(env map[string]string) {
 func (e *Errors) labels(labels map[string]string) {
 	e.check(len(labels) <= MaxLabels, "labels", "%d; send at most %d", len(labels), MaxLabels)
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		field := "labels[" + text.Quoted(k) + "]"
-		e.check(labelKey().MatchString(k), field, "use 1 to 63 letters, digits, . _ / and - for the key, a letter or "+
-			"digit first")
-		e.check(len(labels[k]) <= maxValue, field, "%d bytes of value; send at most %d", len(labels[k]), maxValue)
-		e.check(utf8.ValidString(labels[k]) && !strings.ContainsFunc(labels[k], unprintable), field,
-			"send a value of printable UTF-8")
+		e.label(k, labels[k])
 	}
+}
+
+func (e *Errors) label(key, value string) {
+	field := "labels[" + text.Quoted(key) + "]"
+	e.check(labelKey().MatchString(key), field, "use 1 to 63 letters, digits, . _ / and - for the key, a letter or digit "+
+		"first")
+	e.line(field, value, maxValue)
+}
+
+// CheckLabel returns an error for a label that no job can have. Labels that judged sets begin with @.
+func CheckLabel(key, value string) error {
+	var e Errors
+	e.label(strings.TrimPrefix(key, "@"), value)
+	return e.err()
 }
 
 func (e *Errors) callback(c *api.Callback) {

@@ -172,7 +172,7 @@ func (r *reader) value(t reflect.Type, path string) error {
 		return err
 	}
 	switch {
-	case token == json.Delim('{') && t.Kind() == reflect.Struct:
+	case token == json.Delim('{') && t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]():
 		return r.members(path, func(key string) (reflect.Type, string) { return field(t, key), join(path, key) })
 	case token == json.Delim('{') && t.Kind() == reflect.Map:
 		return r.members(path, func(key string) (reflect.Type, string) {

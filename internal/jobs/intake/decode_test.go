@@ -239,6 +239,12 @@ func TestUnfitTimes(t *testing.T) {
 	errors.As(err, &found)
 	compare(t, found, []api.FieldError{{Field: "filter.created_from", Detail: "text is not a time"},
 		{Field: "filter.created_to", Detail: "a number is not a time"}, {Field: "same_problem", Detail: "a number found"}})
+	for value, want := range map[string]string{`{}`: "an object is not a time", `{"a": 1}`: "an object is not a time",
+		`[]`: "an array is not a time", `null`: "null is no value"} {
+		_, found, err := Decode[api.RejudgingRequest](strings.NewReader(`{"filter": {"created_to": ` + value + `}}`))
+		errors.As(err, &found)
+		compare(t, found, []api.FieldError{{Field: "filter.created_to", Detail: want}})
+	}
 }
 
 func TestErrorsWith(t *testing.T) {

@@ -27,7 +27,7 @@ type MissingProblemError struct {
 
 func (e *MissingProblemError) Error() string {
 	if e.Stored == "" {
-		return fmt.Sprintf("no problem %q", e.ID)
+		return fmt.Sprintf("no problem %.70q", e.ID)
 	}
-	return fmt.Sprintf("problem %q has the version %s", e.ID, e.Stored)
+	return fmt.Sprintf("problem %.70q has the version %s", e.ID, e.Stored)
 }

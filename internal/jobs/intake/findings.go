@@ -48,8 +48,7 @@ func (e Errors) With(more Errors) Errors {
 	all := slices.Clone(e)
 	for _, f := range more {
 		if !slices.ContainsFunc(e, func(known api.FieldError) bool {
-			return within(known.Field, f.Field) ||
-				within(f.Field, known.Field)
+			return within(known.Field, f.Field) || within(f.Field, known.Field)
 		}) {
 			all = append(all, f)
 		}

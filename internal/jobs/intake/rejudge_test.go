@@ -21,7 +21,6 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // childEnv makes the test binary a process that fills rejudgings until it is killed. Its value is a number for its
@@ -152,7 +151,7 @@ func (r ring) steps(f *Rejudger) (n int) {
 // databases runs a test on both databases.
 func databases(t *testing.T, test func(t *testing.T, database string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "judged.db")) })
-	t.Run("postgres", func(t *testing.T) { test(t, external.StartPostgres(t, "fsync=off").Database(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, testkit.StartPostgres(t, "fsync=off").Database(t)) })
 }
 
 // TestRoom checks that a set with more jobs than the queue holds leaves room for contestants, and that all its jobs are

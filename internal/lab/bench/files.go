@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
-	"judged/internal/lab/plot"
 )
 
 // column is one column of the CSV.
@@ -40,7 +39,7 @@ var columns = []column{
 	{"migrations", func(_ Outcome, r Run) string { return number(r.Evidence.Migrations) }},
 	{"minor_faults", func(_ Outcome, r Run) string { return number(r.Evidence.MinorFaults) }},
 	{"major_faults", func(_ Outcome, r Run) string { return number(r.Evidence.MajorFaults) }},
-	{"disturbed", func(_ Outcome, r Run) string { return causes(r.Disturbed) }},
+	{"disturbed", func(_ Outcome, r Run) string { return text.Join(r.Disturbed, " ") }},
 }
 
 func number[T ~int64](v *T) string {
@@ -48,14 +47,6 @@ func number[T ~int64](v *T) string {
 		return ""
 	}
 	return strconv.FormatInt(int64(*v), 10)
-}
-
-func causes(list []api.Cause) string {
-	var names []string
-	for _, c := range list {
-		names = append(names, string(c))
-	}
-	return strings.Join(names, " ")
 }
 
 // WriteCSV writes one line per run.
@@ -83,13 +74,13 @@ func (r Result) WriteCSV(w io.Writer) error {
 }
 
 // Chart returns a chart of the CPU time of every run, with a lane for each case.
-func (r Result) Chart() plot.Chart {
+func (r Result) Chart() Chart {
 	return r.ChartOf("CPU time", func(r api.Run) time.Duration { return r.CPUTime })
 }
 
 // ChartOf returns a chart of a time of every run, with a lane for each case.
-func (r Result) ChartOf(what string, of func(api.Run) time.Duration) plot.Chart {
-	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d runs of each, in turns", r.N), Axis: what + ", ms",
+func (r Result) ChartOf(what string, of func(api.Run) time.Duration) Chart {
+	c := Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d runs of each, in turns", r.N), Axis: what + ", ms",
 		Source: r.Source()}
 	for _, o := range r.Cases {
 		c.Lanes = append(c.Lanes, lane(o, of))
@@ -98,12 +89,12 @@ func (r Result) ChartOf(what string, of func(api.Run) time.Duration) plot.Chart 
 }
 
 // lane returns a lane of times in milliseconds, with their spread as its note.
-func lane(o Outcome, of func(api.Run) time.Duration) plot.Lane {
-	lane := plot.Lane{Name: o.Case}
+func lane(o Outcome, of func(api.Run) time.Duration) Lane {
+	lane := Lane{Name: o.Case}
 	var all []time.Duration
 	for _, r := range o.Runs {
 		all = append(all, of(r.Run))
-		lane.Dots = append(lane.Dots, plot.Dot{Value: milliseconds(of(r.Run)), Hollow: len(r.Disturbed) > 0})
+		lane.Dots = append(lane.Dots, Dot{Value: milliseconds(of(r.Run)), Hollow: len(r.Disturbed) > 0})
 	}
 	if t := Describe(all); t != nil {
 		lane.Note = "spread " + t.SpreadText()

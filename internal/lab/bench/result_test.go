@@ -15,8 +15,6 @@ import (
 
 const ms = time.Millisecond
 
-func ptr[T any](v T) *T { return &v }
-
 // TestPlan checks that a plan has every place once per round, in an order that differs between rounds and depends on
 // the seed.
 func TestPlan(t *testing.T) {
@@ -47,8 +45,8 @@ func TestPlan(t *testing.T) {
 func sampleRuns() []Run {
 	run := func(cpu time.Duration, v api.Verdict, delay time.Duration, switches int64, causes ...api.Cause) Run {
 		return Run{Round: 1, Turn: 2, Verdict: v, Run: api.Run{
-			CPUTime: cpu, UserTime: ptr(cpu - ms), SystemTime: ptr(ms), WallTime: 2 * cpu,
-			MemoryPeak: ptr(units.Bytes(4096)), CPUs: "1", Disturbed: causes,
+			CPUTime: cpu, UserTime: new(cpu - ms), SystemTime: new(ms), WallTime: 2 * cpu,
+			MemoryPeak: new(units.Bytes(4096)), CPUs: "1", Disturbed: causes,
 			Evidence: api.Evidence{RunDelay: &delay, VoluntarySwitches: &switches},
 		}}
 	}
@@ -60,15 +58,15 @@ func sampleRuns() []Run {
 
 func TestSummarize(t *testing.T) {
 	got := Summarize(sampleRuns())
-	sigma2, sigma3 := func(d time.Duration) *time.Duration { return ptr(time.Duration(float64(d) / 1.128)) },
-		func(d time.Duration) *time.Duration { return ptr(time.Duration(float64(d) / 1.693)) }
+	sigma2, sigma3 := func(d time.Duration) *time.Duration { return new(time.Duration(float64(d) / 1.128)) },
+		func(d time.Duration) *time.Duration { return new(time.Duration(float64(d) / 1.693)) }
 	want := Summary{
 		Clean: 2, Verdicts: map[api.Verdict]int{api.Accepted: 2, api.RuntimeError: 1},
-		UserTime:          &Times{2, 99 * ms, 104 * ms, 109 * ms, 10 * ms, ptr(10.0 / 104), sigma2(10 * ms)},
-		SystemTime:        &Times{2, ms, ms, ms, 0, ptr(0.0), sigma2(0)},
-		CPUTime:           &Times{3, 100 * ms, 110 * ms, 130 * ms, 30 * ms, ptr(30.0 / 110), sigma3(30 * ms)},
-		WallTime:          &Times{3, 200 * ms, 200 * ms, 220 * ms, 20 * ms, ptr(0.1), sigma3(20 * ms)},
-		RunDelay:          &Times{2, 2 * ms, 3 * ms, 4 * ms, 2 * ms, ptr(2.0 / 3), sigma2(2 * ms)},
+		UserTime:          &Times{2, 99 * ms, 104 * ms, 109 * ms, 10 * ms, new(10.0 / 104), sigma2(10 * ms)},
+		SystemTime:        &Times{2, ms, ms, ms, 0, new(0.0), sigma2(0)},
+		CPUTime:           &Times{3, 100 * ms, 110 * ms, 130 * ms, 30 * ms, new(30.0 / 110), sigma3(30 * ms)},
+		WallTime:          &Times{3, 200 * ms, 200 * ms, 220 * ms, 20 * ms, new(0.1), sigma3(20 * ms)},
+		RunDelay:          &Times{2, 2 * ms, 3 * ms, 4 * ms, 2 * ms, new(2.0 / 3), sigma2(2 * ms)},
 		VoluntarySwitches: &Counts{2, 3, 9},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -191,7 +191,7 @@ func (p *prober) neighbour(ctx context.Context) (o doctor.Outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	defer func() { err = joined(err, loads.Close()) }()
+	defer func() { err = errors.Join(err, loads.Close()) }()
 	var all []doctor.Outcome
 	for i, s := range p.slots {
 		m, err := p.nextToOthers(ctx, loads, s, slices.Delete(slices.Clone(p.slots), i, i+1))
@@ -203,13 +203,6 @@ func (p *prober) neighbour(ctx context.Context) (o doctor.Outcome, err error) {
 		all = append(all, one)
 	}
 	return summed(all), nil
-}
-
-func joined(err, other error) error {
-	if err == nil {
-		return other
-	}
-	return err
 }
 
 // nextToOthers reads the kernels on a slot, first alone.

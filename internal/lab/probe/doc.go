@@ -5,5 +5,5 @@
 // report.
 //
 // Not here: checks that only read (doctor), what disturbed a single run (evidence), and watching slots while they judge
-// (slothealth). The slots must be idle, which the caller ensures.
+// (dispatch). The slots must be idle, which the caller ensures.
 package probe

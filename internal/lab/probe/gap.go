@@ -161,8 +161,7 @@ func attribution(e api.Evidence) string {
 		}
 	}
 	slices.SortFunc(times, func(a, b share) int {
-		return cmp.Or(cmp.Compare(b.time, a.time),
-			cmp.Compare(a.what, b.what))
+		return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(a.what, b.what))
 	})
 	var told []string
 	for _, s := range times {

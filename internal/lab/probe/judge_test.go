@@ -101,8 +101,7 @@ func TestJudgeLimits(t *testing.T) {
 		"no filter": {strings.Replace(good, "Seccomp:\t2", "Seccomp:\t0", 1), run, bound, api.DoctorFail,
 			"the system call filter is not in force"},
 		"forced mitigation": {strings.Replace(good, "vulnerable", "thread force mitigated", 1), run, bound,
-			api.DoctorFail,
-			"store bypass is mitigated by force"},
+			api.DoctorFail, "store bypass is mitigated by force"},
 		"nothing written": {"", run, place{CPUs: cpuset.New(2)}, api.DoctorFail,
 			"its CPUs are not the slot's; RLIMIT_CPU is set, which keeps the tick on; the system call filter is not in " +
 				"force"},

@@ -35,8 +35,7 @@ type Options struct {
 
 // Default returns the options for which the thresholds are defined.
 func Default() Options {
-	return Options{IDs: doctor.ProbeIDs(), Length: 3 * time.Second, Rounds: 5,
-		Own:    measure.OwnKernels(),
+	return Options{IDs: doctor.ProbeIDs(), Length: 3 * time.Second, Rounds: 5, Own: measure.OwnKernels(),
 		Shared: []string{initproc.KernelL3, initproc.KernelDRAM}}
 }
 
@@ -105,13 +104,10 @@ func skip(reason string) doctor.Outcome {
 	return doctor.Outcome{Status: api.DoctorSkip, Reason: reason}
 }
 
-// worse orders statuses; those without information about the slot come first.
-func worse(a, b api.DoctorStatus) int {
-	order := []api.DoctorStatus{api.DoctorSkip, api.DoctorUnknown, api.DoctorPass, api.DoctorWarn, api.DoctorFail}
-	return slices.Index(order, a) - slices.Index(order, b)
-}
-
-// worst returns the deciding outcome.
+// worst returns the deciding outcome. Those without information about the slot come first.
 func worst(all []doctor.Outcome) doctor.Outcome {
-	return slices.MaxFunc(all, func(a, b doctor.Outcome) int { return worse(a.Status, b.Status) })
+	order := []api.DoctorStatus{api.DoctorSkip, api.DoctorUnknown, api.DoctorPass, api.DoctorWarn, api.DoctorFail}
+	return slices.MaxFunc(all, func(a, b doctor.Outcome) int {
+		return slices.Index(order, a.Status) - slices.Index(order, b.Status)
+	})
 }

@@ -20,7 +20,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // triesOf returns the results and statuses of a callback.
@@ -315,39 +314,53 @@ func TestSlowReceiver(t *testing.T) {
 	}
 }
 
-// TestRestart checks that a callback whose try is interrupted by a shutdown is delivered by the next deliverer, under
-// the same ID.
+// TestRestart checks that a callback whose tries are interrupted by shutdowns is delivered by the next deliverer, under
+// the same ID, and that these tries do not count: more of them than a callback has tries leave room for a failed one.
 func TestRestart(t *testing.T) {
+	const restarts = 6
 	f := open(t, jobs.Options{})
-	arrived := make(chan struct{}, 1)
+	arrived := make(chan struct{}, restarts)
 	r := receive(t, func(n int, _ http.ResponseWriter, r *http.Request) int {
-		if n == 1 {
+		switch {
+		case n <= restarts:
 			arrived <- struct{}{}
 			<-r.Context().Done()
+		case n == restarts+1:
+			return 500
 		}
 		return 200
 	})
 	f.judge("job", r.URL)
-	stop := f.run(f.deliverer(settings(t, "127.0.0.1")))
-	<-arrived
-	stop()
-	log := f.callback("job")
-	if log.State != api.CallbackPending || !slices.Equal(triesOf(log), []string{"1 interrupted 0"}) || log.Receiver != nil {
-		t.Errorf("after the stop: %+v", log)
+	var want []string
+	for range restarts {
+		stop := f.run(f.deliverer(settings(t, "127.0.0.1")))
+		<-arrived
+		stop()
+		want = append(want, "1 interrupted 0")
+		log := f.callback("job")
+		if log.State != api.CallbackPending || !slices.Equal(triesOf(log), want) || log.Receiver != nil {
+			t.Fatalf("after the stop: %+v", log)
+		}
 	}
 	f.run(f.deliverer(settings(t, "127.0.0.1")))
-	log = f.reach("job", api.CallbackDelivered)
-	if diff := cmp.Diff([]string{"1 interrupted 0", "2 delivered 200"}, triesOf(log)); diff != "" {
+	testkit.WaitFor(t, patience, "the end of the callback", func() bool {
+		return f.callback("job").State != api.CallbackPending
+	})
+	if diff := cmp.Diff(append(want, "1 failed 500", "2 delivered 200"), triesOf(f.callback("job"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if calls := r.got(); len(calls) != 2 || calls[0].id != calls[1].id {
-		t.Errorf("%d calls, IDs %+v", len(calls), calls)
+	ids := map[string]int{}
+	for _, c := range r.got() {
+		ids[c.id]++
+	}
+	if len(ids) != 1 || len(r.got()) != restarts+2 {
+		t.Errorf("calls by ID: %v", ids)
 	}
 }
 
 // TestTwoDeliverers checks that two daemons that share a database deliver each callback once.
 func TestTwoDeliverers(t *testing.T) {
-	o := jobs.Options{URL: external.StartPostgres(t, "fsync=off").Database(t)}
+	o := jobs.Options{URL: testkit.StartPostgres(t, "fsync=off").Database(t)}
 	one, two := open(t, o), open(t, o)
 	receivers := []*receiver{receive(t, nil), receive(t, nil), receive(t, nil)}
 	one.run(one.deliverer(settings(t, "127.0.0.1")))

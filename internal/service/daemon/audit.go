@@ -5,7 +5,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/fleet/audit"
 	"judged/internal/fleet/front"
 	"judged/internal/jobs"
 	"judged/internal/jobs/intake"
@@ -13,10 +12,10 @@ import (
 )
 
 // auditor returns the auditor that compares the nodes of a daemon with jobs.
-func (d *daemon) auditor() *audit.Auditor {
+func (d *daemon) auditor() *front.Auditor {
 	c := d.o.Config.Audit
 	share := func(pool string) float64 { return float64(d.o.Config.Pool(pool).AuditPercent) / 100 }
-	return audit.New(audit.Options{
+	return front.NewAuditor(front.AuditorOptions{
 		Store: d.store, Nodes: d.registry, Observer: audits{d.metrics.Load()}, Screen: d.store.screen,
 		Holder: d.holder(), Share: share, Interval: c.Interval, Shadow: c.Shadow, Now: d.store.Now, Log: d.o.Log,
 	})

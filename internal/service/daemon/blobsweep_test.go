@@ -15,7 +15,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/fleet/audit"
+	"judged/internal/fleet/front"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
@@ -28,7 +28,7 @@ func TestSweepBlobs(t *testing.T) {
 	d := &daemon{
 		o: Options{Config: c, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))},
 	}
-	if err := d.openData(t.Context()); err != nil {
+	if err := inOrder(d.openFolder, d.openData)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -36,7 +36,7 @@ func TestSweepBlobs(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	d.store.screen = audit.NewScreen(audit.ScreenOptions{Store: d.store.Store}) // no pool is screened
+	d.store.screen = front.NewScreen(front.ScreenOptions{Store: d.store.Store}) // no pool is screened
 	put := func(content string) api.File {
 		digest, _, _, err := d.blobs.Put(t.Context(), "", strings.NewReader(content))
 		if err != nil {

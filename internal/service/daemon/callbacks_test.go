@@ -92,6 +92,7 @@ func (p *platform) got(id string) []api.CallbackEvent {
 // TestCallbacks checks the callbacks of a daemon: of a judged job, of one that is cancelled while it waits, and of one
 // whose attempts are used up by a kill -9; and jobs that are refused without a secret.
 func TestCallbacks(t *testing.T) {
+	t.Parallel() // measures nothing
 	c := settings(t)
 	p := newPlatform(t, &c)
 	c.Queue.MaxDeliver = 1

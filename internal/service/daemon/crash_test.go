@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +20,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/client"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 type crash struct {
 	t        *testing.T
 	config   config.Config
-	server   *external.Postgres // nil with SQLite
+	server   *testkit.PostgresServer // nil with SQLite
 	random   *rand.Rand
 	traces   *traces
 	ctx      context.Context
@@ -44,16 +45,21 @@ type crash struct {
 // while it starts. A PostgreSQL server is killed too. Each accepted job ends with exactly one report, and each callback
 // arrives.
 func TestCrash(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { testCrash(t, settings(t), nil) })
+	t.Parallel() // measures nothing
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		testCrash(t, settings(t), nil)
+	})
 	t.Run("postgres", func(t *testing.T) {
-		server := external.StartPostgres(t, "fsync=off") // loses nothing when processes are killed
+		t.Parallel()
+		server := testkit.StartPostgres(t, "fsync=off") // loses nothing when processes are killed
 		c := settings(t)
 		c.Database.URL = server.Database(t)
 		testCrash(t, c, server)
 	})
 }
 
-func testCrash(t *testing.T, settings config.Config, server *external.Postgres) {
+func testCrash(t *testing.T, settings config.Config, server *testkit.PostgresServer) {
 	w := watchTraces(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
@@ -81,7 +87,6 @@ func testCrash(t *testing.T, settings config.Config, server *external.Postgres) 
 		t.Fatal(err)
 	}
 	c.check()
-	t.Parallel() // what a killed daemon was sending is sent again after 30 s; the next database is tested meanwhile
 	c.checkCallbacks()
 	c.now.drain()
 	w.none()
@@ -90,16 +95,24 @@ func testCrash(t *testing.T, settings config.Config, server *external.Postgres) 
 	}
 }
 
+// ports is the number of ports that freePort has tried.
+var ports atomic.Int64
+
 // freePort returns an address that nothing listens on. Every process of a daemon uses the same one, as in production,
-// so that clients find it again.
+// so that clients find it again. The kernel gives it to no other process meanwhile: ports that it chooses are above.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		port := 10_000 + (os.Getpid()*100+int(ports.Add(1)))%20_000
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (c *crash) start() {
@@ -212,16 +225,8 @@ func (c *crash) check() {
 		r := c.now.finish(id)
 		if r.State != api.Done || r.Verdict != verdict || r.Attempt < 1 || r.Labels["n"] != want.Labels["n"] ||
 			len(r.Tests) != 1 {
-			c.t.Errorf(
-				"job %s: state %s, verdict %s, attempt %d, labels %v; want %s\n%s",
-				id,
-				r.State,
-				r.Verdict,
-				r.Attempt,
-				r.Labels,
-				verdict,
-				r.Message,
-			)
+			c.t.Errorf("job %s: state %s, verdict %s, attempt %d, labels %v; want %s\n%s", id, r.State, r.Verdict,
+				r.Attempt, r.Labels, verdict, r.Message)
 		}
 		attempts[r.Attempt]++
 		types := c.now.feed(id, 0).types()

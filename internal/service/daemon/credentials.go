@@ -130,8 +130,7 @@ func readNodeToken(f config.Fleet) (string, error) {
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", unusable("fleet.node_token_file",
-			"%q does not hold a token; write the token into it, and nothing else",
-			f.TokenFile)
+			"%q does not hold a token; write the token into it, and nothing else", f.TokenFile)
 	}
 	return token, nil
 }

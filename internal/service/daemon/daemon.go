@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -32,7 +33,6 @@ import (
 	"judged/internal/service/httpapi"
 	"judged/internal/service/judge0"
 	"judged/internal/service/metrics"
-	"judged/internal/service/slothealth"
 )
 
 // Options configure Run.
@@ -77,7 +77,7 @@ type daemon struct {
 	tuned      *tuned
 	eng        *engine.Engine
 	pool       *slots.Pool
-	monitor    *slothealth.Monitor
+	monitor    *dispatch.Monitor
 	dispatcher *dispatch.Dispatcher
 	metrics    atomic.Pointer[metrics.Metrics] // nil until the host has been examined
 	health     *health
@@ -88,6 +88,7 @@ type daemon struct {
 	certificate atomic.Pointer[tls.Certificate]
 	access      frontAccess // of a judge node
 	draining    atomic.Bool
+	closersMu   sync.Mutex // guards closers
 	closers     []func() error
 }
 
@@ -113,22 +114,54 @@ func Run(drain, abort context.Context, o Options) (err error) {
 	return d.serve(drain, abort)
 }
 
-// open opens the parts, those that are most likely to fail first.
+// step opens a part of the daemon.
+type step func(context.Context) error
+
+// open opens the parts, those that are most likely to fail first. The database waits for its disk or its server, and
+// the host is examined meanwhile.
 func (d *daemon) open(ctx context.Context) error {
-	steps := []func(context.Context) error{d.readFiles, d.openListener, d.openData, d.openFleet}
+	parts := inOrder(d.openData, d.openFleet)
 	if d.judges() {
-		steps = append(steps, d.openTuned, d.openEngine, d.openJudging)
-	}
-	for _, step := range append(steps, d.openAPI, d.reclaim) {
-		if err := step(ctx); err != nil {
-			return err
+		host := inOrder(d.openTuned, d.openEngine, d.examine)
+		together := atOnce(parts, host)
+		if d.o.Config.Tune.Apply || d.o.Config.Judgehost.URL != "" {
+			// The host is not tuned for a daemon without a database. For a DOMjudge server, openFleet sets engine options.
+			together = inOrder(parts, host)
 		}
+		parts = inOrder(together, d.openJudging)
 	}
-	return nil
+	return inOrder(d.readFiles, d.openListener, d.openFolder, parts, d.openAPI, d.reclaim)(ctx)
+}
+
+// inOrder runs steps one after the other.
+func inOrder(steps ...step) step {
+	return func(ctx context.Context) error {
+		for _, step := range steps {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// atOnce runs steps at the same time.
+func atOnce(steps ...step) step {
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, step := range steps {
+			group.Go(func() error { return step(ctx) })
+		}
+		return group.Wait()
+	}
 }
 
 // closing registers a function that closes a part.
-func (d *daemon) closing(f func() error) { d.closers = append(d.closers, f) }
+func (d *daemon) closing(f func() error) {
+	d.closersMu.Lock()
+	defer d.closersMu.Unlock()
+	d.closers = append(d.closers, f)
+}
 
 func (d *daemon) close() error {
 	var errs []error
@@ -173,7 +206,8 @@ func (d *daemon) openPort(key, address string) (net.Listener, error) {
 	return l, nil
 }
 
-func (d *daemon) openData(ctx context.Context) (err error) {
+// openFolder locks the data folder for this process.
+func (d *daemon) openFolder(context.Context) error {
 	c := d.o.Config
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return unusable("data_dir", "%w; set it to a folder that judged can write to", err)
@@ -184,9 +218,11 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 		return err
 	}
 	d.closing(lock.Close)
-	if err := refuseOldData(c.DataDir); err != nil {
-		return err
-	}
+	return refuseOldData(c.DataDir)
+}
+
+func (d *daemon) openData(ctx context.Context) (err error) {
+	c := d.o.Config
 	o := database(c)
 	o.Lease, o.MaxDeliver, o.MaxWaiting = leaseTime, c.Queue.MaxDeliver, c.Queue.MaxWaiting
 	o.Tenants = c.Tenants
@@ -287,12 +323,13 @@ func (d *daemon) slotsError(err error) error {
 	return &SettingError{key, err}
 }
 
+func (d *daemon) examine(ctx context.Context) error {
+	d.health = &health{eng: d.eng, pool: d.pool, log: d.o.Log}
+	return d.health.examine(ctx)
+}
+
 // openJudging opens the parts that watch and use the slots.
 func (d *daemon) openJudging(ctx context.Context) error {
-	d.health = &health{eng: d.eng, pool: d.pool, log: d.o.Log}
-	if err := d.health.examine(ctx); err != nil {
-		return err
-	}
 	measured := d.newMetrics()
 	d.metrics.Store(measured)
 	d.tuned.drifted = measured.TuneDrifted
@@ -301,7 +338,7 @@ func (d *daemon) openJudging(ctx context.Context) error {
 		return err
 	}
 	d.closing(kernels.Close)
-	d.monitor = slothealth.New(slothealth.Options{
+	d.monitor = dispatch.NewMonitor(dispatch.MonitorOptions{
 		Engine: d.eng, Pool: d.pool, Store: d.store, Doctor: d.health.report, Observer: observer{measured},
 		Canary: readings{kernels, d.eng}, Interval: d.o.Config.Canary.Interval, Log: d.o.Log,
 	})
@@ -312,8 +349,7 @@ func (d *daemon) openJudging(ctx context.Context) error {
 		return nil
 	}
 	d.dispatcher = dispatch.New(dispatch.Options{
-		Engine: d.eng, Health: d.monitor, Pool: d.pool, Queue: d.queue(), BlobPath: d.blobPath(),
-		Keep:   d.storeOutput,
+		Engine: d.eng, Health: d.monitor, Pool: d.pool, Queue: d.queue(), BlobPath: d.blobPath(), Keep: d.storeOutput,
 		Want:   api.Want{Pool: d.o.Config.Slots.Pool, Width: d.o.Config.Slots.Width, Host: d.owner()},
 		Doctor: d.health.report, Observer: observer{measured}, Heartbeat: heartbeat, Log: d.o.Log,
 	})
@@ -330,13 +366,10 @@ func (d *daemon) openAPI(ctx context.Context) error {
 	}
 	o := httpapi.Options{
 		Config: d.o.Config, Tokens: d.files.tokens, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Load().Handler(),
-		Log: d.o.Log, Now: time.Now, Factors: d.o.Engine.Languages.Catalogue.Factors(),
+		Log: d.o.Log, Now: time.Now, Doctor: d.doctor, Factors: d.o.Engine.Languages.Catalogue.Factors(),
 	}
 	if d.judges() {
 		o.Slots, o.Languages = d.monitor, d.eng
-	}
-	if d.judges() || d.sharesDatabase() {
-		o.Doctor = d.doctor
 	}
 	if d.domjudge != nil {
 		o.Slots = namedSlots{d.monitor, d.domjudge}

@@ -36,6 +36,7 @@ func (i *instance) draining() error {
 }
 
 func TestDrainFinishesWhatRuns(t *testing.T) {
+	t.Parallel() // measures nothing
 	w := watchTraces(t)
 	c := settings(t)
 	d := serving(t, c)
@@ -74,6 +75,7 @@ func TestDrainFinishesWhatRuns(t *testing.T) {
 }
 
 func TestSecondSignalHandsBackWhatRuns(t *testing.T) {
+	t.Parallel() // measures nothing
 	w := watchTraces(t)
 	c := settings(t)
 	d := serving(t, c)

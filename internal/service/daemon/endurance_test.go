@@ -21,7 +21,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/client"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // endureFor is an hour in make soak.
@@ -64,7 +63,7 @@ var endured = []struct {
 // reported, nothing is left behind, and memory and descriptors do not grow.
 func TestEndurance(t *testing.T) {
 	testkit.Need(t, testkit.StaticGCC)
-	server := external.StartPostgres(t, "fsync=off") // loses nothing when processes are killed
+	server := testkit.StartPostgres(t, "fsync=off") // loses nothing when processes are killed
 	c := settings(t)
 	c.Database.URL = server.Database(t)
 	disk := smallDisk(t, 256<<20)

@@ -27,11 +27,10 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/client"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // behind returns the settings of a judge that reaches its front through a proxy.
-func behind(t *testing.T, p *external.Proxy, front config.Config, name string) config.Config {
+func behind(t *testing.T, p *testkit.Proxy, front config.Config, name string) config.Config {
 	c := nodeSettings(t, front, name)
 	c.Fleet.Front = p.URL()
 	return c
@@ -40,9 +39,10 @@ func behind(t *testing.T, p *external.Proxy, front config.Config, name string) c
 // TestFleetLostAnswers cuts the connection of a judge in the middle of each kind of response, and checks that no job
 // needs a second attempt.
 func TestFleetLostAnswers(t *testing.T) {
+	t.Parallel() // measures nothing
 	c := frontSettings(t)
 	front := serving(t, c)
-	p := external.StartProxy(t, c.HTTP.Listen)
+	p := testkit.StartProxy(t, c.HTTP.Listen)
 	node := serving(t, behind(t, p, c, "judge-1"))
 	testkit.WaitFor(t, patience, "the judge", func() bool { return front.Ready(front.ctx) == nil })
 	large := api.Job{Program: *text("#!/bin/sh\ncat\n#" + strings.Repeat("x", 1<<20)),
@@ -108,10 +108,11 @@ func TestFleetLostAnswers(t *testing.T) {
 // TestFleetUpgrade upgrades two fronts and a judge one after the other to a judged with another version of the node
 // protocol, and back, while jobs are submitted.
 func TestFleetUpgrade(t *testing.T) {
+	t.Parallel() // measures nothing
 	const this, next, distant = protocolsEnv + "=1 1", protocolsEnv + "=1 2", protocolsEnv + "=2 3"
 	ca, cb := twoFronts(t, "file://"+t.TempDir())
 	a, b := serving(t, ca, this), serving(t, cb, this)
-	p := external.StartProxy(t, ca.HTTP.Listen, cb.HTTP.Listen)
+	p := testkit.StartProxy(t, ca.HTTP.Listen, cb.HTTP.Listen)
 	settingsOf := behind(t, p, ca, "judge-1")
 	node := serving(t, settingsOf, this)
 
@@ -193,9 +194,10 @@ func insist(ask func() error) error {
 
 // TestFleetStart starts two fronts and ten judges at the same time with an empty database.
 func TestFleetStart(t *testing.T) {
+	t.Parallel() // measures nothing
 	const judges = 10
 	ca, cb := twoFronts(t, "file://"+t.TempDir())
-	p := external.StartProxy(t, ca.HTTP.Listen, cb.HTTP.Listen)
+	p := testkit.StartProxy(t, ca.HTTP.Listen, cb.HTTP.Listen)
 	started := []*process{launch(t, ca), launch(t, cb)}
 	for n := range judges {
 		started = append(started, launch(t, behind(t, p, ca, fmt.Sprint("judge-", n))))
@@ -275,6 +277,7 @@ func authority(t *testing.T) (pool *x509.CertPool, caFile, certFile, keyFile str
 // TestFleetTLS checks a front with a certificate of its operator's CA: a judge that trusts the CA judges, and one that
 // trusts another CA reports the error.
 func TestFleetTLS(t *testing.T) {
+	t.Parallel() // measures nothing
 	pool, caFile, certFile, keyFile := authority(t)
 	_, otherFile, _, _ := authority(t)
 	c := frontSettings(t)

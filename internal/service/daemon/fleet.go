@@ -19,7 +19,6 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/engine"
-	"judged/internal/fleet/audit"
 	"judged/internal/fleet/front"
 	"judged/internal/fleet/judge"
 	"judged/internal/jobs/blobs"
@@ -50,11 +49,11 @@ func (d *daemon) openFleet(context.Context) (err error) {
 	case config.RoleAll, config.RoleFront:
 		d.registry = front.NewRegistry(d.store, d.store.Now, d.o.Config.PoolNames()...)
 		d.registry.ReserveForContests(d.o.Config.ContestPercents())
-		d.store.screen = audit.NewScreen(audit.ScreenOptions{Store: d.store.Store, Nodes: d.registry,
+		d.store.screen = front.NewScreen(front.ScreenOptions{Store: d.store.Store, Nodes: d.registry,
 			Pools: d.o.Config.Pools, Observer: screened{d}, Now: d.store.Now, Log: d.o.Log})
 		d.store.finish = d.store.screen.Finish
 		if d.o.Config.Audit.CrossCheck {
-			d.store.finish = audit.NewVerifier(audit.VerifierOptions{Store: d.store.Store,
+			d.store.finish = front.NewVerifier(front.VerifierOptions{Store: d.store.Store,
 				Nodes: d.registry.RecentNodes, Screened: d.store.screen.Screens, Finish: d.store.screen.Finish,
 				Now: d.store.Now, Log: d.o.Log,
 				Decided: func(pool, decision string) { d.metrics.Load().CrossChecked(pool, decision) }}).Finish

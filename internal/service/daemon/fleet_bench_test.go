@@ -15,7 +15,6 @@ import (
 	"judged/internal/base/poll"
 	"judged/internal/client"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 	"judged/internal/testkit/simjudge"
 )
 
@@ -98,7 +97,7 @@ func BenchmarkFleet(b *testing.B) {
 	counts := []int{10, 100, 1000}
 	c := frontSettings(b)
 	c.Audit.Percent = 0
-	server := external.StartPostgres(b, "max_wal_size=4GB")
+	server := testkit.StartPostgres(b, "max_wal_size=4GB")
 	c.Database.URL = server.Database(b)
 	front := serving(b, c)
 	front.ctx = b.Context()

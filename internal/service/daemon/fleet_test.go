@@ -133,6 +133,7 @@ func TestFleet(t *testing.T) {
 
 // TestOwnNode checks that a daemon that is both front and judge is a node too, and can be drained like one.
 func TestOwnNode(t *testing.T) {
+	t.Parallel() // measures nothing
 	c := settings(t)
 	c.Fleet.Node = "host-1"
 	d := serving(t, c)
@@ -190,6 +191,7 @@ func drainNode(t *testing.T, front *instance) {
 
 // TestFleetTokens checks a node whose token permits only one pool.
 func TestFleetTokens(t *testing.T) {
+	t.Parallel() // measures nothing
 	c := frontSettings(t)
 	secrets := tokenFile(t, &c, "judge-1 node:default", "platform submit,read")
 	front := serving(t, c)
@@ -248,6 +250,7 @@ func TestFleetTokens(t *testing.T) {
 // TestFleetFrontAway kills the front while a node judges, and the node once it has spooled the report. It checks that
 // the job still has one report, from its first attempt.
 func TestFleetFrontAway(t *testing.T) {
+	t.Parallel() // measures nothing
 	c := frontSettings(t)
 	front := serving(t, c)
 	settingsOf := nodeSettings(t, c, "judge-1")
@@ -284,7 +287,7 @@ func TestFleetFrontAway(t *testing.T) {
 // TestFleetNodeLost stops a node in the middle of a job. It checks that another node judges the job after the lease
 // expires, and that the first one changes nothing when it continues.
 func TestFleetNodeLost(t *testing.T) {
-	t.Parallel() // waits for a lease to end; of the parallel tests only this one may judge, see programs
+	t.Parallel() // measures nothing, and waits for a lease to end
 	c := frontSettings(t)
 	front := serving(t, c)
 	first := serving(t, nodeSettings(t, c, "judge-1"))
@@ -316,6 +319,7 @@ func TestFleetNodeLost(t *testing.T) {
 // TestFleetCrash kills the front and its node alternately while jobs are submitted and judged, and checks that each job
 // ends with one report.
 func TestFleetCrash(t *testing.T) {
+	t.Parallel() // measures nothing
 	const number, kills = 120, 6
 	c := frontSettings(t)
 	c.Queue.MaxDeliver = 2 * kills

@@ -13,22 +13,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
 	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/client"
+	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // twoFronts returns the settings of two fronts with the same database and the same blobs.
 func twoFronts(t *testing.T, blobs string) (a, b config.Config) {
-	return frontsOf(t, external.StartPostgres(t, "fsync=off"), blobs)
+	return frontsOf(t, testkit.StartPostgres(t, "fsync=off"), blobs)
 }
 
-func frontsOf(t *testing.T, server *external.Postgres, blobs string) (a, b config.Config) {
+func frontsOf(t *testing.T, server *testkit.PostgresServer, blobs string) (a, b config.Config) {
 	url := server.Database(t)
 	a, b = frontSettings(t), frontSettings(t)
 	for _, c := range []*config.Config{&a, &b} {
@@ -45,7 +46,8 @@ func echo(n int) api.Job {
 
 // TestBlobsAway checks that a front is not ready while its bucket or its folder of blobs is unavailable.
 func TestBlobsAway(t *testing.T) {
-	server := external.StartS3(t)
+	t.Parallel() // measures nothing
+	server := testkit.StartS3(t)
 	folder := filepath.Join(t.TempDir(), "blobs")
 	hidden := folder + "-hidden"
 	for name, place := range map[string]struct {
@@ -76,6 +78,7 @@ func TestBlobsAway(t *testing.T) {
 // TestBlobsUnmounted restarts a front while the file system of its blobs is not mounted, and checks that it does not
 // start.
 func TestBlobsUnmounted(t *testing.T) {
+	t.Parallel() // measures nothing
 	folder := filepath.Join(t.TempDir(), "blobs")
 	c, other := twoFronts(t, "file://"+folder)
 	front := serving(t, c)
@@ -108,7 +111,8 @@ func TestBlobsUnmounted(t *testing.T) {
 // TestFrontsDiffer checks that of two fronts with different settings at least one reports the other front and the
 // setting: each stores its settings before it reads those of others. Without the database it has no report.
 func TestFrontsDiffer(t *testing.T) {
-	server := external.StartPostgres(t, "fsync=off")
+	t.Parallel() // measures nothing
+	server := testkit.StartPostgres(t, "fsync=off")
 	a, b := frontsOf(t, server, "file://"+t.TempDir())
 	b.Queue.MaxWaiting = a.Queue.MaxWaiting + 1
 	fronts := []*instance{serving(t, a), serving(t, b)}
@@ -130,6 +134,12 @@ func TestFrontsDiffer(t *testing.T) {
 		!strings.Contains(c.Reason, other) || !strings.HasSuffix(c.Reason, ": queue.max_waiting") {
 		t.Errorf("doctor of a front: %+v", c)
 	}
+	testkit.WaitFor(t, patience, "reports without a change of the database", func() bool {
+		before := storedPeers(t, a.Database.URL)
+		fronts[found].ask("GET", "/v1/doctor", nil)
+		fronts[found].ask("GET", "/doctor", nil)
+		return len(before) == 2 && cmp.Diff(before, storedPeers(t, a.Database.URL)) == "" // else once a minute, by itself
+	})
 	if page := fronts[found].ask("GET", "/doctor", nil); page.status != http.StatusOK ||
 		!strings.Contains(string(page.body), "front-settings") || !strings.Contains(string(page.body), other) {
 		t.Errorf("the page of doctor: %d %s", page.status, page.body)
@@ -141,9 +151,28 @@ func TestFrontsDiffer(t *testing.T) {
 		t.Errorf("the page of doctor without the database: %d %s", page.status, page.body)
 	}
 	server.Restart(t)
-	if r, err := fronts[found].Doctor(fronts[found].ctx); err != nil || r.Ready {
-		t.Errorf("doctor with the database again: ready %t, %v", r.Ready, err)
+	testkit.WaitFor(t, patience, "doctor with the database again", func() bool { // an idle connection may be a dead one
+		r, err := fronts[found].Doctor(fronts[found].ctx)
+		return err == nil && !r.Ready
+	})
+}
+
+// storedPeers returns what the daemons of a database have stored about themselves.
+func storedPeers(t *testing.T, url string) map[string]string {
+	t.Helper()
+	store, err := jobs.Open(t.Context(), jobs.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer store.Close()
+	stored := map[string]string{}
+	if err := store.Values(t.Context(), func(name string, value []byte) error {
+		stored[name] = string(value)
+		return nil
+	}, peerValues); err != nil {
+		t.Fatal(err)
+	}
+	return stored
 }
 
 // sendText uploads a blob.
@@ -162,6 +191,7 @@ func sendText(t *testing.T, front *instance, content string) (digest string) {
 
 // TestBlobDiskFull checks that a front is not ready while the disk of its shared folder is full.
 func TestBlobDiskFull(t *testing.T) {
+	t.Parallel() // measures nothing
 	disk := smallDisk(t, 128<<20)
 	c := frontSettings(t)
 	c.Blobs.URL = "file://" + filepath.Join(disk, "blobs")
@@ -191,12 +221,16 @@ func rename(t *testing.T, from, to string) {
 // TestTwoFronts submits at one front and reads at the other, with a judge behind each, and kills one front in the
 // middle of requests. It checks that each job exists once and has one report.
 func TestTwoFronts(t *testing.T) {
+	t.Parallel() // measures nothing
 	places := map[string]func(t *testing.T) string{
 		"folder": func(t *testing.T) string { return "file://" + t.TempDir() },
-		"bucket": func(t *testing.T) string { return external.StartS3(t).URL() },
+		"bucket": func(t *testing.T) string { return testkit.StartS3(t).URL() },
 	}
 	for name, place := range places {
-		t.Run(name, func(t *testing.T) { surviveFront(t, place(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			surviveFront(t, place(t))
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,8 +25,8 @@ import (
 // machine from a daemon that hangs.
 const patience = 2 * time.Minute
 
-// settings returns settings for a daemon with a new data folder, a free port, and user IDs that no other test binary on
-// this host uses.
+// settings returns settings for a daemon with a new data folder, a free port, and user IDs that no other daemon of a test
+// on this host uses.
 func settings(t testing.TB) config.Config {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
@@ -33,14 +34,22 @@ func settings(t testing.TB) config.Config {
 	c.DataDir = filepath.Join(t.TempDir(), "data")
 	c.HTTP.Listen = "127.0.0.1:0"
 	c.HTTP.MaxBody, c.HTTP.MaxBlob = 4<<20, 4<<20
-	c.Sandbox.UIDFirst, c.Sandbox.UIDCount = firstUID(), uidCount
+	c.Sandbox.UIDFirst, c.Sandbox.UIDCount = newUIDs(), uidCount
 	c.Canary.Interval = 0 // so that idle slots stay idle
 	return c
 }
 
-const uidCount = 1000
+const (
+	uidCount  = 1000
+	uidRanges = 200 // of each test binary
+)
 
-func firstUID() int { return 1_000_000 + os.Getpid()%1_000_000*uidCount }
+// ranges is the number of user ID ranges that this binary has used.
+var ranges atomic.Int64
+
+func newUIDs() (first int) {
+	return 1_000_000 + (os.Getpid()%10_000*uidRanges+int(ranges.Add(1)%uidRanges))*uidCount
+}
 
 // process is a started daemon, whether or not it serves yet.
 type process struct {
@@ -48,6 +57,7 @@ type process struct {
 	cmd    *exec.Cmd
 	log    string // path of its stderr
 	tmp    string // its folder for temporary files
+	uid    int    // the first of its user IDs
 	stdout *bufio.Reader
 	ended  chan struct{} // closed when it was reaped
 }
@@ -74,6 +84,7 @@ func launch(t testing.TB, c config.Config, env ...string) *process {
 		cmd:    exec.Command(os.Args[0]),
 		log:    log.Name(),
 		tmp:    t.TempDir(),
+		uid:    c.Sandbox.UIDFirst,
 		stdout: bufio.NewReader(read),
 		ended:  make(chan struct{}),
 	}
@@ -229,7 +240,7 @@ func (i *instance) idle() {
 				return false
 			}
 		}
-		return len(programs()) == 0
+		return len(programs(i.uid)) == 0
 	})
 }
 

@@ -45,8 +45,7 @@ func (i *instance) busy(ms int) api.Job {
 	i.t.Helper()
 	return api.Job{
 		Program: i.program("measure/spin.c"), Command: []string{"{program}", "1", "100", strconv.Itoa(ms)},
-		Tests:   []api.Test{{Name: "1"}},
-		Limits:  api.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000},
+		Tests: []api.Test{{Name: "1"}}, Limits: api.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000},
 		Repeats: api.Repeats{Policy: api.Single},
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 // TestJudge0Client runs the examples of Judge0's Python client, which is not changed, against a daemon.
 func TestJudge0Client(t *testing.T) {
+	t.Parallel() // measures nothing
 	testkit.Need(t, testkit.Judge0Client, testkit.Python, testkit.StaticGCC)
 	c := settings(t)
 	c.Judge0.Enabled, c.Judge0.Listen = true, freePort(t)

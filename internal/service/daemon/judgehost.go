@@ -17,7 +17,6 @@ import (
 	"judged/internal/sandbox"
 	"judged/internal/service/dispatch"
 	"judged/internal/service/judgehost"
-	"judged/internal/service/slothealth"
 	"judged/internal/timing/stats"
 )
 
@@ -115,7 +114,7 @@ func (e judgehostEngine) Judge(ctx context.Context, l *slots.Lease, t judge.Task
 
 // namedSlots adds the judgehosts to the status of the slots.
 type namedSlots struct {
-	*slothealth.Monitor
+	*dispatch.Monitor
 	of *domjudge
 }
 

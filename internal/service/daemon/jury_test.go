@@ -84,8 +84,7 @@ func limitsOfTests(t *testing.T, d *instance) {
 	d.submit("limits", api.Job{
 		Program: *text("#!/usr/bin/python3\nimport os, time\nwhile time.process_time() < 0.5: pass\n" +
 			"print(os.environ['A'])\n"),
-		Env: map[string]string{"A": "b"}, Limits: api.Limits{CPUTimeMS: 200, WallTimeMS: 60_000},
-		Stop: api.StopNever,
+		Env: map[string]string{"A": "b"}, Limits: api.Limits{CPUTimeMS: 200, WallTimeMS: 60_000}, Stop: api.StopNever,
 		Tests: []api.Test{{Name: "1", Answer: text("b")},
 			{Name: "2", Answer: text("b"), Limits: api.Limits{CPUTimeMS: 5000}}},
 	})

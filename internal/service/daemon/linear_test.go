@@ -99,6 +99,7 @@ func answerOf(r api.Report, err error) (string, error) {
 // TestLinearizable submits, reads and cancels the same jobs from many clients at two fronts, one of which is killed
 // meanwhile. It uses porcupine to search for an order of the requests that explains all responses.
 func TestLinearizable(t *testing.T) {
+	t.Parallel() // measures nothing
 	const clients, window = 8, 12
 	seed := *linearSeed
 	if seed == 0 {
@@ -139,8 +140,7 @@ func TestLinearizable(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		history = append(history, porcupine.Operation{ClientId: number, Input: c, Call: start.Nanoseconds(),
-			Output: answer,
-			Return: end})
+			Output: answer, Return: end})
 		return nil
 	}
 	for number := range clients {

@@ -33,6 +33,11 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(serveEnv); text != "" {
 		os.Exit(serveMain(text))
 	}
+	for name, value := range testkit.Credentials() { // for daemons of parallel tests
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
 	// Parallel tests wait for leases and for what a front does every few seconds. A flag of the command line replaces this.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)

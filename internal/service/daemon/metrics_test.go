@@ -214,9 +214,7 @@ func TestJobsLeaveNothingInMemory(t *testing.T) {
 	judgeMany(d, "many", 50)
 	var after float64
 	testkit.WaitFor(
-		traceTB{t, &[]string{fmt.Sprintf("%g at first", before)}},
-		patience,
-		"goroutines to end",
+		traceTB{t, &[]string{fmt.Sprintf("%g at first", before)}}, patience, "goroutines to end",
 		func() bool {
 			after = d.gauge("go_goroutines")
 			return after <= before

@@ -10,7 +10,7 @@ import (
 	"judged/internal/service/metrics"
 )
 
-// observer records the reports of dispatch and slothealth as metrics.
+// observer records the reports of package dispatch as metrics.
 type observer struct{ m *metrics.Metrics }
 
 func (o observer) JobDone(r *api.Report, queueWait time.Duration) { o.m.JobDone(r, queueWait) }
@@ -23,9 +23,7 @@ func (o observer) CanaryDone(cpus, kernel string, cpuTime time.Duration, deviati
 
 func (d *daemon) newMetrics() *metrics.Metrics {
 	o := metrics.Options{
-		Version: d.o.Version, Revision: d.o.Revision,
-		Ready:           d.ready,
-		FreeBytes:       d.space.bytes,
+		Version: d.o.Version, Revision: d.o.Revision, Ready: d.ready, FreeBytes: d.space.bytes,
 		StoreOperations: append(jobs.Operations(), blobOperation),
 	}
 	if d.hasJobs() {

@@ -7,13 +7,13 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // TestDatabaseAway stops the database server under a daemon that judges. It checks that the daemon reports this
 // everywhere, and that once the server is back, running and waiting jobs are judged once, without a restart.
 func TestDatabaseAway(t *testing.T) {
-	server := external.StartPostgres(t, "fsync=off")
+	t.Parallel() // measures nothing
+	server := testkit.StartPostgres(t, "fsync=off")
 	c := settings(t)
 	c.Database.URL = server.Database(t)
 	d := serving(t, c)
@@ -24,7 +24,10 @@ func TestDatabaseAway(t *testing.T) {
 	d.reach("runs", api.Running)
 
 	server.Kill(t)
-	testkit.WaitFor(t, patience, "the daemon to notice", func() bool { return d.Ready(d.ctx) != nil })
+	testkit.WaitFor(t, patience, "the daemon to notice that no connection is possible", func() bool {
+		err := d.Ready(d.ctx) // an open connection may fail first, with another reason
+		return err != nil && strings.Contains(err.Error(), "check that PostgreSQL at")
+	})
 	d.wantState(0, http.StatusServiceUnavailable, "check that PostgreSQL at")
 	refused(t, "PUT /v1/jobs", put(d, "/v1/jobs/late", d.encode(waiting)))
 	refused(t, "GET /v1/jobs/runs", problemOf(d.ask("GET", "/v1/jobs/runs", nil)))

@@ -135,7 +135,7 @@ func TestFinishWithoutOutput(t *testing.T) {
 	c := config.Default()
 	c.DataDir = filepath.Join(t.TempDir(), "data")
 	d := &daemon{o: Options{Config: c, Log: slog.New(slog.DiscardHandler)}}
-	if err := d.openData(t.Context()); err != nil {
+	if err := inOrder(d.openFolder, d.openData)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

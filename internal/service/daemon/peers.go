@@ -34,7 +34,11 @@ type peer struct {
 func (d *daemon) comparePeers(ctx context.Context) {
 	known := map[string]string{}
 	for range poll.NowAndEvery(ctx, peersEvery) {
-		differ, err := d.differingPeers(ctx)
+		var differ map[string][]string
+		err := d.store.SetValue(ctx, d.asPeer(), peerValues, d.holder())
+		if err == nil {
+			differ, err = d.differingPeers(ctx)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -88,12 +92,13 @@ func (d *daemon) latestDoctor(ctx context.Context) (r api.DoctorReport, err erro
 	return r, nil
 }
 
-// differingPeers returns the keys whose values differ on other daemons, by the names of those daemons.
+// asPeer returns the data of this daemon.
+func (d *daemon) asPeer() peer { return peer{At: d.store.Now(), Settings: d.config.Load().Shared()} }
+
+// differingPeers returns the keys whose values differ on other daemons, by the names of those daemons. It changes
+// nothing, because GET requests call it.
 func (d *daemon) differingPeers(ctx context.Context) (map[string][]string, error) {
-	own := peer{At: d.store.Now(), Settings: d.config.Load().Shared()}
-	if err := d.store.SetValue(ctx, own, peerValues, d.holder()); err != nil {
-		return nil, err
-	}
+	own, holder := d.asPeer(), d.holder()
 	differ := map[string][]string{}
 	err := d.store.Values(ctx, func(name string, value []byte) error {
 		var other peer
@@ -101,7 +106,7 @@ func (d *daemon) differingPeers(ctx context.Context) (map[string][]string, error
 			return err
 		}
 		keys := differingKeys(own.Settings, other.Settings)
-		if own.At.Sub(other.At) < peersAge && len(keys) > 0 {
+		if name != holder && own.At.Sub(other.At) < peersAge && len(keys) > 0 {
 			differ[name] = keys
 		}
 		return nil

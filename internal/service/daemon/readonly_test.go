@@ -21,6 +21,7 @@ import (
 // daemon: on Linux 6.18 ext4 refuses every write until it is unmounted, and it cannot be unmounted while files are
 // open.
 func TestDiskReadOnly(t *testing.T) {
+	t.Parallel() // measures nothing
 	c := settings(t)
 	disk := newExt4(t, 256<<20)
 	disk.mount(t)

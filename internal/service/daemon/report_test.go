@@ -136,33 +136,18 @@ func relations(test api.TestReport, cpus string, repeats int) []string {
 		check(run.CPUs == cpus, "run %d on CPUs %s, the slot is %s", n, run.CPUs, cpus)
 		check(run.CPUTime > 0 && run.WallTime > 0, "run %d took %s CPU, %s wall", n, run.CPUTime, run.WallTime)
 		// The program has one thread on one CPU, and the two clocks are read one after the other.
-		check(
-			run.CPUTime <= run.WallTime+10*time.Millisecond,
-			"run %d: CPU time %s above wall time %s",
-			n,
-			run.CPUTime,
-			run.WallTime,
-		)
+		check(run.CPUTime <= run.WallTime+10*time.Millisecond, "run %d: CPU time %s above wall time %s", n, run.CPUTime,
+			run.WallTime)
 		sum := *run.UserTime + *run.SystemTime
-		check(
-			(sum-run.CPUTime).Abs() <= time.Microsecond,
-			"run %d: user and system are %s, both %s",
-			n,
-			sum,
-			run.CPUTime,
-		)
+		check((sum-run.CPUTime).Abs() <= time.Microsecond, "run %d: user and system are %s, both %s", n, sum,
+			run.CPUTime)
 		check(*run.MemoryPeak > 0, "run %d needed no memory", n)
 		check(*run.Evidence.MinorFaults > 0, "run %d had no page fault", n)
 	}
 	slices.Sort(times)
 	tm := test.Timing
-	check(
-		len(test.Runs) == repeats && tm.N == len(times) && len(times) == repeats,
-		"%d runs, %d kept, n %d",
-		len(test.Runs),
-		len(times),
-		tm.N,
-	)
+	check(len(test.Runs) == repeats && tm.N == len(times) && len(times) == repeats, "%d runs, %d kept, n %d",
+		len(test.Runs), len(times), tm.N)
 	if tm.N != len(times) || tm.N != repeats {
 		return wrong
 	}
@@ -174,13 +159,8 @@ func relations(test api.TestReport, cpus string, repeats int) []string {
 	check(*tm.MAD >= 0 && *tm.MAD <= tm.Spread, "mad %s, spread %s", *tm.MAD, tm.Spread)
 	check(*tm.SpreadRatio == float64(tm.Spread)/float64(tm.Median), "spread ratio %g", *tm.SpreadRatio)
 	check(tm.Limit == 2*time.Second, "limit %s", tm.Limit)
-	check(
-		tm.Min <= *test.CPUTime && *test.CPUTime <= tm.Max,
-		"CPU time %s outside of %s to %s",
-		*test.CPUTime,
-		tm.Min,
-		tm.Max,
-	)
+	check(tm.Min <= *test.CPUTime && *test.CPUTime <= tm.Max, "CPU time %s outside of %s to %s", *test.CPUTime, tm.Min,
+		tm.Max)
 	check(tm.MarginRatio == float64(tm.Limit-*test.CPUTime)/float64(tm.Limit), "margin ratio %g", tm.MarginRatio)
 	return wrong
 }

@@ -1,11 +1,14 @@
 package daemon
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"judged/internal/api"
@@ -13,8 +16,8 @@ import (
 )
 
 // refuses checks that a daemon exits before it serves, with one line on stderr that contains all of says, and nothing
-// on stdout.
-func refuses(t *testing.T, c config.Config, says ...string) {
+// on stdout. It returns the daemon, for its traces.
+func refuses(t *testing.T, c config.Config, says ...string) *process {
 	t.Helper()
 	p := launch(t, c)
 	if url := p.url(); url != "" {
@@ -38,6 +41,7 @@ func refuses(t *testing.T, c config.Config, says ...string) {
 			t.Errorf("the error does not say %q:\n%s", text, lines[0])
 		}
 	}
+	return p
 }
 
 func dataInUse(t *testing.T, d *instance) {
@@ -115,7 +119,7 @@ func TestRefusesToStart(t *testing.T) {
 			w := watchTraces(t)
 			c := settings(t)
 			tt.set(t, &c)
-			refuses(t, c, tt.says...)
+			w.add(refuses(t, c, tt.says...))
 			w.none()
 		})
 	}
@@ -216,4 +220,29 @@ func TestQueueFull(t *testing.T) {
 		}
 	}
 	d.drain()
+}
+
+// TestStepsAtOnce checks that a step that fails ends the others, that all have ended then, and that its error counts.
+func TestStepsAtOnce(t *testing.T) {
+	failed := errors.New("failed")
+	for _, tt := range []struct {
+		name string
+		run  func(...step) step
+		ends int64
+	}{
+		{"at once", atOnce, 3},
+		{"in order", inOrder, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var ended atomic.Int64
+			ends := func(err error) step {
+				return func(context.Context) error { ended.Add(1); return err }
+			}
+			waits := func(ctx context.Context) error { <-ctx.Done(); ended.Add(1); return ctx.Err() }
+			err := tt.run(ends(nil), ends(failed), waits)(t.Context())
+			if err != failed || ended.Load() != tt.ends {
+				t.Errorf("%v after %d steps, want %v after %d", err, ended.Load(), failed, tt.ends)
+			}
+		})
+	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/units"
-	"judged/internal/fleet/audit"
+	"judged/internal/fleet/front"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/service/httpapi"
@@ -20,7 +20,7 @@ import (
 type storage struct {
 	*jobs.Store
 	finish    func(context.Context, api.Lease, api.Report) error
-	screen    *audit.Screen // nil until the fleet is open, and on a judge node
+	screen    *front.Screen // nil until the fleet is open, and on a judge node
 	blobs     blobStore
 	space     space
 	failed    func(operation string)
@@ -152,11 +152,8 @@ func (d *daemon) storeOutput(ctx context.Context, content string) (digest string
 }
 
 // Put stores a blob. It stops an upload before it fills the disk.
-func (f *files) Put(
-	ctx context.Context,
-	digest string,
-	r io.Reader,
-) (sum string, n units.Bytes, created bool, err error) {
+func (f *files) Put(ctx context.Context, digest string,
+	r io.Reader) (sum string, n units.Bytes, created bool, err error) {
 	if err := f.quotas.CheckUpload(ctx); err != nil {
 		return "", 0, false, err
 	}

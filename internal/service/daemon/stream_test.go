@@ -11,7 +11,6 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // streamMiB is the size of the blob of TestStreamedBlob.
@@ -36,7 +35,7 @@ func TestStreamedBlob(t *testing.T) {
 	places := map[string]func() string{
 		"data folder": func() string { return "" },
 		"folder":      func() string { return "file://" + t.TempDir() },
-		"bucket":      func() string { return external.StartS3(t).URL() },
+		"bucket":      func() string { return testkit.StartS3(t).URL() },
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {

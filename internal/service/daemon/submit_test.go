@@ -66,27 +66,11 @@ func idempotencyKey(t *testing.T, d *instance) {
 	if r := d.finish(strings.TrimPrefix(first, "/v1/jobs/")); r.Verdict != api.Accepted {
 		t.Errorf("verdict %s", r.Verdict)
 	}
-	a, b := d.ask(
-		"POST",
-		"/v1/jobs",
-		body,
-		"Content-Type",
-		jsonType,
-	), d.ask(
-		"POST",
-		"/v1/jobs",
-		body,
-		"Content-Type",
-		jsonType,
-	)
+	a, b := d.ask("POST", "/v1/jobs", body, "Content-Type", jsonType), d.ask("POST", "/v1/jobs", body, "Content-Type",
+		jsonType)
 	if a.status != 202 || b.status != 202 || a.header.Get("Location") == b.header.Get("Location") {
-		t.Errorf(
-			"without a key: %d %q and %d %q, want two jobs",
-			a.status,
-			a.header.Get("Location"),
-			b.status,
-			b.header.Get("Location"),
-		)
+		t.Errorf("without a key: %d %q and %d %q, want two jobs", a.status, a.header.Get("Location"), b.status,
+			b.header.Get("Location"))
 	}
 }
 

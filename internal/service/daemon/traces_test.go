@@ -39,11 +39,11 @@ func procs(keep func(field func(name string) string) bool) []string {
 	return found
 }
 
-// programs returns the processes with a user ID of this test binary's daemons.
-func programs() []string {
+// programs returns the processes with a user ID of the range that begins with first.
+func programs(first int) []string {
 	return procs(func(field func(string) string) bool {
 		uid, err := strconv.Atoi(strings.Fields(field("Uid") + " x")[0])
-		return err == nil && uid >= firstUID() && uid < firstUID()+uidCount
+		return err == nil && uid >= first && uid < first+uidCount
 	})
 }
 
@@ -119,8 +119,9 @@ func cgroups(pids []int) []string {
 	return found
 }
 
-// mounts returns the lines of the mount table without the number of each mount.
-func mounts(t testing.TB) map[string]bool {
+// mounts returns the lines of the mount table without the number of each mount. It omits the mounts in temporary folders
+// of tests, other than own: those tests may run at the same time.
+func mounts(t testing.TB, own string) map[string]bool {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -129,7 +130,10 @@ func mounts(t testing.TB) map[string]bool {
 	lines := map[string]bool{}
 	for line := range strings.Lines(string(b)) {
 		_, rest, _ := strings.Cut(line, " ")
-		lines[strings.TrimSpace(rest)] = true
+		at := strings.Fields(line)[4]
+		if !strings.HasPrefix(at, filepath.Join(os.TempDir(), "Test")) || strings.HasPrefix(at, own+"/") {
+			lines[strings.TrimSpace(rest)] = true
+		}
 	}
 	return lines
 }
@@ -137,27 +141,34 @@ func mounts(t testing.TB) map[string]bool {
 // traces detects what daemons leave behind on the host.
 type traces struct {
 	t      testing.TB
+	folder string // has the temporary folders of the test
 	mounts map[string]bool
 	pids   []int
+	uids   []int    // the first ones of their ranges
 	tmp    []string // folders for temporary files
 }
 
 // watchTraces starts the detection. Every daemon must be added.
 func watchTraces(t testing.TB) *traces {
 	t.Helper()
-	return &traces{t: t, mounts: mounts(t)}
+	own := filepath.Dir(t.TempDir())
+	return &traces{t: t, folder: own, mounts: mounts(t, own)}
 }
 
 func (w *traces) add(p *process) {
 	w.pids = append(w.pids, p.cmd.Process.Pid)
+	w.uids = append(w.uids, p.uid)
 	w.tmp = append(w.tmp, p.tmp)
 }
 
 // left returns everything that is left behind.
 func (w *traces) left() []string {
-	all := append(programs(), orphans(w.pids)...)
+	all := orphans(w.pids)
+	for _, first := range w.uids {
+		all = append(all, programs(first)...)
+	}
 	all = append(all, cgroups(w.pids)...)
-	for m := range mounts(w.t) {
+	for m := range mounts(w.t, w.folder) {
 		if !w.mounts[m] {
 			all = append(all, "mount "+m)
 		}
@@ -188,6 +199,39 @@ type traceTB struct {
 func (t traceTB) Fatalf(format string, args ...any) {
 	t.Helper()
 	t.TB.Fatalf(format+": %q", append(args, *t.left)...)
+}
+
+// TestTraces checks that a process and a mount of a daemon are found, but not those of a test that runs at the same time.
+func TestTraces(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	own, other := newUIDs(), newUIDs()
+	w := watchTraces(t)
+	w.uids = []int{own}
+	var found []string
+	for _, uid := range []int{own, other} {
+		cmd := exec.Command("sleep", "infinity")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = cmd.Wait() }() // it was killed
+		defer cmd.Process.Kill()
+		if uid == own {
+			found = append(found, strconv.Itoa(cmd.Process.Pid)+" sleep")
+		}
+	}
+	if diff := cmp.Diff(found, w.left()); diff != "" {
+		t.Errorf("processes (-want +got):\n%s", diff)
+	}
+	w.uids = nil
+	dir := smallDisk(t, 1<<20)
+	if left := w.left(); len(left) != 1 || !strings.Contains(left[0], " "+dir+" ") {
+		t.Errorf("left: %q, want the mount at %s", left, dir)
+	}
+	w.folder = filepath.Join(os.TempDir(), "TestOther1")
+	if left := w.left(); left != nil {
+		t.Errorf("of another test: %q", left)
+	}
 }
 
 // count returns how often each value occurs.

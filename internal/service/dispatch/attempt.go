@@ -154,8 +154,7 @@ func (a *attempt) judge() (api.Report, error) {
 
 // finish stores the report.
 func (a *attempt) finish(report api.Report, outcome Outcome) Outcome {
-	host := a.o.Engine.Host(a.slot.Slot().CPUs, a.o.Doctor())
-	report.Host = &host
+	report.Host = new(a.o.Engine.Host(a.slot.Slot().CPUs, a.o.Doctor()))
 	if j := a.work.Job; j.Problem != "" {
 		report.Problem = &api.ProblemVersion{ID: j.Problem, Version: j.ProblemVersion}
 	}

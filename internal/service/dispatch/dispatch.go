@@ -39,7 +39,7 @@ type Engine interface {
 	Host(cpus cpuset.Set, d api.DoctorReport) api.HostReport
 }
 
-// Health decides which slots are fit to judge on; *slothealth.Monitor implements it.
+// Health decides which slots are fit to judge on; *Monitor implements it.
 type Health interface {
 	// Admit counts a job on a slot until leave is called, or returns the reason why no job may run there.
 	Admit(slot slots.Slot) (leave func(), err error)

@@ -16,7 +16,6 @@ import (
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/sandbox"
-	"judged/internal/service/slothealth"
 	"judged/internal/testkit"
 )
 
@@ -45,8 +44,7 @@ func newFixture(t *testing.T) *fixture {
 	f.store = f.openStore(time.Now)
 	var err error
 	f.eng, err = engine.Open(engine.Options{ClaimFolder: t.TempDir(), Pool: "default", Root: sandbox.RootPrivate,
-		BoxBytes: 1 << 20, BoxInodes: 64,
-		UIDFirst: 400_000, UIDCount: 100, Log: slog.New(slog.DiscardHandler)})
+		BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: 400_000, UIDCount: 100, Log: slog.New(slog.DiscardHandler)})
 	f.must(err)
 	f.closing(f.eng.Close)
 	f.dispatcher(Options{}, f.eng.Slots()...)
@@ -77,17 +75,16 @@ func (f *fixture) dispatcher(o Options, planned ...slots.Slot) {
 }
 
 // monitor watches the slots of the pool without canaries.
-func (f *fixture) monitor() *slothealth.Monitor {
+func (f *fixture) monitor() *Monitor {
 	f.t.Helper()
-	m := slothealth.New(slothealth.Options{Engine: f.eng, Pool: f.pool, Store: f.store, Canary: noCanary{},
-		Interval: time.Hour,
-		Log:      slog.New(slog.DiscardHandler)})
+	m := NewMonitor(MonitorOptions{Engine: f.eng, Pool: f.pool, Store: f.store, Canary: noCanary{}, Interval: time.Hour,
+		Log: slog.New(slog.DiscardHandler)})
 	f.must(m.Restore(f.t.Context()))
 	return m
 }
 
 // noCanary has no kernels.
-type noCanary struct{ slothealth.Canary }
+type noCanary struct{ Canary }
 
 func (noCanary) Digest() string              { return "" }
 func (noCanary) Kernels(cpuset.Set) []string { return nil }

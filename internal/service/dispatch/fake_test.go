@@ -50,6 +50,7 @@ type world struct {
 	done  []api.Report // received by JobDone
 }
 
+// The slots of most tests. They are neighbours.
 var (
 	first  = slots.Slot{CPUs: cpuset.New(0), Node: 1}
 	second = slots.Slot{CPUs: cpuset.New(1), Node: 1}

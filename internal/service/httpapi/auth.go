@@ -178,6 +178,9 @@ func parseEntry(line string) (entry, error) {
 		return entry{}, fmt.Errorf("a SHA-256 is not the third field; write %s", tokenLine)
 	}
 	e := entry{name: fields[0]}
+	if err := text.CheckLine(e.name, 255); err != nil { // it is in the log of what its owner does
+		return entry{}, fmt.Errorf("invalid name: %w", err)
+	}
 	if len(fields) == 4 {
 		if e.tenant = fields[3]; !config.ValidTenant(e.tenant) {
 			return entry{}, fmt.Errorf("invalid tenant %.70q; use 1 to 64 letters, digits, - and _", e.tenant)
@@ -200,8 +203,7 @@ func parseEntry(line string) (entry, error) {
 	hash, err := hex.DecodeString(fields[2])
 	if err != nil || len(hash) != sha256.Size {
 		return entry{}, fmt.Errorf(
-			"the third field is not a SHA-256 in hex; write the output of: printf %%s TOKEN | sha256sum",
-		)
+			"the third field is not a SHA-256 in hex; write the output of: printf %%s TOKEN | sha256sum")
 	}
 	copy(e.hash[:], hash)
 	return e, nil
@@ -270,8 +272,7 @@ func (s *Server) admit(r *http.Request, scopes []Scope, read func() (token strin
 	e, known := s.tokens.find(token)
 	if !known {
 		return entry{}, problem(
-			"unauthorized",
-			"check it for changes, and ask the operator whether it is still in http.token_file",
+			"unauthorized", "check it for changes, and ask the operator whether it is still in http.token_file",
 			"the token is unknown",
 		).with("WWW-Authenticate", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`)
 	}

@@ -19,11 +19,8 @@ platform submit,read ` // + digest
 func tokens(t *testing.T) *Tokens {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
-	text := tokenFile + digestText(
-		"open sesame",
-	) + "\n  ops admin,metrics,read " + strings.ToUpper(
-		digestText("root-token"),
-	) + "\n"
+	text := tokenFile + digestText("open sesame") + "\n  ops admin,metrics,read " +
+		strings.ToUpper(digestText("root-token")) + "\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +33,7 @@ func tokens(t *testing.T) *Tokens {
 
 func TestScopes(t *testing.T) {
 	all := []struct{ method, path string }{
-		{
-			"PUT",
-			"/v1/jobs/a",
-		}, {"POST", "/v1/jobs"}, {"GET", "/v1/jobs"}, {"DELETE", "/v1/jobs/zz"}, {"GET", "/v1/slots"},
+		{"PUT", "/v1/jobs/a"}, {"POST", "/v1/jobs"}, {"GET", "/v1/jobs"}, {"DELETE", "/v1/jobs/zz"}, {"GET", "/v1/slots"},
 		{"POST", "/v1/slots/2-3/drain"}, {"GET", "/metrics"}, {"GET", "/healthz"}, {"GET", "/readyz"}, {"GET", "/v1/doctor"},
 	}
 	tests := []struct {
@@ -67,13 +61,8 @@ func TestScopes(t *testing.T) {
 					t.Errorf("%s %s: status %d, want %d: %s", r.method, r.path, w.Code, tt.want[i], w.Body)
 				}
 				if (w.Code == 401) != (w.Header().Get("WWW-Authenticate") != "") {
-					t.Errorf(
-						"%s %s: WWW-Authenticate %q with status %d",
-						r.method,
-						r.path,
-						w.Header().Get("WWW-Authenticate"),
-						w.Code,
-					)
+					t.Errorf("%s %s: WWW-Authenticate %q with status %d", r.method, r.path,
+						w.Header().Get("WWW-Authenticate"), w.Code)
 				}
 			}
 			if log := f.logged.String(); strings.Contains(log, "sesame") || strings.Contains(log, "root-token") ||
@@ -119,6 +108,7 @@ func TestTokenFileErrors(t *testing.T) {
 			`line 2: name "a" has other scopes or another tenant`},
 		{"five fields", "a submit " + digest + " x y", "line 1: 5 fields"},
 		{"tenant", "a submit " + digest + " x/y", `line 1: invalid tenant "x/y"`},
+		{"name with an escape", "\x1b[1ma submit " + digest, `line 1: invalid name: byte 1 of "\x1b[1ma" cannot be shown`},
 		{"tenant before the hash", "a submit x " + digest, "line 1: a SHA-256 is not the third field"},
 		{"metrics of a tenant", "a read,metrics " + digest + " x", `line 1: scope "metrics" with a tenant`},
 		{"node of a tenant", "a node:p " + digest + " x", `line 1: scope "node:p" with a tenant`},

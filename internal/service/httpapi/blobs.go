@@ -117,7 +117,7 @@ func checkDigest(digest string) error {
 	if blobs.ValidDigest(digest) {
 		return nil
 	}
-	return problem("bad-request", "send the SHA-256 of the content as 64 lower-case hex digits", "invalid digest %q",
+	return problem("bad-request", "send the SHA-256 of the content as 64 lower-case hex digits", "invalid digest %.70q",
 		digest)
 }
 

@@ -7,7 +7,10 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"os"
+	"slices"
+	"strings"
 
 	"golang.org/x/sync/semaphore"
 
@@ -94,22 +97,22 @@ func readStrictAside[T any](s *Server, w http.ResponseWriter, r *http.Request, a
 	return v, nil
 }
 
-func (s *Server) readParts(
-	w http.ResponseWriter,
-	r *http.Request,
-	body *multipart.Reader,
-	aside *room,
-) (sent intake.Request, err error) {
+func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipart.Reader,
+	aside *room) (sent intake.Request, err error) {
 	parts := map[string]string{}
 	found := false
 	for n := 0; ; n++ {
-		// Raw: a Content-Transfer-Encoding must not change the files.
+		// Not NextPart, which decodes one of the encodings of mail.
 		part, err := body.NextRawPart()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return sent, unreadable(err)
+		}
+		if header := encodedBy(part.Header); header != "" {
+			return sent, problem("media-type", "send the part as it is, without this header",
+				"part %d has the header %s: %.70s", n+1, header, part.Header.Get(header))
 		}
 		name := part.FormName()
 		_, again := parts[name]
@@ -121,7 +124,7 @@ func (s *Server) readParts(
 			return sent, problem("bad-request", "send form-data; name=\"…\" with every part", "part %d has no name",
 				n+1)
 		case again || name == jobPart && found:
-			return sent, problem("bad-request", "give every part another name", "two parts are named %q", name)
+			return sent, problem("bad-request", "give every part another name", "two parts are named %.70q", name)
 		case name == jobPart:
 			found = true
 			sent, err = s.readJSON(w, r, part, aside)
@@ -138,6 +141,18 @@ func (s *Server) readParts(
 	}
 	sent.Parts = parts
 	return sent, nil
+}
+
+// encodedBy returns the name of a header that says that a part is encoded, or "". Nothing decodes parts: a file would be
+// judged with its encoding.
+func encodedBy(h textproto.MIMEHeader) string {
+	plain := []string{"", "7bit", "8bit", "binary", "identity"}
+	for _, name := range []string{"Content-Transfer-Encoding", "Content-Encoding"} {
+		if !slices.Contains(plain, strings.ToLower(h.Get(name))) {
+			return name
+		}
+	}
+	return ""
 }
 
 // findingsOf returns the validation errors in err.

@@ -72,8 +72,7 @@ func TestCallersWhoSendNothing(t *testing.T) {
 			w := newWire(t)
 			for range bodiesAtOnce + 1 {
 				c := w.send(
-					"PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" + tt.headers + "\r\n",
-				)
+					"PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" + tt.headers + "\r\n")
 				// The server sends 100 Continue when it starts to read.
 				if line, err := bufio.NewReader(c).ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
 					t.Fatalf("%q, %v", line, err)

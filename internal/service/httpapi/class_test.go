@@ -10,12 +10,10 @@ import (
 // later. A judge node resends a report after a passing or barred problem, and replaces it after a refusal.
 func TestEveryProblemHasAClass(t *testing.T) {
 	classes := map[client.Class][]string{
-		client.Passing: {"queue-full", "quota", "internal", "not-ready", "temporary-failure", "no-space",
-			"timeout"},
-		client.Barred: {"unauthorized", "forbidden", "misdirected", "method", "protocol"},
+		client.Passing: {"queue-full", "quota", "internal", "not-ready", "temporary-failure", "no-space", "timeout"},
+		client.Barred:  {"unauthorized", "forbidden", "misdirected", "method", "protocol"},
 		client.Refused: {"bad-request", "invalid-job", "not-found", "conflict", "gone",
-			"in-use", "stale", "final", "too-large",
-			"media-type", "precondition", "range",
+			"in-use", "stale", "final", "too-large", "media-type", "precondition", "range",
 			"digest", "missing-language", "invalid-problem", "invalid-report", "missing-problem",
 			"missing-blob", "invalid-batch"},
 	}

@@ -153,9 +153,6 @@ func (d *Desk) NewBatch(ctx context.Context) (b *Batch, release func(), err erro
 	return d.s.newBatch(ctx)
 }
 
-// Get returns a job.
-func (d *Desk) Get(ctx context.Context, id string) (jobs.Record, error) { return d.s.jobs.Get(ctx, id) }
-
 // Wait waits until a job has ended, the server ends streams, or ctx is done.
 func (d *Desk) Wait(ctx context.Context, id string) error {
 	_, err := d.s.report(ctx, id, maxDoorWait)
@@ -164,11 +161,6 @@ func (d *Desk) Wait(ctx context.Context, id string) error {
 
 // maxDoorWait is longer than any job takes: the caller or the server ends the wait.
 const maxDoorWait = 24 * time.Hour
-
-// List returns a page of jobs.
-func (d *Desk) List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error) {
-	return d.s.jobs.List(ctx, f)
-}
 
 // Load returns how many jobs wait, and the states of the slots of this host, or of the nodes that judge for a front.
 func (d *Desk) Load(ctx context.Context) (waiting int, states []string, err error) {

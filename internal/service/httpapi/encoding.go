@@ -67,7 +67,7 @@ func (c *codec) decode(r *http.Request) (*http.Request, func(), error) {
 		return r, func() {}, nil
 	case encoding != gzipEncoding && encoding != zstdEncoding:
 		return nil, nil, problem("media-type", "send the body as it is, or in one of "+encodings,
-			"content encoding %q is not supported", header).with("Accept-Encoding", encodings)
+			"content encoding %.70q is not supported", header).with("Accept-Encoding", encodings)
 	}
 	body := &decodedBody{ReadCloser: r.Body, ctx: r.Context(), codec: c, encoding: encoding}
 	r = r.WithContext(r.Context())

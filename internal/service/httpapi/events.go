@@ -72,7 +72,7 @@ func resumeAt(r *http.Request) (last uint64, err error) {
 		}
 		if last, err = strconv.ParseUint(text, 10, 64); err != nil {
 			return 0, problem("bad-request", "send the id of an event, or nothing to begin at the first",
-				"Last-Event-ID or after: %q is not a number", text)
+				"Last-Event-ID or after: %.70q is not a number", text)
 		}
 	}
 	return last, nil

@@ -318,11 +318,9 @@ func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 	o := Options{
 		Config: c, Jobs: f.jobs, Blobs: f.blobs, Slots: poolSlots{f.pool}, Languages: oneLanguage{},
 		Doctor:  func(context.Context) (api.DoctorReport, error) { return api.DoctorReport{Schema: 1, Ready: true}, nil },
-		Accepts: func() error { return f.unfit },
-		Ready:   func() error { return f.unfit },
+		Accepts: func() error { return f.unfit }, Ready: func() error { return f.unfit },
 		Metrics: http.HandlerFunc(
-			func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged_up 1\n") },
-		),
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged_up 1\n") }),
 		Log: slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now: func() time.Time { return noon },
 	}

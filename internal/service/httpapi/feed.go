@@ -89,7 +89,7 @@ func feedQuery(r *http.Request) (after jobs.FeedPosition, filter jobs.FeedFilter
 	for _, text := range values["type"] {
 		if !slices.Contains(eventTypes, api.EventType(text)) {
 			return after, filter, problem("bad-request", "use queued, running, test, done or cancelled",
-				"parameter type: %q is unknown", text)
+				"parameter type: %.70q is unknown", text)
 		}
 		filter.Types = append(filter.Types, api.EventType(text))
 	}
@@ -102,7 +102,7 @@ func feedQuery(r *http.Request) (after jobs.FeedPosition, filter jobs.FeedFilter
 		if m == nil {
 			return after, filter, problem("bad-request",
 				"send the id of an event, 0 for all events that are kept, or nothing for those from now on",
-				"Last-Event-ID or after: %q is not an id", text)
+				"Last-Event-ID or after: %.70q is not an id", text)
 		}
 		after.Row, _ = strconv.ParseInt(m[1], 10, 64) // the digits fit
 		after.Part, _ = strconv.Atoi(m[2])            // "" is 0

@@ -18,8 +18,7 @@ import (
 func FuzzRequest(f *testing.F) {
 	for _, line := range []string{
 		"GET /v1/jobs?label=a%3Db&limit=5&state=done HTTP/1.1", "GET /v1/jobs/%2e%2e HTTP/1.1",
-		"GET /v1/jobs/a%00b?wait=1s HTTP/1.1",
-		"HEAD / HTTP/1.0",
+		"GET /v1/jobs/a%00b?wait=1s HTTP/1.1", "HEAD / HTTP/1.0",
 		"GET /v1/jobs/*/events HTTP/1.1\r\nLast-Event-ID: -1", "DELETE /v1/jobs/%3E HTTP/1.1",
 		"OPTIONS * HTTP/1.1", "TRACE / HTTP/1.1", "GET //v1//../v1/jobs HTTP/1.1",
 		"GET http://localhost/readyz HTTP/1.1", "POST /v1/slots/0-8191/drain?reason=%1b HTTP/1.1",
@@ -59,9 +58,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(
 			fmt.Sprintf(
 				"PUT /v1/jobs/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-				len(body),
-				body,
-			),
+				len(body), body),
 		)
 	}
 	f.Add(

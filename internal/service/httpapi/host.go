@@ -7,6 +7,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/cpuset"
+	"judged/internal/base/text"
 )
 
 type slotList struct {
@@ -20,8 +21,8 @@ func (s *Server) getSlots(_ *http.Request) (any, error) {
 // drainSlot takes a slot out of use. A running job ends first.
 func (s *Server) drainSlot(r *http.Request) (any, error) {
 	reason := r.URL.Query().Get("reason")
-	if len(reason) > 255 {
-		return nil, problem("bad-request", "send at most 255 bytes", "the reason has %d bytes", len(reason))
+	if err := text.CheckLine(reason, 255); err != nil {
+		return nil, problem("bad-request", "send another reason, or none", "parameter reason: %s", err)
 	}
 	if reason == "" {
 		reason = "drained over HTTP"
@@ -52,7 +53,7 @@ func (s *Server) undrainSlot(r *http.Request) (any, error) {
 func (s *Server) changeSlot(r *http.Request, change func(cpuset.Set) error) (any, error) {
 	cpus, err := cpuset.Parse(r.PathValue("cpus"))
 	if err != nil {
-		return nil, problem("bad-request", "see GET /v1/slots for the CPUs of each slot", "%s", err)
+		return nil, problem("bad-request", "see GET /v1/slots for the CPUs of each slot", "%.400s", err)
 	}
 	if err := change(cpus); err != nil {
 		return nil, err
@@ -99,8 +100,7 @@ func (s *Server) getLanguages(r *http.Request) (any, error) {
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(l api.LanguageStatus) bool { return l.ID == api.BuildLanguage })
 	for i := range list {
-		factors := s.factors[list[i].ID].Or(api.Factors{Time: 1, Memory: 1})
-		list[i].Factors = &factors
+		list[i].Factors = new(s.factors[list[i].ID].Or(api.Factors{Time: 1, Memory: 1}))
 	}
 	return languageList{Languages: list}, nil
 }

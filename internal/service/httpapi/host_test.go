@@ -113,6 +113,18 @@ func TestSlots(t *testing.T) {
 	wantProblem(t, f.ask("POST", "/v1/slots/2/drain", ""), "not-found")
 	wantProblem(t, f.ask("POST", "/v1/slots/x/drain", ""), "bad-request")
 	wantProblem(t, f.ask("POST", "/v1/slots/2-3/drain?why=x", ""), "bad-request")
+	for reason, want := range map[string]string{
+		"%1b[31mfan":             `byte 1 of "\x1b[31mfan" cannot be shown; send one line of printable UTF-8`,
+		"a%0Ab":                  `byte 2 of "a\nb" cannot be shown; send one line of printable UTF-8`,
+		"%ff":                    `byte 1 of "\xff" cannot be shown; send one line of printable UTF-8`,
+		strings.Repeat("x", 256): "256 bytes; send at most 255",
+	} {
+		p := wantProblem(t, f.ask("POST", "/v1/slots/2-3/drain?reason="+reason, ""), "bad-request")
+		if p.Detail != "parameter reason: "+want {
+			t.Errorf("reason %q: %s", reason, p.Detail)
+		}
+	}
+	check(f.ask("GET", "/v1/slots", ""), slot)
 }
 
 func TestQueueDoctorMetrics(t *testing.T) {

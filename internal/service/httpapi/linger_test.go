@@ -40,8 +40,7 @@ func TestAnswersToThoseWhoSendFirst(t *testing.T) {
 				sent = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(tt.body), tt.body)
 			}
 			c := w.send(
-				tt.line + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + length + "\r\n",
-			)
+				tt.line + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + length + "\r\n")
 			if n, err := io.WriteString(c, sent); err != nil {
 				t.Fatalf("%d of %d bytes could be sent: %v", n, len(sent), err)
 			}
@@ -60,12 +59,11 @@ func TestLingerEnds(t *testing.T) {
 	w := newWire(t)
 	w.stall = time.Second
 	c := w.send(
-		"PUT /v1/blobs/" + digestText("x") + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
-	)
-	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<20, strings.Repeat("x", 1<<20))
+		"PUT /v1/blobs/" + digestText("x") + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n", 1<<20, strings.Repeat("x", 1<<20))
 	var timeout net.Error
 	for {
-		if _, err := io.WriteString(c, chunk); errors.As(err, &timeout) && timeout.Timeout() {
+		if _, err := c.Write(chunk); errors.As(err, &timeout) && timeout.Timeout() {
 			t.Fatal("the server still reads")
 		} else if err != nil {
 			break
@@ -80,11 +78,8 @@ func TestLingerEnds(t *testing.T) {
 func TestExpectContinue(t *testing.T) {
 	w := newWire(t)
 	w.stall = time.Second
-	c := w.send(
-		"PUT /v1/blobs/" + digestText(
-			"x",
-		) + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n",
-	)
+	c := w.send("PUT /v1/blobs/" + digestText("x") +
+		" HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n")
 	if got := w.said(c); !strings.HasPrefix(got, "HTTP/1.1 413 ") || strings.Contains(got, "100 Continue") {
 		t.Errorf("answer %.200q", got)
 	}

@@ -43,8 +43,7 @@ func TestNodeName(t *testing.T) {
 			store := openStore(t)
 			registry := front.NewRegistry(store, time.Now, "default")
 			server := httptest.NewServer(New(Options{Config: config.Default(), Tokens: tt.tokens, Jobs: store,
-				Work:      store,
-				Protocols: api.FleetProtocols(), Nodes: registryNodes{registry},
+				Work: store, Protocols: api.FleetProtocols(), Nodes: registryNodes{registry},
 				Accepts: func() error { return nil }, Ready: func() error { return nil }}))
 			defer server.Close()
 			front := client.Client{Base: server.URL}

@@ -32,8 +32,7 @@ func TestPoolsOfANode(t *testing.T) {
 		for verb, ask := range map[string]func(pool string) any{
 			"register": func(pool string) any { return api.Registration{Caller: caller, Pool: pool, Time: time.Now()} },
 			"take": func(pool string) any {
-				return api.TakeRequest{Caller: caller, Pool: pool, Width: 1,
-					CPUs: "1"}
+				return api.TakeRequest{Caller: caller, Pool: pool, Width: 1, CPUs: "1"}
 			},
 		} {
 			var got []string

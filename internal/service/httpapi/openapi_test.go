@@ -164,6 +164,16 @@ func TestParameters(t *testing.T) {
 		if p := answer[Problem](t, w); p.Status != http.StatusBadRequest || p.Detail != `unknown parameter "unheard_of"` {
 			t.Errorf("%s %s: %+v", r.method, r.path(), p)
 		}
+		for _, name := range got {
+			name = strings.TrimSuffix(name, "*")
+			if slices.Contains([]string{"after", "reason", "wait"}, name) {
+				continue
+			}
+			w := f.ask(r.method, wildcard.ReplaceAllString(r.path(), "a")+"?"+name+"=", "")
+			if p := answer[Problem](t, w); p.Status != http.StatusBadRequest || p.Detail != "parameter "+name+" is empty" {
+				t.Errorf("%s %s without a value of %s: %+v", r.method, r.path(), name, p)
+			}
+		}
 	}
 }
 

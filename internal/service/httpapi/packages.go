@@ -19,8 +19,7 @@ import (
 func (s *Server) putProblem(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if !jobs.ValidID(id) {
-		return problem("bad-request", "use 1 to 64 letters, digits, . _ and -, a letter or digit first",
-			"invalid problem id %q", id)
+		return problem("bad-request", idRule, "invalid problem id %.70q", id)
 	}
 	if err := s.checkLength(r); err != nil {
 		return err
@@ -123,9 +122,12 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p api.Pro
 			"files of tests must be made by programs of the package: %d, the first one of test %q", n,
 			pkg.Recipes[0].Test)
 	}
-	pkg.CheckFactors(func(id string) error {
+	err = pkg.CheckLanguages(func(id string) error {
 		return s.languages.CheckLanguage(ctx, s.config.Decider(s.config.Slots.Pool), id)
 	})
+	if err != nil {
+		return p, unusable(err, "")
+	}
 	j, err := s.packageJob(pkg)
 	if err != nil {
 		return p, err
@@ -146,8 +148,7 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p api.Pro
 	return api.Problem{ID: id, Scheme: j.Scheme, Includes: includes, Languages: pkg.Languages,
 		Version: pkg.Version, Name: pkg.Name, Format: pkg.Format, Archive: archive,
 		Tests: j.Tests, Groups: pkg.Scheme.Groups(), Checker: j.Checker, Interactor: j.Interactor, Passes: j.Passes,
-		InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits,
-		Factors:  pkg.Factors,
+		InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits, Factors: pkg.Factors,
 		Findings: append([]string{}, pkg.Findings...)}, nil
 }
 

@@ -63,13 +63,11 @@ func TestProblems(t *testing.T) {
 	}
 	stored := answer[api.Problem](t, w)
 	want := api.Problem{ID: "double", Version: stored.Version, Name: "Double", Format: "legacy",
-		Archive: digestText(archive),
-		Tests: []api.Test{{Name: "secret/1", Input: &api.File{Blob: digestText("2\n")},
+		Archive: digestText(archive), Tests: []api.Test{{Name: "secret/1", Input: &api.File{Blob: digestText("2\n")},
 			Answer: &api.File{Blob: digestText("4\n")}}},
-		Groups:   []api.GroupTests{{Name: "secret", Tests: []string{"secret/1"}}},
-		Checker:  &api.Checker{Kind: "kattis", Args: []string{"case_sensitive"}},
-		Limits:   api.Limits{CPUTimeMS: 3000, Memory: 64 << 20},
-		Findings: []string{}}
+		Groups:  []api.GroupTests{{Name: "secret", Tests: []string{"secret/1"}}},
+		Checker: &api.Checker{Kind: "kattis", Args: []string{"case_sensitive"}},
+		Limits:  api.Limits{CPUTimeMS: 3000, Memory: 64 << 20}, Findings: []string{}}
 	if diff := cmp.Diff(want, stored); diff != "" || !blobs.ValidDigest(stored.Version) {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
@@ -285,8 +283,7 @@ func TestJobsWithProblems(t *testing.T) {
 		{"with tests", `"problem": "timeless", "tests": [{"name": "1"}], "limits": {"cpu_time_ms": 1}`, "invalid-job",
 			"tests"},
 		{"with a checker", `"problem": "timeless", "checker": {"kind": "tokens"}, "limits": {"cpu_time_ms": 1}`,
-			"invalid-job",
-			"checker"},
+			"invalid-job", "checker"},
 		{"without a time limit", `"problem": "timeless"`, "invalid-job", "limits.cpu_time_ms"},
 		{"another language", `"problem": "in-c", "language": "cpp", "limits": {"cpu_time_ms": 1}`, "invalid-job",
 			"language"},

@@ -43,7 +43,7 @@ func (s *Server) prefetched(ctx context.Context, q api.PrefetchRequest) ([]api.B
 		size, err := s.blobs.Stat(digest)
 		if errors.Is(err, blobs.ErrNotFound) {
 			return problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the request again",
-				"no blob %q", digest)
+				"no blob %.70q", digest)
 		}
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func (s *Server) prefetched(ctx context.Context, q api.PrefetchRequest) ([]api.B
 		p, err := s.jobs.Problem(ctx, id)
 		if errors.Is(err, jobs.ErrNoProblem) {
 			return nil, problem("missing-problem", "store it with PUT /v1/problems/{id} and send the request again",
-				"no problem %q", id)
+				"no problem %.70q", id)
 		}
 		var digests []string
 		if err == nil {

@@ -16,7 +16,8 @@ import (
 )
 
 // query returns the parameters of r. Only known parameters are accepted, and only those that end in "*" may be
-// repeated.
+// repeated. An empty value is an error, except where the document permits one: it is rather a variable that has no value
+// in the program of the caller.
 func query(r *http.Request, known []string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -29,12 +30,18 @@ func query(r *http.Request, known []string) (url.Values, error) {
 			if len(known) > 0 {
 				next = "use " + strings.ReplaceAll(strings.Join(known, ", "), "*", "")
 			}
-			return nil, problem("bad-request", next, "unknown parameter %q", name)
+			return nil, problem("bad-request", next, "unknown parameter %.70q", name)
 		case !many && len(list) > 1:
 			return nil, problem("bad-request", "send it once", "parameter %q is given %d times", name, len(list))
+		case slices.Contains(list, "") && !slices.Contains([]string{"after", "reason", "wait"}, name):
+			return nil, emptyParameter(name)
 		}
 	}
 	return values, nil
+}
+
+func emptyParameter(name string) error {
+	return problem("bad-request", "give it a value, or leave it out", "parameter %s is empty", name)
 }
 
 // maxWait limits a long poll: proxies give up after about a minute.
@@ -53,7 +60,7 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || !waitText().MatchString(text) {
 		return 0, problem("bad-request", `send a duration with its unit, such as wait=30s`,
-			"parameter wait: %q is not a duration", text)
+			"parameter wait: %.70q is not a duration", text)
 	}
 	return min(d, maxWait), nil
 }
@@ -71,12 +78,12 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 	}
 	states := []api.State{api.Queued, api.Running, api.Done, api.CancelledState}
 	if values.Has("state") && !slices.Contains(states, f.State) {
-		return f, problem("bad-request", "use queued, running, done or cancelled", "parameter state: %q is unknown",
+		return f, problem("bad-request", "use queued, running, done or cancelled", "parameter state: %.70q is unknown",
 			f.State)
 	}
-	for _, name := range []string{"verdict", "problem", "language", "created_from", "created_to"} {
+	for _, name := range []string{"verdict", "problem", "language", "created_from", "created_to"} { // of a page
 		if values.Has(name) && values.Get(name) == "" {
-			return f, problem("bad-request", "give it a value, or leave it out", "parameter %s is empty", name)
+			return f, emptyParameter(name)
 		}
 	}
 	f.Verdict, f.Problem, f.Language = api.Verdict(values.Get("verdict")), values.Get("problem"), values.Get("language")
@@ -132,11 +139,14 @@ func labelsOf(values url.Values) (labels map[string]string, err error) {
 		key, value, ok := strings.Cut(label, "=")
 		if !ok || key == "" {
 			return nil, problem("bad-request", "send label=KEY=VALUE, as label=team%3D7",
-				"parameter label: %q has no value", label)
+				"parameter label: %.70q has no value", label)
+		}
+		if err := intake.CheckLabel(key, value); err != nil {
+			return nil, problem("bad-request", "send a label that a job can have", "parameter label: %s", err)
 		}
 		if before, ok := labels[key]; ok && before != value {
 			return nil, problem("bad-request", "send each key once",
-				"parameter label: no job has both %s=%q and %s=%q", key, before, key, value)
+				"parameter label: no job has both %.70s=%.70q and %.70s=%.70q", key, before, key, value)
 		}
 		if labels == nil {
 			labels = map[string]string{}
@@ -161,7 +171,7 @@ func limitOf(values url.Values) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > pageMost {
-		return 0, problem("bad-request", "send a number from 1 to 500", "parameter limit: %q", text)
+		return 0, problem("bad-request", "send a number from 1 to 500", "parameter limit: %.70q", text)
 	}
 	return n, nil
 }

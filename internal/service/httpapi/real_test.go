@@ -48,11 +48,8 @@ func TestLifeOfAJob(t *testing.T) {
 		}
 	}
 	wantProblem(t, f.submit("PUT", "/v1/jobs/a.1", strings.Replace(small, `"1"`, `"2"`, 1)), "conflict")
-	wantProblem(
-		t,
-		f.submit("PUT", "/v1/jobs/b", strings.Replace(small, "sh", strings.Repeat("x", 5<<10), 1)),
-		"too-large",
-	)
+	wantProblem(t, f.submit("PUT", "/v1/jobs/b", strings.Replace(small, "sh", strings.Repeat("x", 5<<10), 1)),
+		"too-large")
 	wantProblem(t, f.ask("PUT", "/v1/blobs/"+digestText("x"), "y"), "digest")
 	wantProblem(t, f.ask("GET", "/v1/jobs?after=x", ""), "bad-request")
 	if w := f.ask("GET", "/v1/queue", ""); answer[queueDepth](t, w).Total != 1 {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/text"
 	"judged/internal/jobs"
 	"judged/internal/jobs/intake"
 )
@@ -73,15 +75,16 @@ func (s *Server) checkRejudging(ctx context.Context, q *api.RejudgingRequest) er
 	}
 	switch {
 	case !jobs.ValidID(q.ID):
-		return bad("use 1 to 64 letters, digits, . _ and -, a letter or digit first", "invalid id %q", q.ID)
-	case len(q.Reason) > maxReason:
-		return bad("send a shorter one", "the reason has %d bytes, want at most %d", len(q.Reason), maxReason)
+		return bad(idRule, "invalid id %.70q", q.ID)
 	case (q.Jobs == nil) == (q.Filter == nil):
 		return bad("send one of them", "want either jobs or filter")
 	case q.Jobs != nil && len(q.Jobs) == 0:
 		return bad("name at least one", "no jobs")
 	case len(q.Jobs) > api.MaxRejudged:
 		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), api.MaxRejudged)
+	}
+	if err := text.CheckLine(q.Reason, maxReason); err != nil {
+		return bad("send another reason, or none", "reason: %s", err)
 	}
 	for _, id := range q.Jobs {
 		if !jobs.ValidStoredID(id) {
@@ -123,13 +126,18 @@ func invalidFilter(f api.RejudgingFilter) string {
 	case len(f.Labels) > intake.MaxLabels:
 		return fmt.Sprintf("%d labels, and no job has more than %d", len(f.Labels), intake.MaxLabels)
 	case f.Verdict != "" && !slices.ContainsFunc(api.Verdicts(), verdict):
-		return fmt.Sprintf("unknown verdict %q", f.Verdict)
+		return fmt.Sprintf("unknown verdict %.70q", f.Verdict)
 	case f.Priority != "" && !slices.Contains(api.Priorities(), f.Priority):
-		return fmt.Sprintf("unknown priority %q", f.Priority)
+		return fmt.Sprintf("unknown priority %.70q", f.Priority)
 	case f.Pool != "" && !config.ValidPool(f.Pool):
-		return fmt.Sprintf("invalid pool %q", f.Pool)
+		return fmt.Sprintf("invalid pool %.70q", f.Pool)
 	case f.Problem != "" && !jobs.ValidID(f.Problem):
-		return fmt.Sprintf("invalid problem %q", f.Problem)
+		return fmt.Sprintf("invalid problem %.70q", f.Problem)
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+		if err := intake.CheckLabel(key, f.Labels[key]); err != nil {
+			return err.Error()
+		}
 	}
 	for member, at := range map[string]time.Time{"created_from": f.CreatedFrom, "created_to": f.CreatedTo} {
 		if !at.IsZero() && !ofThisAge(at) {
@@ -168,7 +176,7 @@ func (s *Server) getRejudging(r *http.Request) (any, error) {
 	}
 	changed := values.Get("changed")
 	if changed != "" && changed != "true" && changed != "false" {
-		return nil, problem("bad-request", "use true or false", "parameter changed: %q", changed)
+		return nil, problem("bad-request", "use true or false", "parameter changed: %.70q", changed)
 	}
 	id := r.PathValue("id")
 	view, err := s.jobs.Rejudging(r.Context(), id)
@@ -182,24 +190,20 @@ func (s *Server) getRejudging(r *http.Request) (any, error) {
 	return view, nil
 }
 
-func (s *Server) applyRejudging(r *http.Request) (any, error) {
-	return s.closeRejudging(r, "applied", s.jobs.ApplyRejudging)
-}
-
-func (s *Server) cancelRejudging(r *http.Request) (any, error) {
-	return s.closeRejudging(r, "cancelled", s.jobs.CancelRejudging)
-}
-
-// closeRejudging applies or cancels a rejudging. If the caller disconnects, the work continues in the background.
-func (s *Server) closeRejudging(r *http.Request, done string, end func(context.Context, string) error) (any, error) {
-	id := r.PathValue("id")
-	if err := end(r.Context(), id); err != nil {
-		return nil, rejudgingProblem(id, err)
+// closeRejudging returns a handler that applies or cancels a rejudging. If the caller disconnects, the work continues in
+// the background.
+func (s *Server) closeRejudging(done string, end func(Jobs, context.Context, string) error,
+) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		id := r.PathValue("id")
+		if err := end(s.jobs, r.Context(), id); err != nil {
+			return nil, rejudgingProblem(id, err)
+		}
+		view, err := s.jobs.Rejudging(r.Context(), id)
+		if err != nil {
+			return nil, err
+		}
+		s.log.Info(done+" a rejudging", "rejudging", id, "changed", view.Changed, by(r))
+		return view, nil
 	}
-	view, err := s.jobs.Rejudging(r.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	s.log.Info(done+" a rejudging", "rejudging", id, "changed", view.Changed, by(r))
-	return view, nil
 }

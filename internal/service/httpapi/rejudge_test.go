@@ -82,8 +82,7 @@ func (f *rejudgeFixture) judge(v api.Verdict) api.Work {
 func (f *rejudgeFixture) fill(id string) api.Rejudging {
 	f.t.Helper()
 	filler := intake.NewRejudger(intake.RejudgerOptions{Store: f.store, Blobs: f.blobs,
-		Config: func() config.Config { return f.config },
-		Holder: "test", Log: slog.New(slog.DiscardHandler)})
+		Config: func() config.Config { return f.config }, Holder: "test", Log: slog.New(slog.DiscardHandler)})
 	for busy := true; busy; {
 		var err error
 		if busy, err = filler.Step(f.t.Context()); err != nil {
@@ -263,6 +262,8 @@ func TestRejudgingRefused(t *testing.T) {
 		"no jobs":               {"POST", "", `{"jobs": []}`, "bad-request"},
 		"empty filter":          {"POST", "", `{"filter": {}}`, "bad-request"},
 		"no labels":             {"POST", "", `{"filter": {"labels": {}}}`, "bad-request"},
+		"key of a label":        {"POST", "", `{"filter": {"labels": {"te am": "7"}}}`, "bad-request"},
+		"value of a label":      {"POST", "", `{"filter": {"labels": {"team": "\u0000"}}}`, "bad-request"},
 		"empty problem":         {"POST", "", `{"filter": {"problem": "", "verdict": "WA"}}`, "bad-request"},
 		"empty pool":            {"POST", "", `{"filter": {"pool": "", "verdict": "WA"}}`, "bad-request"},
 		"before this age":       {"POST", "", `{"filter": {"created_to": "1600-01-01T00:00:00Z"}}`, "bad-request"},
@@ -274,7 +275,8 @@ func TestRejudgingRefused(t *testing.T) {
 		"id":                    {"POST", "", `{"id": "-", "jobs": ["a"]}`, "bad-request"},
 		"reason": {"POST", "", `{"jobs": ["a"], "reason": "` + strings.Repeat("x", 1001) + `"}`,
 			"bad-request"},
-		"no ID": {"POST", "", `{"jobs": ["x", "\u0000"]}`, "bad-request"},
+		"reason of two lines": {"POST", "", `{"jobs": ["a"], "reason": "a\nb"}`, "bad-request"},
+		"no ID":               {"POST", "", `{"jobs": ["x", "\u0000"]}`, "bad-request"},
 		"policy": {"POST", "", `{"filter": {"verdict": "AC"}, "repeats": {"policy": "AAA"}}`,
 			"invalid-job"},
 		"repeats":       {"POST", "", `{"jobs": ["a"], "repeats": {"min": 3, "max": 2}}`, "invalid-job"},
@@ -287,8 +289,7 @@ func TestRejudgingRefused(t *testing.T) {
 		"limit":         {"GET", "?limit=0", "", "bad-request"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantProblem(t, f.submit(tt.method, "/v1/rejudgings"+tt.path, tt.body),
-				tt.kind)
+			wantProblem(t, f.submit(tt.method, "/v1/rejudgings"+tt.path, tt.body), tt.kind)
 		})
 	}
 	large := newFixture(t, func(o *Options) { o.Config.HTTP.MaxBody = 1 << 20 })

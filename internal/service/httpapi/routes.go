@@ -36,20 +36,36 @@ func (r route) isStrict() bool {
 	return strings.HasPrefix(r.pattern, "/v1/") && !slices.Equal(r.scopes, []Scope{Node})
 }
 
-// routes returns the routes of the daemon's role: a judge node has no jobs, a front no slots.
+// routeGroup is a group of routes that only some roles have.
+type routeGroup struct {
+	routes []route
+	here   bool   // this role has them
+	absent string // why another role does not
+	next   string // what to do there instead
+}
+
+func (s *Server) routeGroups() []routeGroup {
+	return []routeGroup{
+		{s.jobRoutes(), s.jobs != nil, "a judge node has no jobs", "ask its front"},
+		{s.slotRoutes(), s.slots != nil, "a front has no slots", "list its judges with judged nodes, or GET /v1/nodes"},
+		{s.nodeRoutes(), s.work != nil, "only a front has nodes and pools",
+			"ask a front, or list the slots of this daemon with judged slots, or GET /v1/slots"},
+	}
+}
+
+// routes returns the routes of the daemon's role.
 func (s *Server) routes() []route {
 	all := []route{
 		{"GET", "/metrics", []Scope{Metrics}, s.getMetrics},
 		{"GET", "/healthz", nil, s.getHealth},
 		{"GET", "/readyz", nil, s.getReady},
 		{"GET", "/openapi.json", nil, s.getOpenAPI},
+		{"GET", "/v1/doctor", []Scope{Read}, operators(s.answer(s.getDoctor))},
 	}
-	if s.jobs != nil {
-		all = append(all, s.jobRoutes()...)
-	}
-	all = append(all, s.hostRoutes()...)
-	if s.work != nil {
-		all = append(all, s.nodeRoutes()...)
+	for _, g := range s.routeGroups() {
+		if g.here {
+			all = append(all, g.routes...)
+		}
 	}
 	return all
 }
@@ -81,27 +97,23 @@ func (s *Server) jobRoutes() []route {
 		{"POST", "/v1/rejudgings", admin, s.postRejudging},
 		{"GET", "/v1/rejudgings?after&limit", read, s.answer(s.listRejudgings)},
 		{"GET", "/v1/rejudgings/{id}?changed&after&limit", read, s.answer(s.getRejudging)},
-		{"POST", "/v1/rejudgings/{id}/apply", admin, s.bodiless(s.answer(s.applyRejudging))},
-		{"DELETE", "/v1/rejudgings/{id}", admin, s.bodiless(s.answer(s.cancelRejudging))},
+		{"POST", "/v1/rejudgings/{id}/apply", admin, s.bodiless(s.answer(
+			s.closeRejudging("applied", Jobs.ApplyRejudging)))},
+		{"DELETE", "/v1/rejudgings/{id}", admin, s.bodiless(s.answer(
+			s.closeRejudging("cancelled", Jobs.CancelRejudging)))},
 		{"GET", "/v1/queue", read, s.answer(s.getQueue)},
 		{"GET", "/v1/tenants", read, s.answer(s.getTenants)},
 		{"GET", "/v1/languages", []Scope{Read, Submit}, s.answer(s.getLanguages)},
 	}
 }
 
-func (s *Server) hostRoutes() (all []route) {
+func (s *Server) slotRoutes() []route {
 	read, admin := []Scope{Read}, []Scope{Admin}
-	if s.slots != nil {
-		all = []route{
-			{"GET", "/v1/slots", read, operators(s.answer(s.getSlots))},
-			{"POST", "/v1/slots/{cpus}/drain?reason", admin, operators(s.bodiless(s.answer(s.drainSlot)))},
-			{"POST", "/v1/slots/{cpus}/undrain", admin, operators(s.bodiless(s.answer(s.undrainSlot)))},
-		}
+	return []route{
+		{"GET", "/v1/slots", read, operators(s.answer(s.getSlots))},
+		{"POST", "/v1/slots/{cpus}/drain?reason", admin, operators(s.bodiless(s.answer(s.drainSlot)))},
+		{"POST", "/v1/slots/{cpus}/undrain", admin, operators(s.bodiless(s.answer(s.undrainSlot)))},
 	}
-	if s.doctor != nil {
-		all = append(all, route{"GET", "/v1/doctor", read, operators(s.answer(s.getDoctor))})
-	}
-	return all
 }
 
 // mux groups the routes by path, because net/http would respond to a wrong method without problem details.
@@ -121,6 +133,13 @@ func (s *Server) mux() http.Handler {
 			byMethod["HEAD"] = get
 		}
 		mux.Handle(path, s.dispatch(byMethod))
+	}
+	for _, g := range s.routeGroups() {
+		for _, path := range g.absentPaths() {
+			mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+				s.fail(w, r, problem("not-found", g.next, "%s", g.absent))
+			})
+		}
 	}
 	for _, d := range s.doors {
 		handler := d.Open(&Desk{s})
@@ -142,6 +161,19 @@ func (s *Server) mux() http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// absentPaths returns the paths of a group that this role does not have.
+func (g routeGroup) absentPaths() []string {
+	if g.here {
+		return nil
+	}
+	var paths []string
+	for _, r := range g.routes {
+		paths = append(paths, r.path())
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 func (s *Server) dispatch(byMethod map[string]route) http.Handler {
@@ -167,11 +199,19 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 	})
 }
 
+// single are headers of which a handler reads the first one only. A proxy may have read another one.
+var single = []string{"Content-Type", "Last-Event-ID", "Range"}
+
 // handle passes the request to its handler, with its parameters checked and its body decoded.
 func (s *Server) handle(route route, w http.ResponseWriter, r *http.Request) error {
 	if route.isStrict() {
 		if _, err := query(r, route.parameters()); err != nil {
 			return err
+		}
+	}
+	for _, name := range single {
+		if n := len(r.Header.Values(name)); n > 1 {
+			return problem("bad-request", "send one", "%d headers %s", n, name)
 		}
 	}
 	r, end, err := s.codec.decode(r)
@@ -197,9 +237,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 	fence := http.NewCrossOriginProtection()
 	fence.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(
-			w,
-			r,
-			problem("forbidden", "call judged from its own page or without a browser",
+			w, r, problem("forbidden", "call judged from its own page or without a browser",
 				"a web page of another origin sent this request"),
 		)
 	}))

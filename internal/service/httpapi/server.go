@@ -70,7 +70,7 @@ type Blobs interface {
 	Stat(digest string) (units.Bytes, error)
 }
 
-// Slots are the slots of this host; *slothealth.Monitor implements it.
+// Slots are the slots of this host; *dispatch.Monitor implements it.
 type Slots interface {
 	Snapshot() []api.SlotStatus
 	Drain(cpus cpuset.Set, reason string) error
@@ -154,9 +154,8 @@ func New(o Options) *Server {
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 		intake: &intake.Intake{Config: o.Config, Jobs: o.Jobs, Blobs: o.Blobs, Languages: o.Languages, Pools: o.Nodes,
 			Factors: o.Factors, Callbacks: o.Callbacks},
-		factors: o.Factors,
-		leases:  &leases{all: map[api.Lease]leasedJob{}},
-		texts:   &sync.Pool{New: func() any { return new([]byte) }},
+		factors: o.Factors, leases: &leases{all: map[api.Lease]leasedJob{}},
+		texts: &sync.Pool{New: func() any { return new([]byte) }},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -77,11 +77,13 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	return s.submit(w, r, id, jobs.Record{})
 }
 
+// idRule says what jobs.ValidID accepts.
+const idRule = "use 1 to 64 letters, digits, . _ and -, a letter or digit first"
+
 // checkID returns an error for an ID that callers cannot give to a job.
 func checkID(id string) error {
 	if !jobs.ValidID(id) {
-		return problem("bad-request", "use 1 to 64 letters, digits, . _ and -, a letter or digit first",
-			"invalid job id %q", id)
+		return problem("bad-request", idRule, "invalid job id %.70q", id)
 	}
 	return nil
 }

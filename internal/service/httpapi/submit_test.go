@@ -48,8 +48,7 @@ func TestSubmitStores(t *testing.T) {
 	in := api.File{Blob: digestText("in")}
 	wantJob := api.Job{
 		Program: hi, Command: []string{"{program}"}, Files: map[string]api.File{"x": hi},
-		Tests:   []api.Test{{Name: "1", Input: &in, Answer: &hi}},
-		Checker: &api.Checker{Kind: "tokens"},
+		Tests: []api.Test{{Name: "1", Input: &in, Answer: &hi}}, Checker: &api.Checker{Kind: "tokens"},
 		Limits: api.Limits{
 			CPUTimeMS:  2000,
 			WallTimeMS: 5000,
@@ -274,22 +273,10 @@ func TestSubmitRefusals(t *testing.T) {
 		{"long id", "/v1/jobs/" + strings.Repeat("a", 65), small, "bad-request", nil, nil},
 		{"form", "/v1/jobs/a", "a=b", "media-type", []string{"Content-Type: application/x-www-form-urlencoded"}, nil},
 		{"no type", "/v1/jobs/a", small, "media-type", []string{"Content-Type: "}, nil},
-		{
-			"compressed",
-			"/v1/jobs/a",
-			small,
-			"media-type",
-			[]string{"Content-Type: application/json", "Content-Encoding: br"},
-			nil,
-		},
-		{
-			"multipart without boundary",
-			"/v1/jobs/a",
-			small,
-			"bad-request",
-			[]string{"Content-Type: multipart/form-data"},
-			nil,
-		},
+		{"compressed", "/v1/jobs/a", small, "media-type",
+			[]string{"Content-Type: application/json", "Content-Encoding: br"}, nil},
+		{"multipart without boundary", "/v1/jobs/a", small, "bad-request",
+			[]string{"Content-Type: multipart/form-data"}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -327,8 +314,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFixture(t, func(o *Options) { o.Config.Sandbox.WorkSize, o.Config.Sandbox.WorkInodes = 12<<10, 8 })
 			w := f.submit(
-				"PUT",
-				"/v1/jobs/a",
+				"PUT", "/v1/jobs/a",
 				`{"program": {"text": "`+page+`"}, "files": {`+tt.files+`}, "tests": [{"name": "1"}]}`,
 			)
 			if tt.kind == "" {
@@ -428,14 +414,38 @@ func TestMultipart(t *testing.T) {
 			if rec.Job.Program.Blob != digestText("\x7fELF") || rec.Job.Tests[0].Answer.Blob != digestText("5\n") {
 				t.Errorf("job %+v", rec.Job)
 			}
-			cut := f.ask(
-				"PUT",
-				"/v1/jobs/b",
-				body.String()[:body.Len()-20],
-				"Content-Type: "+form.FormDataContentType(),
-			)
+			cut := f.ask("PUT", "/v1/jobs/b", body.String()[:body.Len()-20],
+				"Content-Type: "+form.FormDataContentType())
 			wantProblem(t, cut, "bad-request")
 		})
+	}
+}
+
+// TestEncodedParts checks that a part that says that it is encoded is refused, because its content is not decoded.
+func TestEncodedParts(t *testing.T) {
+	for header, accepted := range map[string]bool{
+		"Content-Transfer-Encoding: binary":           true,
+		"Content-Transfer-Encoding: 8BIT":             true,
+		"Content-Transfer-Encoding: 7bit":             true,
+		"Content-Encoding: identity":                  true,
+		"Content-Transfer-Encoding: base64":           false,
+		"Content-Transfer-Encoding: Quoted-Printable": false,
+		"Content-Encoding: gzip":                      false,
+	} {
+		f := newFixture(t)
+		w := f.ask("PUT", "/v1/jobs/a", "--b\r\nContent-Disposition: form-data; name=\"job\"\r\n\r\n"+
+			`{"program": {"part": "prog"}, "tests": [{"name": "1"}]}`+
+			"\r\n--b\r\nContent-Disposition: form-data; name=\"prog\"\r\n"+header+"\r\n\r\nf0VMRg==\r\n--b--\r\n",
+			"Content-Type: multipart/form-data; boundary=b")
+		if accepted {
+			if w.Code != 202 {
+				t.Errorf("%s: status %d %s", header, w.Code, w.Body)
+			}
+			continue
+		}
+		if p := wantProblem(t, w, "media-type"); p.Detail != "part 2 has the header "+header {
+			t.Errorf("%s: %s", header, p.Detail)
+		}
 	}
 }
 

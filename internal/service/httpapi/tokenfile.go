@@ -149,6 +149,9 @@ func editTokens(path string, edit func(lines []string, known *Tokens) ([]string,
 	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %q: %w", dir.Name(), err)
 	}
+	if err := linux.RemoveUnfinished(dir.Name(), unfinished(real)); err != nil {
+		return fmt.Errorf("remove what a crash left of the token file: %w; remove it yourself", err)
+	}
 	text, err := os.ReadFile(real)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -175,7 +178,7 @@ func editTokens(path string, edit func(lines []string, known *Tokens) ([]string,
 
 // replaceFile writes a file so that judged never reads a part of it. The file keeps its mode and owner.
 func replaceFile(path, text string) error {
-	return linux.ReplaceFile(path, "."+filepath.Base(path)+"-", func(f *os.File) error {
+	return linux.ReplaceFile(path, unfinished(path), func(f *os.File) error {
 		if old, err := os.Stat(path); err == nil {
 			if err := errors.Join(f.Chmod(old.Mode().Perm()), copyOwner(f, old)); err != nil {
 				return err
@@ -185,6 +188,9 @@ func replaceFile(path, text string) error {
 		return err
 	})
 }
+
+// unfinished returns the prefix of the names under which a file is written. No copy that an operator makes has it.
+func unfinished(path string) string { return "." + filepath.Base(path) + ".unfinished-" }
 
 // copyOwner sets the owner of f to that of old.
 func copyOwner(f *os.File, old fs.FileInfo) error {

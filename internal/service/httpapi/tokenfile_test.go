@@ -37,6 +37,9 @@ func TestTokenFile(t *testing.T) {
 	if err := os.Symlink("tokens", path); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, ".tokens.unfinished-123"), nil, 0o600); err != nil { // of a killed process
+		t.Fatal(err)
+	}
 	must := func(secret string, err error) string {
 		t.Helper()
 		if err != nil || !strings.HasPrefix(secret, "judged_") || len(secret) != 50 {

@@ -75,8 +75,7 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	rep := api.Report{Verdict: api.Accepted, Host: &api.HostReport{Name: "h"}}
 	for i := range tests {
 		rep.Tests = append(rep.Tests, api.TestReport{Name: string(rune('a' + i)), Verdict: api.Accepted,
-			StdoutHead: &head,
-			StderrHead: &head})
+			StdoutHead: &head, StderrHead: &head})
 	}
 
 	w := take("kept")

@@ -71,20 +71,14 @@ func TestCheckersInOpenAPI(t *testing.T) {
 	}
 	kind := d.Components.Schemas.Checker.Properties.Kind
 	if want := checker.Usage() + "; default " + checker.DefaultKind + ". Or the protocol of a program: "; !strings.HasPrefix(
-		kind.Description,
-		want,
-	) {
+		kind.Description, want) {
 		t.Errorf("description %q, want %q", kind.Description, want)
 	}
 	pattern := regexp.MustCompile(kind.Pattern)
 	for _, p := range api.CheckerProtocols() {
 		if !strings.Contains(kind.Description, string(p)+" (") || !pattern.MatchString(string(p)) {
-			t.Errorf(
-				"the protocol %s is not in the description %q, or not in the pattern %s",
-				p,
-				kind.Description,
-				kind.Pattern,
-			)
+			t.Errorf("the protocol %s is not in the description %q, or not in the pattern %s", p, kind.Description,
+				kind.Pattern)
 		}
 	}
 	for _, k := range checker.Kinds() {

@@ -66,8 +66,8 @@ func (s *Server) nodeRoutes() []route {
 		{"GET", "/v1/pools/{pool}/prefetch", read, operators(s.answer(s.getPrefetch))},
 		{"POST", "/v1/pools/{pool}/prefetch", admin, operators(s.requestPrefetch)},
 		{"POST", "/v1/pools/{pool}/open", admin, operators(s.bodiless(s.answer(s.openScreen)))},
-		{"POST", "/v1/nodes/{name}/drain", admin, operators(s.bodiless(s.answer(s.drainNode)))},
-		{"POST", "/v1/nodes/{name}/undrain", admin, operators(s.bodiless(s.answer(s.undrainNode)))},
+		{"POST", "/v1/nodes/{name}/drain", admin, operators(s.bodiless(s.answer(s.setDrained(true))))},
+		{"POST", "/v1/nodes/{name}/undrain", admin, operators(s.bodiless(s.answer(s.setDrained(false))))},
 		{"POST", "/v1/nodes/{name}/admit", admin, operators(s.bodiless(s.answer(s.admitNode)))},
 	}
 }
@@ -76,11 +76,15 @@ func (s *Server) nodeRoutes() []route {
 // share the database.
 func nodeOwner(node string) string { return "node/" + node }
 
-// work returns a handler that decodes the body of a node, checks its name, and responds with the value of a function.
-func work[T any, P interface {
+// fromNode is a request that names the node that sends it.
+type fromNode[T any] interface {
 	*T
 	From() *api.Caller
-}](s *Server, f func(*http.Request, P) (any, error)) func(http.ResponseWriter, *http.Request) error {
+}
+
+// work returns a handler that decodes the body of a node, checks its name, and responds with the value of a function.
+func work[T any, P fromNode[T]](s *Server, f func(*http.Request, P) (any, error),
+) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		q, err := readWork[T, P](s, w, r)
 		if err != nil {
@@ -92,8 +96,7 @@ func work[T any, P interface {
 
 // leasedWork is work for a request about a job that the node must have.
 func leasedWork[T any, P interface {
-	*T
-	From() *api.Caller
+	fromNode[T]
 	Lease() api.Lease
 }](s *Server, f func(*http.Request, P) (any, error)) func(http.ResponseWriter, *http.Request) error {
 	return work(s, func(r *http.Request, q P) (any, error) {
@@ -105,12 +108,9 @@ func leasedWork[T any, P interface {
 }
 
 // readWork decodes the body of a node and checks its name.
-func readWork[T any, P interface {
-	*T
-	From() *api.Caller
-}](s *Server, w http.ResponseWriter, r *http.Request) (P, error) {
+func readWork[T any, P fromNode[T]](s *Server, w http.ResponseWriter, r *http.Request) (P, error) {
 	v := new(T)
-	if err := s.decode(w, r, v, "run the same version of judged on nodes and fronts"); err != nil {
+	if err := s.decode(w, r, v, sameVersion); err != nil {
 		return nil, err
 	}
 	from := P(v).From()
@@ -124,11 +124,11 @@ func readWork[T any, P interface {
 		from.Node = token
 	}
 	if !jobs.ValidID(from.Node) {
-		return nil, problem("bad-request", "set fleet.node on the judge node", "invalid node name %q", from.Node)
+		return nil, problem("bad-request", "set fleet.node on the judge node", "invalid node name %.70q", from.Node)
 	}
 	if s.tokens != nil && token != from.Node {
 		return nil, problem("forbidden", "set fleet.node to the name of the token, or leave it empty",
-			"the token of %q is not one of node %q", token, from.Node)
+			"the token of %q is not one of node %.70q", token, from.Node)
 	}
 	return v, nil
 }
@@ -180,24 +180,25 @@ func (s *Server) poolOf(r *http.Request, pool string) error {
 	return nil
 }
 
+// sameVersion is the next step after a request that no judge node of this version sends.
+const sameVersion = "run the same version of judged on nodes and fronts"
+
 func (s *Server) registerNode(r *http.Request, g *api.Registration) (any, error) {
 	if err := s.poolOf(r, g.Pool); err != nil {
 		return nil, err
 	}
 	if !config.ValidPool(g.Pool) {
-		return nil, problem("bad-request", "set slots.pool on the judge node", "invalid pool name %q", g.Pool)
+		return nil, problem("bad-request", "set slots.pool on the judge node", "invalid pool name %.70q", g.Pool)
 	}
 	if err := g.Check(); err != nil {
-		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "invalid registration: %s",
-			err)
+		return nil, problem("bad-request", sameVersion, "invalid registration: %s", err)
 	}
 	if size := hardwareSize(g); size > maxHardware {
-		return nil, problem("bad-request", "run the same version of judged on nodes and fronts",
+		return nil, problem("bad-request", sameVersion,
 			"the hardware of the node has %d bytes, want at most %d", size, maxHardware)
 	}
 	if err := g.Kernels.Check(); err != nil {
-		return nil, problem("bad-request", "run the same version of judged on nodes and fronts",
-			"invalid times of the node: %s", err)
+		return nil, problem("bad-request", sameVersion, "invalid times of the node: %s", err)
 	}
 	if g.Started {
 		n, err := s.work.Reclaim(r.Context(), nodeOwner(g.Node))
@@ -242,7 +243,7 @@ func (s *Server) takeJob(r *http.Request, q *api.TakeRequest) (any, error) {
 		return nil, err
 	}
 	if err := q.Check(); err != nil {
-		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "invalid slot: %s", err)
+		return nil, problem("bad-request", sameVersion, "invalid slot: %s", err)
 	}
 	ctx, done := s.waiting(r, q.WaitMS)
 	defer done()
@@ -313,8 +314,7 @@ func (s *Server) storeOutput(r *http.Request, q *api.KeepRequest) (any, error) {
 		return nil, err
 	}
 	if !blobs.ValidDigest(q.SHA256) {
-		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "invalid digest %.80q",
-			q.SHA256)
+		return nil, problem("bad-request", sameVersion, "invalid digest %.80q", q.SHA256)
 	}
 	if _, err := s.blobs.Stat(q.SHA256); err == nil {
 		return api.Nothing{}, nil
@@ -350,7 +350,7 @@ func (s *Server) finishJob(r *http.Request, q *api.FinishRequest) (any, error) {
 func (s *Server) returnJob(r *http.Request, q *api.ReturnRequest) (any, error) {
 	delay, err := q.Delay()
 	if err != nil {
-		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "invalid return: %s", err)
+		return nil, problem("bad-request", sameVersion, "invalid return: %s", err)
 	}
 	s.leases.forget(q.Lease())
 	back := api.Returned{Delay: delay, Uncounted: q.Uncounted, Reason: q.Reason}
@@ -398,14 +398,6 @@ func (s *Server) openScreen(r *http.Request) (any, error) {
 	return s.getPools(r)
 }
 
-func (s *Server) drainNode(r *http.Request) (any, error) {
-	return s.changeNode(r, true, "drained a judge node")
-}
-
-func (s *Server) undrainNode(r *http.Request) (any, error) {
-	return s.changeNode(r, false, "undrained a judge node")
-}
-
 // admitNode lets a node judge although it differs from its pool.
 func (s *Server) admitNode(r *http.Request) (any, error) {
 	name := r.PathValue("name")
@@ -416,12 +408,18 @@ func (s *Server) admitNode(r *http.Request) (any, error) {
 	return s.getNodes(r)
 }
 
-// changeNode changes a node and responds with all nodes.
-func (s *Server) changeNode(r *http.Request, drained bool, done string) (any, error) {
-	name := r.PathValue("name")
-	if err := s.nodes.SetDrained(r.Context(), name, drained); err != nil {
-		return nil, err
+// setDrained returns a handler that changes a node and responds with all nodes.
+func (s *Server) setDrained(drained bool) func(*http.Request) (any, error) {
+	done := "undrained a judge node"
+	if drained {
+		done = "drained a judge node"
 	}
-	s.log.Info(done, "node", name, by(r))
-	return s.getNodes(r)
+	return func(r *http.Request) (any, error) {
+		name := r.PathValue("name")
+		if err := s.nodes.SetDrained(r.Context(), name, drained); err != nil {
+			return nil, err
+		}
+		s.log.Info(done, "node", name, by(r))
+		return s.getNodes(r)
+	}
 }

@@ -2,7 +2,6 @@ package judge0
 
 import (
 	"net/http"
-	"runtime"
 	"strconv"
 )
 
@@ -58,11 +57,6 @@ func (h *handler) getLanguage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *handler) listStatuses(w http.ResponseWriter, r *http.Request) error {
-	h.answer(w, r, http.StatusOK, statuses())
-	return nil
-}
-
 // configInfo responds with the members of Judge0's configuration.
 func (h *handler) configInfo(w http.ResponseWriter, r *http.Request) error {
 	c := h.desk.Config()
@@ -112,28 +106,21 @@ func (h *handler) configInfo(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *handler) systemInfo(w http.ResponseWriter, r *http.Request) error {
-	h.answer(w, r, http.StatusOK, map[string]string{"Architecture": runtime.GOARCH,
-		"CPU(s)": strconv.Itoa(runtime.NumCPU())})
-	return nil
+// fixed responds with a value that never changes.
+func (h *handler) fixed(v any) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		h.answer(w, r, http.StatusOK, v)
+		return nil
+	}
 }
 
-func (h *handler) about(w http.ResponseWriter, r *http.Request) error {
-	h.answer(w, r, http.StatusOK, map[string]string{"version": imitated, "homepage": "", "source_code": "",
-		"maintainer": "judged " + h.version})
-	return nil
-}
-
-func (h *handler) showVersion(w http.ResponseWriter, r *http.Request) error {
-	return h.plain(w, r, imitated)
-}
-
-func (h *handler) license(w http.ResponseWriter, r *http.Request) error {
-	return h.plain(w, r, "This is judged "+h.version+", which serves the interface of Judge0. See its own license.\n")
-}
-
-func (h *handler) isolate(w http.ResponseWriter, r *http.Request) error {
-	return h.plain(w, r, "judged "+h.version+" runs programs in its own sandbox, not in isolate.\n")
+// plain responds with a text that never changes.
+func (h *handler) plain(text string) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		h.desk.Answer(w, r, http.StatusOK, []byte(text))
+		return nil
+	}
 }
 
 // workers responds with the queue of judged, and its slots, or those of the nodes of a front, as workers.

@@ -36,12 +36,10 @@ func jobOf(c config.Config, l language, a asked, t texts, f faults) api.Job {
 	}
 	test := api.Test{Name: testName}
 	if len(t.stdin) > 0 {
-		input := content(t.stdin)
-		test.Input = &input
+		test.Input = new(content(t.stdin))
 	}
 	if t.expected != nil {
-		answer := content(t.expected)
-		test.Answer = &answer
+		test.Answer = new(content(t.expected))
 	}
 	test.Args = f.words("command_line_arguments", a.Arguments)
 	j.CompileOptions = f.words("compiler_options", a.CompilerOptions)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/semaphore"
@@ -87,13 +89,17 @@ func (h *handler) routes() []route {
 		{"GET /languages", any, false, h.listLanguages},
 		{"GET /languages/all", any, false, h.listAllLanguages},
 		{"GET /languages/{id}", any, false, h.getLanguage},
-		{"GET /statuses", any, false, h.listStatuses},
+		{"GET /statuses", any, false, h.fixed(statuses)},
 		{"GET /config_info", any, false, h.configInfo},
-		{"GET /system_info", any, false, h.systemInfo},
-		{"GET /about", any, false, h.about},
-		{"GET /version", any, false, h.showVersion},
-		{"GET /license", any, false, h.license},
-		{"GET /isolate", any, false, h.isolate},
+		{"GET /system_info", any, false, h.fixed(map[string]string{"Architecture": runtime.GOARCH,
+			"CPU(s)": strconv.Itoa(runtime.NumCPU())})},
+		{"GET /about", any, false, h.fixed(map[string]string{"version": imitated, "homepage": "", "source_code": "",
+			"maintainer": "judged " + h.version})},
+		{"GET /version", any, false, h.plain(imitated)},
+		{"GET /license", any, false, h.plain("This is judged " + h.version +
+			", which serves the interface of Judge0. See its own license.\n")},
+		{"GET /isolate", any, false, h.plain("judged " + h.version +
+			" runs programs in its own sandbox, not in isolate.\n")},
 		{"GET /workers", any, false, h.workers},
 		{"POST /authenticate", any, false, h.authenticated},
 		{"POST /authorize", any, true, h.authenticated},
@@ -186,13 +192,6 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, status int, val
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	h.desk.Answer(w, r, status, append(body, '\n'))
-}
-
-// plain responds with a text.
-func (h *handler) plain(w http.ResponseWriter, r *http.Request, text string) error {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	h.desk.Answer(w, r, http.StatusOK, []byte(text))
-	return nil
 }
 
 // viewOf returns the view that a request asks for. What it reads takes reserved memory until release is called.

@@ -33,10 +33,8 @@ var (
 	format     = status{14, "Exec Format Error"}
 )
 
-func statuses() []status {
-	return []status{inQueue, processing, accepted, wrong, timeLimit, compiling, sigsegv, sigxfsz, sigfpe, sigabrt, nzec,
-		other, internal, format}
-}
+var statuses = []status{inQueue, processing, accepted, wrong, timeLimit, compiling, sigsegv, sigxfsz, sigfpe, sigabrt, nzec,
+	other, internal, format}
 
 // statusOf returns the status of a job with one test.
 func statusOf(r api.Report) status {

@@ -28,7 +28,7 @@ func (h *handler) record(ctx context.Context, token string) (jobs.Record, error)
 	if err != nil || len(token) != len(uuid.Nil.String()) {
 		return jobs.Record{}, fmt.Errorf("submission %.70q: %w", token, api.ErrNotFound)
 	}
-	return h.desk.Get(ctx, idOf(id.String()))
+	return h.desk.Jobs().Get(ctx, idOf(id.String()))
 }
 
 func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
@@ -386,7 +386,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 func (h *handler) tokens(ctx context.Context) (tokens []string, err error) {
 	filter := jobs.Filter{Label: map[string]string{jobs.OriginLabel: kind}, Limit: stride}
 	for len(tokens) < maxListed {
-		page, next, err := h.desk.List(ctx, filter)
+		page, next, err := h.desk.Jobs().List(ctx, filter)
 		if err != nil {
 			return nil, err
 		}

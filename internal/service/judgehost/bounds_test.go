@@ -149,6 +149,7 @@ func TestMixedBatch(t *testing.T) {
 
 // TestDrip: a server that sends a byte now and then does not hold a host for ever.
 func TestDrip(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for {
 			select {
@@ -172,6 +173,7 @@ func TestDrip(t *testing.T) {
 // TestLargeOutputs: large outputs do not wait in memory for a slow server. A test begins once all results but the last
 // one are sent.
 func TestLargeOutputs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.Fault = func(_, path string) *domserver.Fault {
 		if strings.HasPrefix(path, "judgehosts/add-judging-run") {

@@ -23,6 +23,7 @@ import (
 
 // TestFaults: whichever call fails, in whichever way, each task ends with one result, and nothing is disabled.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	calls := map[string]string{
 		"register": "POST judgehosts", "config": "GET config", "fetch-work": "POST judgehosts/fetch-work",
 		"source": "GET judgehosts/get_files/source", "compile script": "GET judgehosts/get_files/compile",
@@ -109,6 +110,7 @@ func matches(call, method, path string) bool {
 
 // TestServerAway: hosts wait for a server that is unreachable before, during or after runs.
 func TestServerAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var mu sync.Mutex
 	away := false
@@ -164,6 +166,7 @@ func TestRefused(t *testing.T) {
 
 // TestCredentialsAreNotLogged: the log contains neither the password nor the header with it, regardless of the failure.
 func TestCredentialsAreNotLogged(t *testing.T) {
+	t.Parallel()
 	var log safeBuffer
 	for _, fault := range []domserver.Fault{{Status: 500, Body: "x"}, {CutBefore: true}, {Truncate: 1}, {Status: 401},
 		{Status: 302}, {Wait: time.Hour}} {
@@ -231,6 +234,7 @@ func (s *safeBuffer) String() string {
 
 // TestDisabledHost: a host that is not enabled gets no work, and gets work once it is enabled.
 func TestDisabledHost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.EnableHosts = false
 	id := w.submit(w.problem("1"), "")
@@ -321,6 +325,7 @@ func TestDrainedSlot(t *testing.T) {
 
 // TestLost: the client knows whether the server answers, by what the last request met.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	missing := &domserver.Fault{Status: 404, Body: `{"message":"no such page"}`}
 	var fault atomic.Pointer[domserver.Fault]
@@ -383,6 +388,7 @@ func TestUnknownSpace(t *testing.T) {
 // TestConnectionsAreKept: a server with PHP ends a response some time after its content. Requests nevertheless share a
 // few connections.
 func TestConnectionsAreKept(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.Fault = func(string, string) *domserver.Fault { return &domserver.Fault{Linger: 5 * time.Millisecond} }
 	w.start(newFakeEngine(1))
@@ -484,6 +490,7 @@ func TestDrain(t *testing.T) {
 
 // TestSharedJudging: several hosts share a judging and compile it once, and each test has one result.
 func TestSharedJudging(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.Batch = 2
 	var inputs []string

@@ -17,6 +17,7 @@ import (
 
 // TestResults: the verdicts of the engine become results, and a judging ends where the server has its result.
 func TestResults(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, text string
 		change     func(*world, *domserver.Problem)
@@ -303,6 +304,7 @@ func TestCompilation(t *testing.T) {
 
 // TestInternalErrors: an error disables the faulty object once, and nothing else.
 func TestInternalErrors(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, text string
 		change     func(*world, *domserver.Problem)

@@ -98,10 +98,14 @@ func (h *killedHost) end(t *testing.T, s syscall.Signal) error {
 	return h.cmd.Wait()
 }
 
-// TestKilledHosts: two judgehosts share 300 submissions. They are killed, and requests fail, at random points. Each
+// TestKilledHosts: two judgehosts share submissions. They are killed, and requests fail, at random points. Each
 // test that a judging needs has one result, which is repeated only if its response was lost.
 func TestKilledHosts(t *testing.T) {
-	const submissions, kills = 300, 24
+	t.Parallel()
+	submissions, kills := 300, 24
+	if testing.Short() {
+		submissions, kills = 60, 4
+	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -1,6 +1,7 @@
 package judgehost
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
@@ -184,8 +185,7 @@ func (r run) metadata() string {
 		// DOMjudge's own runner reports this signal at the wall time limit.
 		m = append(m, fmt.Sprintf("signal: %d", syscall.SIGALRM))
 	}
-	m = append(m,
-		"wall-time: "+seconds(or(t.WallTime)), "user-time: "+seconds(or(t.UserTime)),
+	m = append(m, "wall-time: "+seconds(or(t.WallTime)), "user-time: "+seconds(or(t.UserTime)),
 		"sys-time: "+seconds(or(t.SystemTime)), "cpu-time: "+seconds(or(t.CPUTime)),
 		"time-used: cpu-time", "time-result: "+over, "output-truncated: "+cut,
 		"stdin-bytes: "+strconv.FormatInt(r.inputSize, 10),
@@ -218,16 +218,7 @@ func signalNumber(name string) int {
 	return 0
 }
 
-func causes(list []api.Cause) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	words := make([]string, len(list))
-	for i, c := range list {
-		words[i] = string(c)
-	}
-	return strings.Join(words, ",")
-}
+func causes(list []api.Cause) string { return cmp.Or(text.Join(list, ","), "none") }
 
 // compareMetadata describes the run of the checker or the interactor.
 func (r run) compareMetadata() string {

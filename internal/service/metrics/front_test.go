@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // startFront builds judged, starts it as a front, which needs no slot, and returns its URL.
@@ -51,7 +50,7 @@ func startFront(t *testing.T, database string) string {
 // TestPrometheusScrapesAFront scrapes a whole front over HTTP, and evaluates what the dashboard shows of a front.
 func TestPrometheusScrapesAFront(t *testing.T) {
 	testkit.Need(t, testkit.Prometheus)
-	front := startFront(t, external.StartPostgres(t).Database(t))
+	front := startFront(t, testkit.StartPostgres(t).Database(t))
 	p := startPrometheus(t, front)
 	var targets struct {
 		ActiveTargets []struct{ Health, LastError string }

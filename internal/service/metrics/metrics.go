@@ -121,11 +121,8 @@ func New(o Options) *Metrics {
 		o.Now = time.Now
 	}
 	m := &Metrics{registry: prometheus.NewRegistry(), now: o.Now}
-	m.registry.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newState(o),
-	)
+	m.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newState(o))
 	m.info(o)
 	m.registerJobs()
 	m.registerRuns()

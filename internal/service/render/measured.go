@@ -13,7 +13,6 @@ import (
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/lab/bench"
-	"judged/internal/lab/experiment"
 )
 
 // Measured prints how much a program's time varies under each placement.
@@ -105,12 +104,12 @@ func Verdicts(count map[api.Verdict]int) string {
 }
 
 // Experiment prints the results of an experiment next to the published ones.
-func Experiment(w io.Writer, r experiment.Result) error {
+func Experiment(w io.Writer, r bench.ExperimentResult) error {
 	_, err := io.WriteString(w, results(text.ScreenOf(w), r))
 	return err
 }
 
-func results(s text.Screen, r experiment.Result) string {
+func results(s text.Screen, r bench.ExperimentResult) string {
 	var b strings.Builder
 	paragraph(&b, s, r.Title)
 	b.WriteByte('\n')
@@ -132,7 +131,7 @@ func results(s text.Screen, r experiment.Result) string {
 }
 
 // resultTable returns a table whose rightmost columns are omitted first.
-func resultTable(t experiment.Table) text.Table {
+func resultTable(t bench.Table) text.Table {
 	var table text.Table
 	for i, head := range t.Columns {
 		table.Columns = append(table.Columns, text.Column{Head: head, Rank: i})

@@ -9,14 +9,13 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/text"
 	"judged/internal/lab/bench"
-	"judged/internal/lab/experiment"
 )
 
 func TestMeasured(t *testing.T) {
 	const ms = time.Millisecond
 	times := func(median, spread time.Duration) *bench.Times {
 		return &bench.Times{N: 2, Median: median, Max: median + spread, Spread: spread,
-			SpreadRatio: ptr(float64(spread) / float64(median)), Sigma: ptr(spread / 2)}
+			SpreadRatio: new(float64(spread) / float64(median)), Sigma: new(spread / 2)}
 	}
 	r := bench.Result{
 		N: 2, Seed: 7,
@@ -54,10 +53,10 @@ left out: turbo-off: no switch
 }
 
 func TestExperiment(t *testing.T) {
-	r := experiment.Result{
+	r := bench.ExperimentResult{
 		Scale: 0.5, Result: bench.Result{Title: "t", N: 3, Seed: 1,
 			LeftOut: []bench.LeftOut{{ID: "slot of 2", Reason: "too few CPUs"}}},
-		Tables: []experiment.Table{{Title: "a table", Columns: []string{"A", "B", "C"},
+		Tables: []bench.Table{{Title: "a table", Columns: []string{"A", "B", "C"},
 			Rows: [][]string{{"1", "", "3"}, {"22"}}}},
 		Notes: []string{"a\x1bnote"},
 	}

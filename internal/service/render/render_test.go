@@ -12,24 +12,20 @@ import (
 	"judged/internal/base/units"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestReport(t *testing.T) {
 	timing := func(n int, ratio float64, c api.Confidence) *api.Timing {
 		return &api.Timing{N: n, Limit: 2 * time.Second, MarginRatio: ratio, Confidence: c}
 	}
 	repeated, many := timing(2, 0.99385, api.Noisy), timing(6, 1, api.Stable)
-	repeated.Spread, repeated.SpreadRatio = time.Millisecond, ptr(0.25)
-	many.Spread, many.SpreadRatio, many.Interval = time.Millisecond, ptr(0.25),
+	repeated.Spread, repeated.SpreadRatio = time.Millisecond, new(0.25)
+	many.Spread, many.SpreadRatio, many.Interval = time.Millisecond, new(0.25),
 		&[2]time.Duration{3 * time.Millisecond, 4 * time.Millisecond}
 	r := api.Report{
-		State: api.Done, Verdict: api.RuntimeError, CPUTime: ptr(12300 * time.Microsecond),
-		MemoryPeak:    ptr(units.Bytes(1 << 20)),
-		Deterministic: ptr(false), Score: ptr(0.5), Message: "a \x1b[31m b",
+		State: api.Done, Verdict: api.RuntimeError, CPUTime: new(12300 * time.Microsecond),
+		MemoryPeak: new(units.Bytes(1 << 20)), Deterministic: new(false), Score: new(0.5), Message: "a \x1b[31m b",
 		Tests: []api.TestReport{
-			{Name: "1", Verdict: api.Accepted, CPUTime: ptr(12300 * time.Microsecond), WallTime: ptr(2 * time.Second),
-				MemoryPeak: ptr(units.Bytes(1 << 20)),
-				Timing:     repeated,
+			{Name: "1", Verdict: api.Accepted, CPUTime: new(12300 * time.Microsecond), WallTime: new(2 * time.Second),
+				MemoryPeak: new(units.Bytes(1 << 20)), Timing: repeated,
 				Runs: []api.Run{{Kept: true, Disturbed: []api.Cause{api.CauseWait, api.CauseIRQ}},
 					{Kept: true, Disturbed: []api.Cause{api.CauseWait}}, {}}},
 			{Name: "2\n", Verdict: api.RuntimeError, Exit: &api.Exit{Signal: "SIGSEGV"},
@@ -37,7 +33,7 @@ func TestReport(t *testing.T) {
 				Runs:   []api.Run{{Kept: true, Disturbed: []api.Cause{api.CauseIPI}}}},
 			{Name: "3", Verdict: api.Skipped},
 			{Name: "4", Verdict: api.Accepted, Timing: many},
-			{Name: "a-long-name-5", Verdict: api.TimeLimit, CPUTime: ptr(2100 * time.Millisecond),
+			{Name: "a-long-name-5", Verdict: api.TimeLimit, CPUTime: new(2100 * time.Millisecond),
 				Timing: timing(1, -0.05, api.Noisy),
 				Runs: []api.Run{{Kept: true}, {Disturbed: []api.Cause{api.CauseForeign, api.CauseTick}},
 					{Disturbed: []api.Cause{api.CauseForeign, api.CauseSteal}}}},
@@ -100,15 +96,15 @@ func TestNote(t *testing.T) {
 		in   api.TestReport
 		want string
 	}{
-		{"why it is not executable", api.TestReport{Message: "m", Exit: &api.Exit{Code: ptr(1)}}, "m"},
+		{"why it is not executable", api.TestReport{Message: "m", Exit: &api.Exit{Code: new(1)}}, "m"},
 		{"rejected before its end", api.TestReport{Verdict: api.WrongAnswer, Exit: &api.Exit{Signal: "SIGKILL"},
 			Checker: &api.CheckReport{Verdict: api.WrongAnswer, FirstExit: api.ExitInteractor}},
 			"rejected by the interactor before its end"},
 		{"killed after it was accepted", api.TestReport{Verdict: api.RuntimeError, Exit: &api.Exit{Signal: "SIGKILL"},
 			Checker: &api.CheckReport{Verdict: api.Accepted, FirstExit: api.ExitInteractor}}, "SIGKILL"},
 		{"the checker", api.TestReport{Checker: &api.CheckReport{Message: "line 2"}}, "line 2"},
-		{"exit code", api.TestReport{Exit: &api.Exit{Code: ptr(3)}}, "exit 3"},
-		{"success", api.TestReport{Exit: &api.Exit{Code: ptr(0)}, Timing: &api.Timing{Confidence: api.Stable}}, ""},
+		{"exit code", api.TestReport{Exit: &api.Exit{Code: new(3)}}, "exit 3"},
+		{"success", api.TestReport{Exit: &api.Exit{Code: new(0)}, Timing: &api.Timing{Confidence: api.Stable}}, ""},
 		{"doubt", api.TestReport{Timing: &api.Timing{Confidence: api.Borderline}}, "time is borderline"},
 	}
 	for _, tt := range tests {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
 
@@ -125,12 +126,7 @@ func disturbance(runs, disturbed int, causes map[api.Cause]bool) string {
 	case disturbed == 0:
 		return "none was disturbed"
 	}
-	var names []string
-	for _, c := range api.Causes() {
-		if causes[c] {
-			names = append(names, string(c))
-		}
-	}
+	names := slices.DeleteFunc(api.Causes(), func(c api.Cause) bool { return !causes[c] })
 	verb := "were"
 	if disturbed == 1 {
 		verb = "was"
@@ -139,7 +135,7 @@ func disturbance(runs, disturbed int, causes map[api.Cause]bool) string {
 	if runs == 1 {
 		who = "it"
 	}
-	return fmt.Sprintf("%s %s disturbed (%s)", who, verb, strings.Join(names, ", "))
+	return fmt.Sprintf("%s %s disturbed (%s)", who, verb, text.Join(names, ", "))
 }
 
 // word returns a small number in letters.

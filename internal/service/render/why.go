@@ -171,8 +171,7 @@ func runsStep(runs []api.Run, t *api.Timing) string {
 		}
 		if e := r.Explained; e.CPUTime > 0 || e.WallTime > 0 {
 			line += fmt.Sprintf("; noise explains at most %s of CPU time and %s of wall time%s",
-				units.Duration(e.CPUTime),
-				units.Duration(e.WallTime), explainedBy(e))
+				units.Duration(e.CPUTime), units.Duration(e.WallTime), explainedBy(e))
 		}
 		switch explained := over && r.CPUTime-r.Explained.CPUTime <= t.Limit; {
 		case !r.Kept:
@@ -241,8 +240,7 @@ func whyHosts(r api.Report) []string {
 			"within its limit in the deciding pool.", s.Pool, s.SmallestRatio))
 	} else if s != nil {
 		steps = append(steps, fmt.Sprintf("Pool %s judged first, in job %s; its report does not count: %s.", s.Pool,
-			s.Job,
-			s.Reason))
+			s.Job, s.Reason))
 	}
 	if c := r.CrossCheck; c != nil {
 		lines := []string{fmt.Sprintf("Near the limit in a contest, so several hosts were asked (%s):", c.Decision)}

@@ -47,8 +47,7 @@ func TestWhy(t *testing.T) {
 			[]string{"TLE, CPU time 1.030 s", "",
 				"1. The CPU time of all processes of the program, from their control group, is over the limit.", "",
 				"2. Test 2 decides: it is the first of 3, in their order, that failed. Not run: 1.", "",
-				"3. Test 2 is TLE.", "",
-				"4. The limit is 1.000 s of CPU time; the time that counts is 3.0 % over it.",
+				"3. Test 2 is TLE.", "", "4. The limit is 1.000 s of CPU time; the time that counts is 3.0 % over it.",
 				"   Within 10.0 ms of the limit one run proves nothing (learned from reference kernels on this host).", "",
 				"5. It ran 3 times:",
 				"   run 1: CPU time 1.020 s, wall time 1.021 s on CPU 3, over the limit; noise " +

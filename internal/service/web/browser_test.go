@@ -148,7 +148,7 @@ func (f *fixture) fill() {
 	f.judge("", finished("empty", api.InternalError))
 	evil := timedTest("<script>alert(1)</script>\u202eGNP\u0007", api.WrongAnswer, 300)
 	evil.Checker = &api.CheckReport{Verdict: api.WrongAnswer, Message: strings.Repeat("<img src=x onerror=alert(1)> ", 400)}
-	evil.StderrHead = ptr(strings.Repeat("עברית \x1b[31m", 100))
+	evil.StderrHead = new(strings.Repeat("עברית \x1b[31m", 100))
 	long := timedTest(strings.Repeat("x", 1<<20), api.Skipped)
 	long.Timing = nil
 	hostile := finished("hostile", api.WrongAnswer, evil, long)
@@ -159,7 +159,7 @@ func (f *fixture) fill() {
 		timedTest("07", api.TimeLimit, -1009, 1012, 998, 1015), api.TestReport{Name: "08", Verdict: api.Skipped})
 	near.Tests[1].Timing.DecidedBy, near.Tests[1].Timing.Confidence = api.ByClear, api.Stable
 	near.Labels = map[string]string{"contest": "1", "team": "7"}
-	near.Groups = []api.GroupReport{{Name: "sample", Verdict: api.Accepted, Score: ptr(10.), MaxScore: ptr(10.)}}
+	near.Groups = []api.GroupReport{{Name: "sample", Verdict: api.Accepted, Score: new(10.), MaxScore: new(10.)}}
 	f.judge("", near)
 	f.judge("", api.Report{ID: "now-running", State: api.Running})
 	f.judge("", api.Report{ID: "waiting", State: api.Queued})

@@ -24,8 +24,8 @@ import (
 	"judged/internal/host/machine"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
+	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
-	"judged/internal/service/slothealth"
 	"judged/internal/timing/stats"
 )
 
@@ -219,14 +219,12 @@ func (f *fixture) judge(tenant string, r api.Report) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 const ms = time.Millisecond
 
 // timedTest returns a test with a limit of one second and runs of these times in milliseconds. A negative time is of a
 // run that noise disturbed and that was set aside.
 func timedTest(name string, v api.Verdict, times ...int) api.TestReport {
-	t := api.TestReport{Name: name, Verdict: v, MemoryPeak: ptr(units.Bytes(12 << 20)),
+	t := api.TestReport{Name: name, Verdict: v, MemoryPeak: new(units.Bytes(12 << 20)),
 		Timing: &api.Timing{Limit: time.Second, Guard: 10 * ms, Policy: api.Confirm,
 			DecidedBy: api.ByFirst, Statistic: "single", Confidence: api.OneRun}}
 	for _, n := range times {
@@ -237,7 +235,7 @@ func timedTest(name string, v api.Verdict, times ...int) api.TestReport {
 			run.Explained.Add(api.CauseForeign, 30*ms, 30*ms)
 		} else {
 			t.Timing.N++
-			t.CPUTime, t.WallTime = ptr(run.CPUTime), ptr(run.WallTime)
+			t.CPUTime, t.WallTime = new(run.CPUTime), new(run.WallTime)
 		}
 		t.Runs = append(t.Runs, run)
 	}
@@ -284,18 +282,18 @@ func bigHost() machine.Topology {
 }
 
 // chartsOf returns a day of a kernel that has become slower.
-func chartsOf(string) []slothealth.Chart {
-	c := slothealth.Chart{Kernel: "alu", State: stats.Shifted, Shift: stats.Slower,
+func chartsOf(string) []dispatch.Chart {
+	c := dispatch.Chart{Kernel: "alu", State: stats.Shifted, Shift: stats.Slower,
 		Baseline: stats.Baseline{Center: 100 * ms, Sigma: 0.004, Guard: 0.012}}
 	for i := range 300 {
 		t := 100*ms + time.Duration(i*7919%800-400)*time.Microsecond
 		if i > 260 {
 			t += 7 * ms
 		}
-		c.Points = append(c.Points, slothealth.Point{At: time.Unix(1_800_000_000+int64(i)*60, 0), CPUTime: t,
+		c.Points = append(c.Points, dispatch.ChartPoint{At: time.Unix(1_800_000_000+int64(i)*60, 0), CPUTime: t,
 			Disturbed: i%50 == 7})
 	}
-	return []slothealth.Chart{c, {Kernel: "chase"}}
+	return []dispatch.Chart{c, {Kernel: "chase"}}
 }
 
 func fitHost() api.DoctorReport {

@@ -46,7 +46,6 @@ func functions() template.FuncMap {
 		"ratio":       render.Percent,
 		"chance":      chance,
 		"nav":         nav,
-		"nodeState":   nodeState,
 		"deviation":   deviation,
 	}
 }
@@ -142,20 +141,6 @@ type navItem struct{ Name, Path string }
 func nav() []navItem {
 	return []navItem{{"Now", "/"}, {"Jobs", "/jobs"}, {"Problems", "/problems"}, {"Rejudgings", "/rejudgings"},
 		{"Fairness", "/fairness"}, {"Doctor", "/doctor"}}
-}
-
-func nodeState(n api.Node) string {
-	switch {
-	case !n.Up:
-		return "down"
-	case n.Drained:
-		return "drained"
-	case len(n.Differs) > 0:
-		return "differs from its pool"
-	case !n.Ready:
-		return "not ready"
-	}
-	return "judging"
 }
 
 // deviation returns by how much a node is slower than its pool, with its interval.

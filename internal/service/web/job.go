@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/jobs"
 	"judged/internal/service/render"
 )
@@ -204,13 +205,9 @@ func csvLines(report api.Report) (lines [][]string) {
 			limit = ns(t.Timing.Limit)
 		}
 		for i, run := range t.AllRuns() {
-			var causes []string
-			for _, c := range run.Disturbed {
-				causes = append(causes, string(c))
-			}
 			lines = append(lines, []string{harmless(t.Name), string(t.Verdict), limit, strconv.Itoa(i + 1), ns(run.CPUTime),
 				ns(run.WallTime), ns(run.Explained.CPUTime), strconv.FormatBool(run.Kept), run.CPUs,
-				strconv.Itoa(run.NUMANode), strings.Join(causes, " ")})
+				strconv.Itoa(run.NUMANode), text.Join(run.Disturbed, " ")})
 		}
 	}
 	return lines

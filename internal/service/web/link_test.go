@@ -37,7 +37,7 @@ func TestLink(t *testing.T) {
 	r.Labels = map[string]string{"team": "secret-label"}
 	r.Tests[0].Checker = &api.CheckReport{Verdict: api.WrongAnswer, Message: "secret-message", TeamMessage: "for you",
 		Stderr: "secret-stderr"}
-	r.Tests[0].StderrHead, r.Tests[0].StdoutHead = ptr("secret-err"), ptr("secret-out")
+	r.Tests[0].StderrHead, r.Tests[0].StdoutHead = new("secret-err"), new("secret-out")
 	r.Tests[0].Transcript = &api.Transcript{Note: "secret-talk"}
 	r.Host.Name = "secret-host"
 	r.Rejudging = &api.AppliedRejudging{ID: "secret-set", Job: "secret-job"}

@@ -13,7 +13,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
-	"judged/internal/testkit/external"
 )
 
 // copyJob stores copies of a job with their labels, each a microsecond newer than the one before it.
@@ -93,7 +92,7 @@ func TestManyJobs(t *testing.T) {
 // BenchmarkNow requests / while 100,000 jobs wait. It reports the median time, and the CPU time of judged and the client,
 // which other programs change little.
 func BenchmarkNow(b *testing.B) {
-	server := external.StartPostgres(b)
+	server := testkit.StartPostgres(b)
 	for name, in := range map[string]jobs.Options{"sqlite": {File: filepath.Join(b.TempDir(), "judged.db")},
 		"postgres": {URL: server.Database(b)}} {
 		b.Run(name, func(b *testing.B) { benchNow(b, in) })

@@ -85,8 +85,7 @@ func (h *handler) now(w http.ResponseWriter, r *http.Request) error {
 func (h *handler) known(p nowPage) known {
 	k := known{Ready: h.desk.Ready(), Operator: p.Operator, Slots: p.Slots, Nodes: p.Nodes}
 	if p.Operator && h.o.Doctor != nil {
-		report := h.o.Doctor()
-		k.Doctor = &report
+		k.Doctor = new(h.o.Doctor())
 	}
 	return k
 }
@@ -99,12 +98,10 @@ func (h *handler) addHosts(ctx context.Context, p *nowPage, depths jobs.Depths) 
 		}
 	}
 	if h.o.Topology != nil {
-		view := viewHost(h.o.Topology(), p.Slots)
-		p.Host = &view
+		p.Host = new(viewHost(h.o.Topology(), p.Slots))
 	}
 	if h.o.Doctor != nil {
-		line := summarize(h.o.Doctor())
-		p.Doctor = &line
+		p.Doctor = new(summarize(h.o.Doctor()))
 	}
 	nodes := h.desk.Nodes()
 	if nodes == nil {

@@ -142,21 +142,16 @@ func (h *handler) pairOf(ctx context.Context, x api.RejudgedReport) pair {
 	return p
 }
 
-func (h *handler) applyRejudging(w http.ResponseWriter, r *http.Request) error {
-	return h.endRejudging(w, r, "applied", h.desk.Jobs().ApplyRejudging)
-}
-
-func (h *handler) cancelRejudging(w http.ResponseWriter, r *http.Request) error {
-	return h.endRejudging(w, r, "cancelled", h.desk.Jobs().CancelRejudging)
-}
-
-func (h *handler) endRejudging(w http.ResponseWriter, r *http.Request, done string,
-	end func(context.Context, string) error) error {
-	id := r.PathValue("id")
-	if err := end(r.Context(), id); err != nil {
-		return err
+// endRejudging returns a handler that applies or cancels a rejudging.
+func (h *handler) endRejudging(done string, end func(httpapi.Jobs, context.Context, string) error,
+) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id := r.PathValue("id")
+		if err := end(h.desk.Jobs(), r.Context(), id); err != nil {
+			return err
+		}
+		h.desk.Log(r, done+" a rejudging", "rejudging", id)
+		http.Redirect(w, r, "/rejudgings/"+url.PathEscape(id), http.StatusSeeOther)
+		return nil
 	}
-	h.desk.Log(r, done+" a rejudging", "rejudging", id)
-	http.Redirect(w, r, "/rejudgings/"+url.PathEscape(id), http.StatusSeeOther)
-	return nil
 }

@@ -8,9 +8,9 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/text"
+	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
 	"judged/internal/service/render"
-	"judged/internal/service/slothealth"
 	"judged/internal/timing/stats"
 )
 
@@ -79,7 +79,7 @@ func (h *handler) slot(w http.ResponseWriter, r *http.Request) error {
 }
 
 // viewChart places the readings of a kernel. Without a baseline it has no points.
-func viewChart(c slothealth.Chart) chartView {
+func viewChart(c dispatch.Chart) chartView {
 	v := chartView{Kernel: c.Kernel, State: c.State, Shift: c.Shift, Baseline: c.Baseline}
 	if c.Baseline.Center <= 0 || len(c.Points) == 0 {
 		v.Text = "no readings to compare with a baseline yet"

@@ -12,12 +12,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"judged/internal/api"
 	"judged/internal/host/machine"
+	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
-	"judged/internal/service/slothealth"
 )
 
 // Options configure Door. On a front, Topology, Doctor and Charts are nil, and Owner is empty.
@@ -28,7 +29,7 @@ type Options struct {
 	Doctor   func() api.DoctorReport // the latest report of this host
 	// Checks returns that report with the comparison of the fronts of the database; nil if there is neither.
 	Checks func(context.Context) (api.DoctorReport, error)
-	Charts func(cpus string) []slothealth.Chart
+	Charts func(cpus string) []dispatch.Chart
 	Owner  string // name under which this host holds jobs
 }
 
@@ -38,10 +39,7 @@ func Door(o Options) (httpapi.Door, error) {
 	if err != nil {
 		return httpapi.Door{}, err
 	}
-	sets, err := parseTemplates()
-	if err != nil {
-		return httpapi.Door{}, err
-	}
+	templates := sync.OnceValues(parseTemplates) // not at the start: it takes a tenth of its CPU time
 	var patterns []string
 	for _, r := range (&handler{}).routes() {
 		if !slices.Contains(patterns, r.pattern) {
@@ -49,7 +47,7 @@ func Door(o Options) (httpapi.Door, error) {
 		}
 	}
 	return httpapi.Door{Patterns: patterns, Open: func(d *httpapi.Desk) http.Handler {
-		return (&handler{o: o, desk: d, sessions: sealer, templates: sets}).mux()
+		return (&handler{o: o, desk: d, sessions: sealer, templates: templates}).mux()
 	}}, nil
 }
 
@@ -58,7 +56,7 @@ type handler struct {
 	o         Options
 	desk      *httpapi.Desk
 	sessions  *sealer
-	templates templateSets
+	templates func() (templateSets, error)
 	recent    recent
 }
 
@@ -82,13 +80,13 @@ func (h *handler) routes() []route {
 		{"GET", "/problems/{id}", read, h.problem},
 		{"GET", "/rejudgings", read, h.rejudgings},
 		{"GET", "/rejudgings/{id}", read, h.rejudging},
-		{"POST", "/rejudgings/{id}/apply", admin, h.applyRejudging},
-		{"POST", "/rejudgings/{id}/cancel", admin, h.cancelRejudging},
+		{"POST", "/rejudgings/{id}/apply", admin, h.endRejudging("applied", httpapi.Jobs.ApplyRejudging)},
+		{"POST", "/rejudgings/{id}/cancel", admin, h.endRejudging("cancelled", httpapi.Jobs.CancelRejudging)},
 		{"GET", "/fairness", read, h.fairness},
 		{"GET", "/slots/{cpus}", read, h.slot},
 		{"GET", "/doctor", read, h.doctor},
 		{"GET", httpapi.LinkPath + "{id}", nil, h.linked},
-		{"GET", "/changes", read, h.changes},
+		{"GET", "/changes", read, h.desk.Changes},
 		{"GET", "/sign-in", nil, h.signInForm},
 		{"POST", "/sign-in", nil, h.signIn},
 		{"POST", "/sign-out", nil, h.signOut},
@@ -192,8 +190,12 @@ func parseTemplates() (templateSets, error) {
 func (h *handler) show(w http.ResponseWriter, r *http.Request, status int, p page) error {
 	p.Now, p.Name, p.Path = h.desk.Now(), h.desk.Caller(r.Context()), r.URL.Path
 	p.Signed = p.Name != ""
+	sets, err := h.templates()
+	if err != nil {
+		return err
+	}
 	var b bytes.Buffer
-	if err := h.templates[p.template].ExecuteTemplate(&b, "layout.html", p); err != nil {
+	if err := sets[p.template].ExecuteTemplate(&b, "layout.html", p); err != nil {
 		return fmt.Errorf("write page %s: %w", p.template, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -231,6 +233,3 @@ func (h *handler) static(w http.ResponseWriter, r *http.Request) error {
 	h.desk.Answer(w, r, http.StatusOK, body)
 	return nil
 }
-
-// changes streams when the page may have changed.
-func (h *handler) changes(w http.ResponseWriter, r *http.Request) error { return h.desk.Changes(w, r) }

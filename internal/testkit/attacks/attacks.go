@@ -58,8 +58,9 @@ type Attack struct {
 	Interactor []string `json:"interactor"`
 	Checker    []string `json:"checker"`
 	Says       string   `json:"says"` // substring of the report's message
-	// OutputFile, Answer and Passes are settings of the job and its test: a named output file, its expected
-	// content, and the maximum number of passes.
+	// InputFile, OutputFile, Answer and Passes are settings of the job and its test: the names of the input and the
+	// output file, the expected content of the output, and the maximum number of passes.
+	InputFile  string `json:"input_file"`
 	OutputFile string `json:"output_file"`
 	Answer     string `json:"answer"`
 	Passes     int    `json:"passes"`
@@ -205,8 +206,8 @@ func (a Attack) validate() error {
 // single run that tries to reach something.
 func (a Attack) ForJury(language string) (made []Attack) {
 	reaches := !slices.Contains([]string{"time", "memory", "output", "processes"}, a.Class)
-	aimed := a.Language != "" || a.AsChecker || a.Interactor != nil || a.Checker != nil || a.OutputFile != "" ||
-		a.Collect != nil
+	aimed := a.Language != "" || a.AsChecker || a.Interactor != nil || a.Checker != nil || a.InputFile != "" ||
+		a.OutputFile != "" || a.Collect != nil
 	if !reaches || aimed || !slices.Equal(a.Verdicts, []api.Verdict{api.Accepted}) || len(a.Phases) > 0 ||
 		a.CPUs > 1 || a.Open || a.OpenWithHost {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -135,27 +134,18 @@ func chosen(t testing.TB) *regexp.Regexp {
 // attack that cannot be built is a test error and has no program.
 func Build(t testing.TB, gcc, dir string, all []Attack) map[string]string {
 	t.Helper()
-	var (
-		mu       sync.Mutex // guards programs
-		programs = map[string]string{}
-		building sync.WaitGroup
-		turns    = make(chan struct{}, runtime.NumCPU())
-	)
-	for _, a := range all {
-		building.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			path, err := a.build(gcc, dir)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			programs[a.Name] = path
-		})
-	}
-	building.Wait()
+	var mu sync.Mutex // guards programs
+	programs := map[string]string{}
+	testkit.OnAllCPUs(len(all), func(i int) {
+		path, err := all[i].build(gcc, dir)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		programs[all[i].Name] = path
+	})
 	return programs
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/sandbox/initproc"
 )
 
@@ -82,16 +82,8 @@ func (t Table) Write(text string, all []Attack) (string, error) {
 }
 
 func row(a Attack, needs string) string {
-	return fmt.Sprintf("| %s | *%s*: %s | %s | %s | %s |\n", a.Name[:3], a.Class, a.Title, verdicts(a.Verdicts),
+	return fmt.Sprintf("| %s | *%s*: %s | %s | %s | %s |\n", a.Name[:3], a.Class, a.Title, text.Join(a.Verdicts, ", "),
 		a.StoppedBy, needs)
-}
-
-func verdicts(all []api.Verdict) string {
-	var names []string
-	for _, v := range all {
-		names = append(names, string(v))
-	}
-	return strings.Join(names, ", ")
 }
 
 // ReadTable parses the measurements from a text written by Write.

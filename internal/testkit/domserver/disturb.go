@@ -40,8 +40,7 @@ func (d *Disturber) Disturb(_, path string) *Fault {
 	if at := strings.LastIndexByte(path, '/'); strings.HasPrefix(path, "judgehosts/add-judging-run/") {
 		d.lost[path[at+1:]]++
 	}
-	f := d.fault
-	return &f
+	return new(d.fault)
 }
 
 // Requests returns the number of requests so far.

@@ -4,6 +4,7 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -281,12 +282,7 @@ func (s *Server) Enable(host string, on bool) { s.locked(func() { s.hosts[host] 
 
 // Hosts returns the hosts and whether they are enabled.
 func (s *Server) Hosts() (hosts map[string]bool) {
-	hosts = map[string]bool{}
-	s.locked(func() {
-		for name, on := range s.hosts {
-			hosts[name] = on
-		}
-	})
+	s.locked(func() { hosts = maps.Clone(s.hosts) })
 	return hosts
 }
 

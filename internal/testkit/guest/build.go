@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"judged/internal/testkit/guest/wire"
 )
 
 const initPackage = "judged/internal/testkit/guest/init"
@@ -55,13 +53,13 @@ func writeInitrd(path, init string, cfg Config) (err error) {
 			err = fmt.Errorf("write the initramfs: %w", closeErr)
 		}
 	}()
-	plan, err := json.Marshal(wire.Plan{Commands: cfg.Commands})
+	plan, err := json.Marshal(Plan{Commands: cfg.Commands})
 	if err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	a := newArchive(out)
 	a.file("/init", init)
-	a.bytes(wire.PlanPath, string(plan), 0o644)
+	a.bytes(PlanPath, string(plan), 0o644)
 	a.bytes("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n", 0o644)
 	a.bytes("/etc/group", "root:x:0:\nnogroup:x:65534:\n", 0o644)
 	a.bytes("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n", 0o644)

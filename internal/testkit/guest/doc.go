@@ -5,7 +5,7 @@
 //
 //	host (Boot)                         guest (/init, package guest/init)
 //	plan.json and files in a cpio  -->  mounts, runs the commands in order
-//	file behind the second serial  <--  wire.Frame lines: output, exit codes,
+//	file behind the second serial  <--  Frame lines: output, exit codes,
 //	                                    and a sign of life every second
 //	file behind the first serial   <--  the kernel's console, shown on failure
 //	QEMU exits                     <--  power off

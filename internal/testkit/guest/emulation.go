@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"judged/internal/testkit/guest/wire"
 )
 
 // emulation is a guest that can be started several times, each time from the beginning.
@@ -159,8 +157,8 @@ func clock(channel string) time.Duration {
 	}
 	lines := bytes.Split(text, []byte("\n"))
 	for _, line := range slices.Backward(lines[:len(lines)-1]) {
-		var f wire.Frame
-		if json.Unmarshal(line, &f) == nil && f.Stream == wire.Beat {
+		var f Frame
+		if json.Unmarshal(line, &f) == nil && f.Stream == Beat {
 			return f.Clock
 		}
 	}

@@ -25,28 +25,27 @@ func TestStarts(t *testing.T) {
 	for _, tc := range []struct {
 		name, script string
 		timeout      time.Duration
+		silence      time.Duration // after which it is stuck, if the case waits for that
 		starts       int
 		stuck        bool
 		err          string   // "" means a guest that has powered off
 		log          []string // one for each start except the last
 	}{
 		{name: "good", script: done, starts: 1},
-		{name: "silent at first", script: `[ $n != 1 ] || ` + silent + "\n" + done, starts: 2,
-			log: []string{"(start 1 of at most 3): the guest is stuck: it was silent for 4s"}},
+		{name: "silent at first", script: `[ $n != 1 ] || ` + silent + "\n" + done, starts: 2, silence: 2 * time.Second,
+			log: []string{"(start 1 of at most 3): the guest is stuck: it was silent for 2s"}},
 		{name: "stalled twice, with signs of life", script: `[ $n = 3 ] || { ` + stall + "; " + live +
 			"; }\nsleep 0.3\n" + done, starts: 3,
 			log: []string{
 				`(start 1 of at most 3): the guest is stuck: its kernel says "rcu: INFO: rcu_preempt self-detected stall on CPU"`,
 				`(start 2 of at most 3): the guest is stuck: its kernel says`,
 			}},
-		{name: "fast clock at first", script: `[ $n != 1 ] || { ` + beat("1") + "; sleep 2; " + beat("60") + "; " + silent +
-			"; }\n" + beat("1") + "; sleep 2; " + beat("2") + "; sleep 0.1\n" + done, starts: 2,
+		{name: "fast clock at first", script: `[ $n != 1 ] || { ` + beat("1") + "; sleep 1; " + beat("60") + "; " + silent +
+			"; }\n" + beat("1") + "; sleep 1; " + beat("2") + "; sleep 0.1\n" + done, starts: 2,
 			log: []string{"(start 1 of at most 3): the guest is stuck: 59s passed by its clock in "}},
-		{name: "silent for good", script: silent, starts: 3, stuck: true,
-			err: "(start 3 of at most 3): the guest is stuck",
-			log: []string{"(start 1", "(start 2"}},
-		{name: "alive without an end", script: live, timeout: time.Second, starts: 1,
-			err: "did not power off in time"},
+		{name: "silent for good", script: silent, starts: 3, stuck: true, silence: time.Second,
+			err: "(start 3 of at most 3): the guest is stuck", log: []string{"(start 1", "(start 2"}},
+		{name: "alive without an end", script: live, timeout: time.Second, starts: 1, err: "did not power off in time"},
 		{name: "no emulator", script: `echo no such board >&2; exit 1`, starts: 1,
 			err: "run QEMU: exit status 1\nno such board"},
 		{name: "cut off", script: `echo Oops >$console; : >$channel`, starts: 1, err: "ended before it was done"},
@@ -58,7 +57,7 @@ func TestStarts(t *testing.T) {
 			e := emulation{
 				qemu: "/bin/sh", console: filepath.Join(dir, "console"), channel: filepath.Join(dir, "results"),
 				timeout: cmp.Or(tc.timeout, time.Minute),
-				silence: 4 * time.Second, // a shell on a busy machine is silent for a while too
+				silence: cmp.Or(tc.silence, 4*time.Second), // a shell on a busy machine is silent for a while too
 			}
 			e.args = []string{"-c", `console=$1 channel=$2; echo >>$3; n=$(wc -l <$3)` + "\n" + tc.script, "qemu",
 				e.console, e.channel, count}

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/testkit"
-	"judged/internal/testkit/guest/wire"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
@@ -127,7 +126,7 @@ func TestGuestSMT(t *testing.T) {
 			read("smt", "/sys/devices/system/cpu/smt/control"),
 			{Name: "no such program", Args: []string{"/no/such/program"}},
 			// Nothing is sent to this port, so reading it never ends.
-			{Name: "endless", Args: []string{"/init", "cat", "/dev/ttyS1"}, Timeout: 3 * wire.BeatPeriod},
+			{Name: "endless", Args: []string{"/init", "cat", "/dev/ttyS1"}, Timeout: 3 * BeatPeriod},
 			read("afterwards", "/proc/sys/kernel/ostype"),
 		},
 	}

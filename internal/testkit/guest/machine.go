@@ -13,6 +13,7 @@ type machine struct {
 	qemu    string                              // the emulator's name
 	needs   []testkit.Requirement               // the emulator and a kernel for it
 	board   string                              // QEMU's -machine
+	accel   string                              // QEMU's -accel
 	model   func(threads int) string            // QEMU's -cpu
 	console string                              // the kernel's name for the first serial port
 	ports   func(first, second string) []string // QEMU's arguments for two serial ports into files
@@ -24,6 +25,11 @@ var machines = map[string]machine{
 		qemu:  "qemu-system-x86_64",
 		needs: []testkit.Requirement{testkit.QEMU, testkit.GuestKernel},
 		board: "pc",
+		// One host thread runs all CPUs in turn. With one thread for each CPU, QEMU 7.2 can translate code while another
+		// CPU patches it, and keep the outdated translation permanently. After the kernel has switched a static key,
+		// each CPU that reaches the removed breakpoint then raises it again and again, with interrupts off, until the
+		// machine hangs. With some guests this happened every other time.
+		accel: "tcg,thread=single",
 		// Without cx16, because QEMU 7.2 computes the flags of cmpxchg16b wrongly and the slab allocator of
 		// Linux 6.12 relies on them: it oopses on boot. max hides SMT.
 		model: func(threads int) string {
@@ -43,6 +49,10 @@ var machines = map[string]machine{
 		qemu:  "qemu-system-aarch64",
 		needs: []testkit.Requirement{testkit.QEMUArm64, testkit.GuestKernelArm64},
 		board: "virt,gic-version=3",
+		// The kernel switches static keys without breakpoints here. If CPUs ran in turn, one that computes without a tick
+		// would have 100 ms of each turn, and one that computes with ticks would lose its turn at each: judged needed 20 s
+		// to read the clocks of a program that spins on a nohz_full CPU, and then kill it.
+		accel: "tcg,thread=multi",
 		// max uses QARMA for pointer authentication by default, which takes half of the emulation's time.
 		model:   func(int) string { return "max,pauth-impdef=on" },
 		console: "ttyAMA0",

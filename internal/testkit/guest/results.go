@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"judged/internal/testkit/guest/wire"
 )
 
 // readResults reads the results from the channel's file. It returns those received so far, even if the guest
@@ -34,16 +32,16 @@ func parseResults(r io.Reader) (map[string]Result, error) {
 		case err != nil:
 			return results, fmt.Errorf("read results: %w", err)
 		}
-		var f wire.Frame
+		var f Frame
 		if err := json.Unmarshal(line, &f); err != nil {
 			return results, fmt.Errorf("read results: parse line %.80q: %w", line, err)
 		}
 		switch f.Stream {
-		case wire.Done:
+		case Done:
 			return results, nil
-		case wire.Broken:
+		case Broken:
 			return results, fmt.Errorf("the guest's /init: %s", f.Failure)
-		case wire.Beat:
+		case Beat:
 			continue
 		}
 		if err := add(results, f); err != nil {
@@ -52,14 +50,14 @@ func parseResults(r io.Reader) (map[string]Result, error) {
 	}
 }
 
-func add(results map[string]Result, f wire.Frame) error {
+func add(results map[string]Result, f Frame) error {
 	r := results[f.Name]
 	switch f.Stream {
-	case wire.Stdout:
+	case Stdout:
 		r.Stdout += string(f.Data)
-	case wire.Stderr:
+	case Stderr:
 		r.Stderr += string(f.Data)
-	case wire.Exit:
+	case Exit:
 		r.ExitCode, r.Signal, r.Failure, r.Over = f.ExitCode, f.Signal, f.Failure, true
 		if got := [2]int{len(r.Stdout), len(r.Stderr)}; int64(got[0]) != f.StdoutBytes ||
 			int64(got[1]) != f.StderrBytes {

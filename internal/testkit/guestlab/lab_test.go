@@ -22,8 +22,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/testkit"
-	"judged/internal/testkit/guest/wire"
-	"judged/internal/testkit/unit"
+	"judged/internal/testkit/guest"
 )
 
 // Paths of the files that the host has added.
@@ -44,7 +43,7 @@ func TestMain(m *testing.M) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
-	unit.Main()
+	testkit.UnitMain()
 	if !inGuest() {
 		fmt.Println("guestlab: skip all tests: they change the machine and run in a guest only; start them with: go " +
 			"test ./cmd/judged -run Guest")
@@ -57,7 +56,7 @@ func TestMain(m *testing.M) {
 // enable swap, so they never run on a host, regardless of the environment.
 func inGuest() bool {
 	first, err := os.Readlink("/proc/1/exe")
-	_, noPlan := os.Stat(wire.PlanPath)
+	_, noPlan := os.Stat(guest.PlanPath)
 	return err == nil && first == "/init" && noPlan == nil
 }
 

@@ -12,20 +12,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/testkit/unit"
+	"judged/internal/testkit"
 )
 
 // TestPlainUnit runs the daemon with the privileges and limits of judged.service, with its group delegated by
 // cgroup v2.
 func TestPlainUnit(t *testing.T) {
 	const path = "/data/judged.service"
-	u, err := unit.Read(path)
+	u, err := testkit.ReadUnit(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := look(t)
 	t.Run("unit", func(t *testing.T) {
-		cmd := unit.Command(t, path, judged, "serve", "--listen", "127.0.0.1:0", "--data-dir", u.StateDirectory)
+		cmd := testkit.UnitCommand(t, path, judged, "serve", "--listen", "127.0.0.1:0", "--data-dir", u.StateDirectory)
 		stderr := new(bytes.Buffer)
 		cmd.Stderr = stderr
 		d := start(t, cmd, stderr)

@@ -22,7 +22,7 @@ import (
 const samples = "/data/submissions/"
 
 // TestIsolatedLimit stops a program at its limit on a core without a tick and on one with a tick, and checks that the
-// first has none. How late it is stopped says nothing here: the emulator runs one CPU at a time, and takes 100 ms and
+// first has none. How late it is stopped says nothing here: the emulator may run one CPU at a time, and take 100 ms and
 // more for each interrupt from one to another that computes. TestTimeIsCurrent of the sandbox checks the reading.
 func TestIsolatedLimit(t *testing.T) {
 	ticks := map[string]int64{}

@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"judged/internal/sandbox/initproc"
 )
 
 // Build builds the sample's program in dir and sets Program. Samples with the same source and flags share a
@@ -105,16 +103,4 @@ func run(ctx context.Context, compiler string, args ...string) error {
 		return fmt.Errorf("run %s %q: %w\n%s", compiler, args, err, bytes.TrimSpace(text))
 	}
 	return nil
-}
-
-// InSandbox reports whether a program of this name is in the search path of sandboxes, which see the host's
-// folders.
-func InSandbox(name string) bool {
-	for dir := range strings.SplitSeq(initproc.Path, ":") {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -18,19 +18,36 @@ func Load(t testing.TB) (all []Sample, left int) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	var keys [][]*Sample // samples that share a program are built one after the other
+	byKey := map[string]int{}
+	for i := range set.Samples {
+		s := &set.Samples[i]
+		if !s.FitsArch() || !testkit.Has(s.Needs...) {
+			continue
+		}
+		key := s.key(set.Flags)
+		if _, known := byKey[key]; !known {
+			byKey[key] = len(keys)
+			keys = append(keys, nil)
+		}
+		keys[byKey[key]] = append(keys[byKey[key]], s)
+	}
+	testkit.OnAllCPUs(len(keys), func(i int) {
+		for _, s := range keys[i] {
+			if err := s.Build(t.Context(), set.Flags, dir); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
 	for _, s := range set.Samples {
-		if !s.FitsArch() {
-			left++
-			continue
-		}
-		if !testkit.Has(s.Needs...) {
+		if s.FitsArch() {
 			all = append(all, s)
-			continue
+		} else {
+			left++
 		}
-		if err := s.Build(t.Context(), set.Flags, dir); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, s)
 	}
 	return all, left
 }

@@ -142,8 +142,7 @@ func readProblem(known map[string][]problem.Test, dir, name string) error {
 func (e entry) sample(dir string, tests []problem.Test) Sample {
 	return Sample{
 		Name: e.Name, Source: filepath.Join(dir, e.Source), Static: e.Static, Link: e.Link, Needs: e.Needs,
-		Arch: e.Arch,
-		CPUs: max(e.CPUs, 1), Demo: e.Demo,
+		Arch: e.Arch, CPUs: max(e.CPUs, 1), Demo: e.Demo,
 		Want: Want{Verdict: e.Verdict, Exit: e.Exit, FailingTest: e.FailingTest, MemoryPeak: e.MemoryPeak},
 		job: api.Job{Command: e.Command, Checker: &api.Checker{Kind: e.Checker}, Limits: e.Limits,
 			CPUs: max(e.CPUs, 1), Repeats: e.Repeats},

@@ -30,8 +30,7 @@ func TestParse(t *testing.T) {
 	file := func(name string) *api.File { return &api.File{Part: filepath.Join(dir, "problems", "mean", name)} }
 	wantJob := api.Job{
 		Command: []string{"{program}", "x"}, Checker: &api.Checker{Kind: "exact"}, Limits: api.Limits{CPUTimeMS: 5},
-		CPUs:    1,
-		Repeats: api.Repeats{Min: 2, Max: 3, Policy: api.Minimum},
+		CPUs: 1, Repeats: api.Repeats{Min: 2, Max: 3, Policy: api.Minimum},
 		Tests: []api.Test{{Name: "01-thirds", Input: file("01-thirds.in"), Answer: file("01-thirds.ans")},
 			{Name: "02-large", Input: file("02-large.in"), Answer: file("02-large.ans")}},
 	}

@@ -1,4 +1,4 @@
-// Share does 600 ms of work in the way that its argument names, as share.c does.
+// Share does as many ms of work as its second argument says, in the way that the first one names, as share.c does.
 package main
 
 import (
@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -25,7 +26,7 @@ func work(d time.Duration) {
 }
 
 func child(group bool) {
-	c := exec.Command(os.Args[0], "first")
+	c := exec.Command(os.Args[0], "first", os.Args[2])
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: group}
 	if err := c.Run(); err != nil {
 		panic(err)
@@ -33,7 +34,11 @@ func child(group bool) {
 }
 
 func main() {
-	const all = 600 * time.Millisecond
+	ms, err := strconv.Atoi(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	all := time.Duration(ms) * time.Millisecond
 	switch os.Args[1] {
 	case "first":
 		work(all)

@@ -1,4 +1,4 @@
-/* Does 600 ms of work in the way that its argument names, as share.c does. Its main thread is never the first one. */
+/* Does as many ms of work as its second argument says, in the way that the first one names, as share.c does. Its main thread is never the first one. */
 import java.lang.management.ManagementFactory;
 
 public class Main {
@@ -8,12 +8,13 @@ public class Main {
     }
 
     public static void main(String[] args) throws Exception {
+        long ms = Long.parseLong(args[1]);
         if (args[0].equals("first"))
-            work(600);
+            work(ms);
         else {
             Thread[] all = new Thread[4];
             for (int i = 0; i < 4; i++)
-                (all[i] = new Thread(() -> work(150))).start();
+                (all[i] = new Thread(() -> work(ms / 4))).start();
             for (Thread t : all)
                 t.join();
         }

@@ -1,4 +1,4 @@
-"""Does 600 ms of work in the way that its argument names, as share.c does."""
+"""Does as many ms of work as its second argument says, in the way that the first one names, as share.c does."""
 import os
 import sys
 import threading
@@ -16,16 +16,16 @@ def child(group):
     if pid == 0:
         if group:
             os.setpgid(0, 0)
-        work(600)
+        work(ms)
         os._exit(0)
     os.waitpid(pid, 0)
 
 
-how = sys.argv[1]
+how, ms = sys.argv[1], int(sys.argv[2])
 if how == "first":
-    work(600)
+    work(ms)
 elif how == "threads":
-    every = [threading.Thread(target=work, args=(150,)) for _ in range(4)]
+    every = [threading.Thread(target=work, args=(ms / 4,)) for _ in range(4)]
     for t in every:
         t.start()
     for t in every:

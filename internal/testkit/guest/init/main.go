@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/testkit/guest/wire"
+	"judged/internal/testkit/guest"
 )
 
 func main() {
@@ -66,12 +66,12 @@ func report(err error) error {
 	if openErr != nil {
 		return errors.Join(err, openErr)
 	}
-	broken := wire.Frame{Stream: wire.Broken, Failure: err.Error()}
+	broken := guest.Frame{Stream: guest.Broken, Failure: err.Error()}
 	return errors.Join(err, json.NewEncoder(port).Encode(broken), drain(port))
 }
 
 func openChannel() (*os.File, error) {
-	port, err := os.OpenFile(wire.Channel(), os.O_WRONLY|syscall.O_NOCTTY, 0)
+	port, err := os.OpenFile(guest.Channel(), os.O_WRONLY|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the result channel: %w", err)
 	}
@@ -94,7 +94,7 @@ func supervise() error {
 			return fmt.Errorf("send results: %w", err)
 		}
 	}
-	if err := out.send(wire.Frame{Stream: wire.Done}); err != nil {
+	if err := out.send(guest.Frame{Stream: guest.Done}); err != nil {
 		return fmt.Errorf("send results: %w", err)
 	}
 	return drain(port)
@@ -103,15 +103,15 @@ func supervise() error {
 // beat shows the host that processes and timers still run while a command has no output, and how fast the clock is.
 func beat(out *channel) {
 	start := time.Now()
-	for range time.Tick(wire.BeatPeriod) {
-		if out.send(wire.Frame{Stream: wire.Beat, Clock: time.Since(start)}) != nil {
+	for range time.Tick(guest.BeatPeriod) {
+		if out.send(guest.Frame{Stream: guest.Beat, Clock: time.Since(start)}) != nil {
 			return
 		}
 	}
 }
 
-func readPlan() (plan wire.Plan, err error) {
-	text, err := os.ReadFile(wire.PlanPath)
+func readPlan() (plan guest.Plan, err error) {
+	text, err := os.ReadFile(guest.PlanPath)
 	if err != nil {
 		return plan, fmt.Errorf("read plan: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/testkit/guest/wire"
+	"judged/internal/testkit/guest"
 )
 
 // channel sends frames. The streams of a command use it concurrently.
@@ -20,7 +20,7 @@ type channel struct {
 	err error // the first error; later frames are dropped, and the host gets no Done
 }
 
-func (c *channel) send(f wire.Frame) error {
+func (c *channel) send(f guest.Frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
@@ -32,7 +32,7 @@ func (c *channel) send(f wire.Frame) error {
 // stream is one output of one command.
 type stream struct {
 	to    *channel
-	frame wire.Frame
+	frame guest.Frame
 	sent  int64
 }
 
@@ -46,15 +46,15 @@ func (s *stream) Write(p []byte) (int, error) {
 }
 
 // run runs one command and returns its Exit frame.
-func run(c wire.Command, to *channel) wire.Frame {
+func run(c guest.Command, to *channel) guest.Frame {
 	ctx, cancel := context.WithCancel(context.Background())
 	if c.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(context.Background(), c.Timeout)
 	}
 	defer cancel()
 
-	stdout := &stream{to: to, frame: wire.Frame{Stream: wire.Stdout, Name: c.Name}}
-	stderr := &stream{to: to, frame: wire.Frame{Stream: wire.Stderr, Name: c.Name}}
+	stdout := &stream{to: to, frame: guest.Frame{Stream: guest.Stdout, Name: c.Name}}
+	stderr := &stream{to: to, frame: guest.Frame{Stream: guest.Stderr, Name: c.Name}}
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = stdout, stderr, c.Dir
 	cmd.Env = c.Env
@@ -68,7 +68,7 @@ func run(c wire.Command, to *channel) wire.Frame {
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()
 
-	f := wire.Frame{Stream: wire.Exit, Name: c.Name, ExitCode: -1, StdoutBytes: stdout.sent, StderrBytes: stderr.sent}
+	f := guest.Frame{Stream: guest.Exit, Name: c.Name, ExitCode: -1, StdoutBytes: stdout.sent, StderrBytes: stderr.sent}
 	if cmd.ProcessState != nil {
 		f.ExitCode = cmd.ProcessState.ExitCode()
 		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
