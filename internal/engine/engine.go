@@ -237,7 +237,7 @@ func (e *Engine) openLauncher(o sandbox.Options) (*sandbox.Launcher, error) {
 }
 
 func (e *Engine) openWorker(s slots.Slot) error {
-	slot, err := e.UnplannedSlot(s.CPUs, cpuset.New(e.topology.MemoryNode(s.Node)))
+	slot, err := e.slot(s.CPUs, cpuset.New(e.topology.MemoryNode(s.Node)))
 	if err != nil {
 		return err
 	}

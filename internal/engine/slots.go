@@ -9,6 +9,7 @@ import (
 	"judged/internal/host/machine"
 	"judged/internal/host/slots"
 	"judged/internal/sandbox"
+	"judged/internal/sandbox/cgroup"
 	"judged/internal/timing/evidence"
 )
 
@@ -24,13 +25,28 @@ func (e *Engine) Neighbours() cpuset.Set {
 // may run on it. Experiments compare planned slots with it and run load on it.
 func (e *Engine) UnplannedSlot(cpus, nodes cpuset.Set) (sandbox.Resources, error) {
 	group, err := e.tree.Subtree(cpus, nodes)
-	if err != nil {
-		return sandbox.Resources{}, err
+	return e.slotWith(group, cpus, nodes), err
+}
+
+// slot makes a slot of the plan. Its programs are preferred to others on its CPUs, except on those that judged itself
+// and the host need: isolated CPUs have no others, and much of the host's work is on CPU 0.
+func (e *Engine) slot(cpus, nodes cpuset.Set) (sandbox.Resources, error) {
+	if cpus.IsSubsetOf(e.topology.Isolated) || cpus.Overlaps(housekeeping(e.topology, e.slots).Union(cpuset.New(0))) {
+		return e.UnplannedSlot(cpus, nodes)
 	}
+	group, err := e.tree.Preferred(cpus, nodes)
+	if err == nil && group.Weighted() != nil && e.options.Daemon {
+		e.options.Log.Warn("other programs on the CPUs of a slot have the same weight as those that are judged",
+			"cpus", cpus, "error", group.Weighted())
+	}
+	return e.slotWith(group, cpus, nodes), err
+}
+
+func (e *Engine) slotWith(group *cgroup.Subtree, cpus, nodes cpuset.Set) sandbox.Resources {
 	return sandbox.Resources{
 		CPUs: cpus, Node: nodes[0], BindNode: len(nodes) == 1 && len(e.topology.Nodes) > 1,
 		NohzFull: e.topology.NohzFull.Overlaps(cpus), Tickless: cpus.IsSubsetOf(e.topology.NohzFull), Group: group,
-	}, nil
+	}
 }
 
 // WorkerOn opens a worker on an unplanned slot. Close of the engine closes it.

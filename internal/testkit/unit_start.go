@@ -41,7 +41,7 @@ func delegate(t *testing.T) string {
 	name := fmt.Sprintf("judges-%d.service", os.Getpid())
 	for _, dir := range groups(name) {
 		// For v2: the root may have processes and enable controllers for child groups. v1 has no such file.
-		_ = os.WriteFile(filepath.Dir(dir)+"/cgroup.subtree_control", []byte("+cpuset +memory +pids"), 0)
+		_ = os.WriteFile(filepath.Dir(dir)+"/cgroup.subtree_control", []byte("+cpu +cpuset +memory +pids"), 0)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

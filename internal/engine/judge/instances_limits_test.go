@@ -102,12 +102,14 @@ func TestCompiledInteractor(t *testing.T) {
 	}
 }
 
-// loadCPUs runs n busy loops on the CPUs until the test ends.
+// loadCPUs runs n busy loops on the CPUs until the test ends. On those of a slot they have the weight of runs.
 func loadCPUs(t testing.TB, cpus cpuset.Set, n int) {
 	t.Helper()
 	for range n {
 		busy := exec.Command("taskset", "-c", cpus.String(), "sh", "-c", "while :; do :; done")
-		if err := busy.Start(); err != nil {
+		if !cpus.Contains(0) {
+			testkit.StartCompetitor(t, busy, 1)
+		} else if err := busy.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _, _ = busy.Process.Kill(), busy.Wait() })

@@ -6,12 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"judged/internal/api"
+	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
+	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
@@ -93,11 +96,42 @@ func TestVerdictUnderLoad(t *testing.T) {
 	}
 }
 
-// loop starts a program that uses a CPU until the test ends.
+// TestPreferredToOthers: programs on a slot's CPU that judged did not start get a small share of its time.
+func TestPreferredToOthers(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	source := filepath.Join(t.TempDir(), "spins.c")
+	if err := os.WriteFile(source, []byte(spins), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := api.Job{Program: api.File{Part: testkit.CompileC(t, source, true)}, Command: []string{"{program}", "300"},
+		Tests: []api.Test{{Name: "1"}}, Repeats: api.Repeats{Policy: api.Single},
+		Limits: api.Limits{CPUTimeMS: 10_000, WallTimeMS: 60_000}}
+	for range 6 {
+		c := exec.Command("taskset", "-c", eng.Slots()[0].CPUs.String(), "sh", "-c", "while :; do :; done")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = c.Process.Kill(), c.Wait() })
+	}
+	var runs []string
+	for range 3 { // a run of another judged has the same weight
+		r := judgeTalk(t, eng, j)
+		if r.Verdict == api.Accepted && *r.WallTime < 3**r.CPUTime {
+			return
+		}
+		runs = append(runs, tell(r))
+	}
+	t.Errorf("next to 6 loops, each run took three times its CPU time or more:%s", strings.Join(runs, ""))
+}
+
+// loop starts a program that uses a CPU until the test ends. On given CPUs it has the weight of a run.
 func loop(t *testing.T, cpus *cpuset.Set) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
-	if err := c.Start(); err != nil {
+	if cpus != nil {
+		testkit.StartCompetitor(t, c, 1)
+	} else if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Wait() })

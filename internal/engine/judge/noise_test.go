@@ -31,10 +31,10 @@ const shareSource = "../../sandbox/testdata/share.c"
 // shareDir has the same program in other languages.
 const shareDir = "../../../testdata/submissions/share/"
 
-// crowd runs loops on the engine's CPU until the test ends.
-func crowd(t *testing.T, eng *engine.Engine, loops string) {
+// crowd runs loops on the engine's CPU until the test ends, each with the weight of a run.
+func crowd(t *testing.T, eng *engine.Engine, loops int) {
 	t.Helper()
-	c := exec.Command(testkit.CompileC(t, shareSource, true), "load", loops, eng.Slots()[0].CPUs.String())
+	c := exec.Command(testkit.CompileC(t, shareSource, true), "load", fmt.Sprint(loops), eng.Slots()[0].CPUs.String())
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -43,9 +43,7 @@ func crowd(t *testing.T, eng *engine.Engine, loops string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.StartCompetitor(t, c, loops)
 	t.Cleanup(func() { _, _ = in.Close(), c.Wait() })
 	if _, err := io.ReadFull(out, make([]byte, len("loaded"))); err != nil {
 		t.Fatal("the loops did not start")
@@ -73,7 +71,7 @@ var shares = []struct {
 func TestWaitingIsNoVerdict(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Time)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	crowd(t, eng, "4")
+	crowd(t, eng, 4)
 	work := int64(300) // ms of CPU time, for which it needs five times as long
 	if attacks.InGuest(t) {
 		work *= 2

@@ -1,9 +1,11 @@
 // Package cgroup manages the control groups of runs: one Group per run on the unified hierarchy (v2), the hybrid one
 // (v1 controllers and a v2 mount without controllers) and the legacy one (v1 only).
 //
-//	judged-PID-START-PIDNS/  Tree: one per judged process, removed by the next judged if that process is gone
-//	    cpu1mem0/            Slot: cpuset of a slot, lives as long as the tree
-//	        run7/            Group: one run
+//	judged-PID-START-PIDNS/           Tree: one per judged process, removed by the next judged if that process is gone
+//	    cpu0mem0/                     Subtree: cpuset of a slot, lives as long as the tree
+//	        run7/                     Group: one run
+//	judged-PID-START-PIDNS-cpu1mem0/  Subtree of a preferred slot, which competes with the groups next to it
+//	    run8/
 //
 // The tree is below the root of v2, or below the unit of a daemon that has its own group. Slots on CPUs of a
 // partition that judged tune made are below that partition, because the kernel gives its CPUs to no other group.

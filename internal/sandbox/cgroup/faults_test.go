@@ -20,14 +20,20 @@ import (
 // TestEachCallFails makes each system call that sets up a slot and a group fail once, while a process runs in
 // another slot of the tree. The other slot must be unaffected, and the failed one must be removed completely.
 func TestEachCallFails(t *testing.T) {
-	for name, change := range map[string]func(*testing.T, *Tree){
-		"as mounted": func(*testing.T, *Tree) {},
-		"legacy":     useLegacy,
+	asMounted := func(*testing.T, *Tree) {}
+	for name, tt := range map[string]struct {
+		change func(*testing.T, *Tree)
+		slot   func(t *Tree, cpus, nodes cpuset.Set) (*Subtree, error)
+	}{
+		"as mounted":            {asMounted, (*Tree).Subtree},
+		"as mounted, preferred": {asMounted, (*Tree).Preferred},
+		"legacy":                {useLegacy, (*Tree).Subtree},
+		"legacy, preferred":     {useLegacy, (*Tree).Preferred},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faults := testkit.NewFaults(t)
 			tree := newTree(t)
-			change(t, tree)
+			tt.change(t, tree)
 			top, err := machine.ReadTopology(hostfs.New("/"))
 			if err != nil {
 				t.Fatal(err)
@@ -47,7 +53,7 @@ func TestEachCallFails(t *testing.T) {
 			m := join(t, g, "spin")
 			n := 1
 			for failed := true; failed; n++ {
-				failed = setUpFails(t, tree, faults, n)
+				failed = setUpFails(t, tree, tt.slot, faults, n)
 				if ids, err := g.Threads(); err != nil || len(ids) == 0 {
 					t.Fatalf("call %d: the process of the other slot is gone: %v", n, err)
 				}
@@ -80,15 +86,17 @@ func useLegacy(t *testing.T, tree *Tree) {
 
 // setUpFails sets up a slot and a group while one call fails, and removes them. It returns false if there are
 // fewer calls.
-func setUpFails(t *testing.T, tree *Tree, faults *testkit.Faults, n int) bool {
+func setUpFails(t *testing.T, tree *Tree, slot func(t *Tree, cpus, nodes cpuset.Set) (*Subtree, error),
+	faults *testkit.Faults, n int) bool {
 	t.Helper()
+	before := maps.Clone(tree.slots)
 	cpus, nodes := cpuset.New(0), cpuset.New(0)
 	var g *Group
 	var call string
 	err := faults.OnThread(func() error {
 		faults.FailAt(n)
 		defer func() { call = faults.Stop() }()
-		s, err := tree.Subtree(cpus, nodes)
+		s, err := slot(tree, cpus, nodes)
 		if err != nil {
 			return err
 		}
@@ -106,21 +114,26 @@ func setUpFails(t *testing.T, tree *Tree, faults *testkit.Faults, n int) bool {
 	if err != nil && !errors.Is(err, syscall.EIO) && !strings.Contains(err.Error(), syscall.EIO.Error()) {
 		t.Errorf("%s: the error does not name the cause: %v", call, err)
 	}
-	made := tree.slots["cpu0mem0"]
-	if made != nil {
-		if err := made.Trim(); err != nil {
-			t.Error(err)
+	made := false
+	for path, s := range tree.slots {
+		if before[path] == nil {
+			made = true
+			if err := s.Trim(); err != nil {
+				t.Error(err)
+			}
+			delete(tree.slots, path)
 		}
-		delete(tree.slots, "cpu0mem0")
 	}
-	for base := range maps.Values(tree.host.base) {
-		dir := filepath.Join(base, tree.name, "cpu0mem0")
-		if made == nil && (hostfs.FS{}).Exists(dir) {
-			t.Errorf("%s: left %s", call, dir)
-		}
-		// Rmdir fails if a group is left in the folder.
-		if err := syscall.Rmdir(dir); made != nil && err != nil || err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: remove %s: %v", call, dir, err)
+	for _, base := range tree.host.bases() {
+		for _, path := range []string{tree.name + "/cpu0mem0", tree.name + "-cpu0mem0"} {
+			dir := filepath.Join(base, path)
+			if !made && (hostfs.FS{}).Exists(dir) {
+				t.Errorf("%s: left %s", call, dir)
+			}
+			// Rmdir fails if a group is left in the folder.
+			if err := syscall.Rmdir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s: remove %s: %v", call, dir, err)
+			}
 		}
 	}
 	return call != ""

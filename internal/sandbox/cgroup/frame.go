@@ -71,9 +71,14 @@ func (s *Subtree) Trim() error {
 func (s *Subtree) makeFrame(f *frame) (err error) {
 	h := s.tree.host
 	if h.Mode != Unified {
-		// All runs of a slot share its cpuset, so a run needs no folder in that hierarchy.
-		if err := f.join(h.fs.Path(s.dirs["cpuset"])); err != nil {
-			return err
+		// All runs of a slot share its cpuset and its weight, so a run needs no folder in these hierarchies.
+		for _, c := range []string{"cpuset", weightController} {
+			if s.dirs[c] == "" {
+				continue
+			}
+			if err := f.join(h.fs.Path(s.dirs[c])); err != nil {
+				return err
+			}
 		}
 		for _, c := range v1Controllers(h.Mode) {
 			if c == "cpuset" || c == "memory" {

@@ -71,8 +71,10 @@ func newTree(t *testing.T) *Tree {
 func (t *Tree) folders() []string {
 	var all []string
 	for _, base := range t.host.bases() {
-		if dir := filepath.Join(base, t.name); t.host.fs.Exists(dir) {
-			all = append(all, dir)
+		for _, dir := range t.host.findTrees(base, 1) {
+			if strings.HasPrefix(filepath.Base(dir), t.name) {
+				all = append(all, dir)
+			}
 		}
 	}
 	return all
@@ -117,6 +119,48 @@ func TestSlotHasItsCPUsAndMemory(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	m.kill(t, g)
+}
+
+// TestSlotPreferred: a program of a preferred slot gets most of the time of a CPU on which another computes.
+func TestSlotPreferred(t *testing.T) {
+	usual, last := lastSlot(t)
+	cpus, node := cpuset.New(last.ID), cpuset.New(last.Node)
+	preferred, err := usual.tree.Preferred(cpus, node)
+	if err != nil || preferred.Weighted() != nil {
+		t.Fatal(err, preferred.Weighted())
+	}
+	if again, err := usual.tree.Preferred(cpus, node); err != nil || again != preferred {
+		t.Errorf("the second call returned %v and %v", again, err)
+	}
+	var groups []*Group
+	var members []*member
+	for _, s := range []*Subtree{usual, preferred} {
+		g, err := s.NewGroup()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer remove(t, g)
+		m := join(t, g, "spin")
+		defer m.kill(t, g)
+		groups, members = append(groups, g), append(members, m)
+	}
+	used := func(g *Group) time.Duration {
+		d, err := g.CPUTime()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	before := used(groups[1])
+	for _, m := range members {
+		m.in.Close()
+	}
+	testkit.WaitFor(t, time.Minute, "the preferred program to compute", func() bool {
+		return used(groups[1])-before > 500*time.Millisecond
+	})
+	if d := used(groups[0]); d > 150*time.Millisecond {
+		t.Errorf("the other program got %s of CPU time while the preferred one got 500 ms", d)
+	}
 }
 
 // TestSlotThatCannotBe checks that setting up a slot on a missing CPU fails and leaves nothing behind.

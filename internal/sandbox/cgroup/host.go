@@ -49,6 +49,9 @@ const partitionName = "judged"
 // leafName is the group that judged moves into when its own group must not contain processes.
 const leafName = "daemon"
 
+// weightController is the v1 controller with the weight of preferred slots, which judged does not need.
+const weightController = "cpu"
+
 // v1Controllers returns the controllers that a run needs on a host without v2 controllers. cpuacct measures CPU
 // time only if there is no v2 group.
 func v1Controllers(m Mode) []string {
@@ -169,6 +172,10 @@ func (h *Hierarchies) detectV1(own map[string]string) error {
 	}
 	if h.Mode == Hybrid {
 		h.base[""] = filepath.Join(h.v2, own[""])
+		// A legacy host may mount it together with cpuacct, whose groups are those of single runs.
+		if mount := filepath.Join(root, weightController); h.fs.Exists(mount + "/cpu.shares") {
+			h.v1[weightController], h.base[weightController] = mount, filepath.Join(mount, own[weightController])
+		}
 	}
 	return nil
 }
