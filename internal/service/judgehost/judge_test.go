@@ -294,7 +294,8 @@ func TestCompilation(t *testing.T) {
 			if hosts := len(w.Hosts()); len(j.Compiled) > hosts {
 				t.Errorf("%d reports of the compilation from %d hosts", len(j.Compiled), hosts)
 			}
-			if e.compiled > 1 {
+			// A script that fails has no result for other slots, and two may ask at once.
+			if e.compiled > 1 && tt.kind == "" {
 				t.Errorf("compiled %d times", e.compiled)
 			}
 			w.clean()
