@@ -120,13 +120,20 @@ func waitsWithoutVerdict(t *testing.T, eng *engine.Engine, j api.Job) (longer bo
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := eng.Judge(t.Context(), eng.Slots()[0], task, func(api.TestReport) {})
-	if noise := new(measure.NoiseError); errors.As(err, &noise) {
-		t.Logf("%s: %v", j.Tests[0].Name, err) // not a verdict either
-		return true
+	attempts := 1
+	if attacks.InGuest(t) {
+		attempts = 3 // if the emulator stands still, the guest's kernel does not count all of the time
 	}
-	if err != nil {
-		t.Fatal(err)
+	var r api.Report
+	for ; attempts > 0 && r.Verdict != api.Accepted; attempts-- {
+		r, err = eng.Judge(t.Context(), eng.Slots()[0], task, func(api.TestReport) {})
+		if noise := new(measure.NoiseError); errors.As(err, &noise) {
+			t.Logf("%s: %v", j.Tests[0].Name, err) // not a verdict either
+			return true
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	run := r.Tests[0].Runs[0]
 	if r.Verdict != api.Accepted {
