@@ -57,8 +57,8 @@ func delegate(t *testing.T) string {
 
 func groups(name string) []string {
 	var found []string
-	for _, root := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified",
-		"/sys/fs/cgroup"} {
+	for _, root := range []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids",
+		"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
 		if _, err := os.Stat(root + "/cgroup.procs"); err == nil {
 			found = append(found, filepath.Join(root, name))
 		}

@@ -172,8 +172,10 @@ func (h *Hierarchies) detectV1(own map[string]string) error {
 	}
 	if h.Mode == Hybrid {
 		h.base[""] = filepath.Join(h.v2, own[""])
-		// A legacy host may mount it together with cpuacct, whose groups are those of single runs.
-		if mount := filepath.Join(root, weightController); h.fs.Exists(mount + "/cpu.shares") {
+		// Only where judged is in one group of both: outside of its unit it changes nothing. A legacy host may mount it
+		// together with cpuacct, whose groups are those of single runs.
+		mount := filepath.Join(root, weightController)
+		if own[weightController] == own["pids"] && h.fs.Exists(mount+"/cpu.shares") {
 			h.v1[weightController], h.base[weightController] = mount, filepath.Join(mount, own[weightController])
 		}
 	}

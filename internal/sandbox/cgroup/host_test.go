@@ -59,6 +59,32 @@ func TestDetectV2(t *testing.T) {
 	}
 }
 
+// TestDetectWeight: judged uses the cpu controller of v1 only in its own group.
+func TestDetectWeight(t *testing.T) {
+	files := fstest.MapFS{}
+	for _, c := range []string{"cpuset/tasks", "memory/tasks", "pids/tasks", "cpuacct/tasks", "cpu/cpu.shares"} {
+		files["sys/fs/cgroup/"+c] = &fstest.MapFile{Mode: 0o644}
+	}
+	for name, tt := range map[string]struct {
+		mode Mode
+		cpu  string // group of judged
+		want string
+	}{
+		"all controllers of a unit": {Hybrid, "/unit", root + "/cpu/unit"},
+		"some":                      {Hybrid, "/", ""},
+		"legacy":                    {Legacy, "/unit", ""},
+	} {
+		h := &Hierarchies{Mode: tt.mode, fs: hostfs.Of(files), v1: map[string]string{}, base: map[string]string{}}
+		own := map[string]string{"pids": "/unit", "memory": "/unit", "cpuset": "/", "cpuacct": "/unit", "cpu": tt.cpu}
+		if err := h.detectV1(own); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.base[weightController]; got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 // TestPartition: slots on the CPUs of a partition created by judged tune are below it, others are not.
 func TestPartition(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -342,7 +342,8 @@ func (s *Subtree) setUpV1(cpus, mems string, preferred bool) error {
 		return err
 	}
 	if preferred && s.dirs[weightController] == "" {
-		s.weight = fmt.Errorf("v1 controller %q is not mounted alone below %s", weightController, root)
+		s.weight = fmt.Errorf("judged is in another group of the v1 controller %q than of pids, or "+
+			"it is not mounted below %s", weightController, root)
 	}
 	if h.Mode == Hybrid {
 		return os.MkdirAll(h.fs.Path(s.dirs[""]), 0o755)
