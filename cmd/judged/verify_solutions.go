@@ -68,11 +68,21 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 		}
 		return v.judge(ctx, v.on(slot), l, v.progress.test)
 	}
-	stop := v.stop
-	report, err := run(stop)
+	isSlow := false
+	within := func(stop api.Stop) (api.Report, error) {
+		report, err := run(stop)
+		isSlow = anyTimeLimit(report)
+		if err != nil || longest == limit {
+			return report, err
+		}
+		if report, err = withLimit(v.pkg.Scheme, report, x.multiplied(limit), stop); err != nil {
+			err = fmt.Errorf("judge %s with %s: %w", s.Name, units.Duration(limit), err)
+		}
+		return report, err
+	}
+	report, err := within(v.stop)
 	if err == nil && s.NeedsMore(report) {
-		stop = api.StopNever
-		report, err = run(stop)
+		report, err = within(api.StopNever)
 	}
 	switch missing := new(api.LanguageUnavailableError); {
 	case errors.As(err, new(*problem.NotAllowedError)),
@@ -84,12 +94,6 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 		return x, nil
 	case err != nil:
 		return x, err
-	}
-	isSlow := anyTimeLimit(report)
-	if longest > limit {
-		if report, err = withLimit(v.pkg.Scheme, report, x.multiplied(limit), stop); err != nil {
-			return x, fmt.Errorf("judge %s with %s: %w", s.Name, units.Duration(limit), err)
-		}
 	}
 	x.record(report, limit)
 	x.Differences = s.Difference(report)

@@ -75,18 +75,20 @@ func (s Submission) MayPass() bool {
 }
 
 // NeedsMore reports whether a test that was not run may still match the expectation, which requires a verdict or a
-// message of at least one test. It returns false if the report already differs in another way.
+// message of at least one test, or permits verdicts of tests of which none was run. It returns false if the report
+// already differs in another way.
 func (s Submission) NeedsMore(r api.Report) bool {
 	more := false
 	for _, e := range s.Expected {
 		var left, refused bool
-		required, message := len(e.Required) == 0, e.Message == ""
+		required, message, ran := len(e.Required) == 0, e.Message == "", e.Permitted == nil
 		for _, t := range r.Tests {
 			switch {
 			case e.Tests != "" && !Match(e.Tests, t.Name):
 			case t.Verdict == api.Skipped:
 				left = true
 			default:
+				ran = true
 				refused = refused || e.Permitted != nil && !is(t.Verdict, e.Permitted)
 				required = required || is(t.Verdict, e.Required)
 				message = message || t.Checker != nil && strings.Contains(t.Checker.Message, e.Message)
@@ -95,7 +97,7 @@ func (s Submission) NeedsMore(r api.Report) bool {
 		if refused || e.Final != nil && !is(r.Verdict, e.Final) {
 			return false
 		}
-		more = more || left && !(required && message)
+		more = more || left && !(required && message && ran)
 	}
 	return more
 }
@@ -106,7 +108,8 @@ func (e Expectation) difference(r api.Report) []string {
 	if e.Tests != "" {
 		where = " in " + e.Tests
 	}
-	required, message, matched := len(e.Required) == 0, e.Message == "", e.Permitted == nil
+	required, message := len(e.Required) == 0, e.Message == ""
+	matched, ran := e.Permitted == nil, e.Permitted == nil
 	for _, t := range r.Tests {
 		if e.Tests != "" && !Match(e.Tests, t.Name) {
 			continue
@@ -114,6 +117,7 @@ func (e Expectation) difference(r api.Report) []string {
 		if matched = true; t.Verdict == api.Skipped {
 			continue
 		}
+		ran = true
 		if e.Permitted != nil && !is(t.Verdict, e.Permitted) {
 			found = append(found, fmt.Sprintf("test %s is %s, permitted %s", t.Name, t.Verdict,
 				strings.Join(e.Permitted, ", ")))
@@ -121,8 +125,11 @@ func (e Expectation) difference(r api.Report) []string {
 		required = required || is(t.Verdict, e.Required)
 		message = message || t.Checker != nil && strings.Contains(t.Checker.Message, e.Message)
 	}
-	if !matched {
+	switch {
+	case !matched:
 		found = append(found, fmt.Sprintf("there is no test%s", where))
+	case !ran:
+		found = append(found, fmt.Sprintf("no test%s was run", where))
 	}
 	if !required {
 		found = append(found, fmt.Sprintf("no test%s is %s", where, strings.Join(e.Required, " or ")))

@@ -40,6 +40,10 @@ func TestNeedsMore(t *testing.T) {
 			reportOf("WA", "secret/a/1:WA secret/a/2:SK secret/b/1:AC"), false},
 		{"a test of the glob", Expectation{Tests: "secret/b", Required: []string{"WA"}},
 			reportOf("WA", "secret/a/1:WA secret/b/1:SK"), true},
+		{"a verdict of tests of which none was run", Expectation{Tests: "secret/b", Permitted: []string{"AC"}},
+			reportOf("WA", "secret/a/1:WA secret/b/1:SK"), true},
+		{"a verdict of tests of which one was run", Expectation{Tests: "secret/b", Permitted: []string{"AC"}},
+			reportOf("WA", "secret/b/1:AC secret/a/1:WA secret/b/2:SK"), false},
 		{"a message", Expectation{Message: "too long"}, reportOf("WA", "1:WA 2:SK"), true},
 		{"nothing is expected", Expectation{}, reportOf("WA", "1:WA 2:SK"), false},
 	} {

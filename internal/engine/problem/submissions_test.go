@@ -89,7 +89,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// TestExpectationsNeedTests: an expectation about tests that do not exist is not met.
+// TestExpectationsNeedTests: an expectation about tests that do not exist, or of which none was run, is not met.
 func TestExpectationsNeedTests(t *testing.T) {
 	permitted := Submission{Expected: []Expectation{{Tests: "secret/3", Permitted: []string{"AC"}}}}
 	report := func(name string, v api.Verdict) api.Report {
@@ -101,7 +101,7 @@ func TestExpectationsNeedTests(t *testing.T) {
 		want []string
 	}{
 		{"as expected", report("secret/3", api.Accepted), nil},
-		{"left out by another test", report("secret/3", api.Skipped), nil},
+		{"left out by another test", report("secret/3", api.Skipped), []string{"no test in secret/3 was run"}},
 		{"another test", report("secret/1", api.Accepted), []string{"there is no test in secret/3"}},
 		{"no test", api.Report{Verdict: api.Accepted}, []string{"there is no test in secret/3"}},
 	} {
