@@ -135,6 +135,9 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 	if err := parameters.Decode(&groups); err != nil {
 		return errors.New(oneLine(err))
 	}
+	if len(groups) == 0 {
+		return fmt.Errorf("%s has no group; give points and tests of each, such as [[20, 3], [80, 5]]", kind)
+	}
 	next := 0
 	if len(groups)*c.inputs > maxMatches {
 		return fmt.Errorf("%d groups for %d tests; no problem needs that", len(groups), c.inputs)

@@ -294,12 +294,15 @@ func (d *dmojProblem) match(n yaml.Node) ([]dmojCase, error) {
 		Input  string    `yaml:"input_format"`
 		Output string    `yaml:"output_format"`
 		Points []float64 `yaml:"case_points"`
+
+		Others map[string]yaml.Node `yaml:",inline"`
 	}{}
 	if n.Kind != 0 {
 		if err := n.Decode(&x); err != nil {
 			return nil, errors.New(oneLine(err))
 		}
 	}
+	d.findKeys("test_cases", x.Others)
 	if d.files == nil {
 		return nil, errors.New("give a list of cases; patterns only match files of an archive")
 	}
@@ -408,10 +411,11 @@ func dmojCases(found map[dmojKey]*dmojCase, points []float64) ([]dmojCase, error
 		}
 		last = k
 	}
-	if points != nil && len(points) < len(cases) {
-		return nil, fmt.Errorf("case_points has %d numbers for %d cases and batches", len(points), len(cases))
+	if points != nil && len(points) != len(cases) {
+		return nil, fmt.Errorf("case_points has %d numbers for %d cases and batches; give a number for each", len(points),
+			len(cases))
 	}
-	for i := range points[:min(len(points), len(cases))] {
+	for i := range points {
 		cases[i].Points = &points[i]
 	}
 	return cases, nil

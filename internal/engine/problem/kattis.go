@@ -32,7 +32,7 @@ func (p *Package) readKattis(t *tree) error {
 	p.readName(s)
 	p.readLimits(s)
 	p.readGrading(s)
-	if languages := s.words("languages"); !slices.Equal(languages, []string{"all"}) {
+	if languages := s.someWords("languages"); !slices.Equal(languages, []string{"all"}) {
 		for _, code := range languages {
 			p.Languages = append(p.Languages, languageID(code))
 		}
@@ -93,7 +93,7 @@ func (p *Package) readVersion(s *settings) error {
 func (p *Package) readType(s *settings) kind {
 	var k kind
 	passFail := false
-	for _, word := range s.words("type") {
+	for _, word := range s.someWords("type") {
 		switch word {
 		case "pass-fail":
 			passFail = true
@@ -115,7 +115,7 @@ func (p *Package) readType(s *settings) kind {
 	if passFail && k.scoring {
 		p.find("problem.yaml: type: pass-fail and scoring exclude each other; judged gives points")
 	}
-	for _, word := range s.words("validation") {
+	for _, word := range s.someWords("validation") {
 		switch word {
 		case "default":
 		case "custom":

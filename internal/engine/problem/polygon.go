@@ -230,9 +230,10 @@ func (p *Package) checkGroups(s polygonTestset) error {
 		if g.Points != nil && !(*g.Points >= 0 && api.ValidPoints(*g.Points)) {
 			return fmt.Errorf("points %v of group %q are out of range", *g.Points, g.Name)
 		}
-		if sum := points[g.Name]; g.Points != nil && sum > 0 && math.Abs(sum-*g.Points) > rounding {
+		complete := g.Policy == completeGroup
+		if sum := points[g.Name]; g.Points != nil && (sum > 0 || !complete) && math.Abs(sum-*g.Points) > rounding {
 			given := sum
-			if g.Policy == completeGroup {
+			if complete {
 				given = *g.Points
 			}
 			p.find("group %q has %g points, but its tests have %g; judged gives %g", g.Name, *g.Points, sum, given)

@@ -227,6 +227,16 @@ func (s *settings) words(key string) []string {
 	return list
 }
 
+// someWords is like words, for a key whose value must not be empty.
+func (s *settings) someWords(key string) []string {
+	n := s.keys[key]
+	words := s.words(key)
+	if len(words) == 0 && n.Kind != 0 && n.Tag != "!!null" {
+		s.fail(key, "is empty; name one, or leave the key out")
+	}
+	return words
+}
+
 // list decodes a string or a list of strings.
 func (s *settings) list(key string) []string {
 	n, ok := s.keys[key]

@@ -95,11 +95,11 @@ func (x *sinolPackage) require(g *api.Group, group string) {
 // sinolExpected holds what sinol-make measured of a solution.
 type sinolExpected struct {
 	Groups map[string]struct {
-		Points float64              `yaml:"points"`
+		Points *float64             `yaml:"points"`
 		Status string               `yaml:"status"`
 		Others map[string]yaml.Node `yaml:",inline"`
 	} `yaml:"expected"`
-	Points float64              `yaml:"points"`
+	Points *float64             `yaml:"points"`
 	Others map[string]yaml.Node `yaml:",inline"`
 }
 
@@ -121,13 +121,15 @@ func (x *sinolPackage) expectScores(s *settings) error {
 			}
 		}
 		switch {
+		case known && want.Points == nil:
+			x.p.cannotCheck("%s: %s: no points are given", s.file, path.Base(one.Name))
 		case known && x.passFail:
 			one.Expected = rule(Expectation{Final: []string{"AC"}}, 0).Expected
-			if want.Points == 0 {
+			if *want.Points == 0 {
 				one.Expected[0].Final = append(slices.Clone(rejected), "MLE")
 			}
 		case known:
-			one.Expected = append(one.Expected, x.scores(want)...)
+			one.Expected = append(one.Expected, x.scores(want, s.file+": "+path.Base(one.Name))...)
 		case len(one.Expected) == 0:
 			unknown = append(unknown, one.Name)
 		}
@@ -143,16 +145,20 @@ func (x *sinolPackage) expectScores(s *settings) error {
 }
 
 // scores are the points of the groups and their sum. Where they depend on the time, they may be more.
-func (x *sinolPackage) scores(want sinolExpected) (all []Expectation) {
-	sum := [2]float64{want.Points, want.Points}
+func (x *sinolPackage) scores(want sinolExpected, of string) (all []Expectation) {
+	sum := [2]float64{*want.Points, *want.Points}
 	for _, group := range slices.Sorted(maps.Keys(want.Groups)) {
 		g := want.Groups[group]
 		if group == "0" || x.tests[group] == nil {
 			continue
 		}
-		score := [2]float64{g.Points, g.Points}
+		if g.Points == nil {
+			x.p.cannotCheck("%s: no points of group %s are given", of, group)
+			continue
+		}
+		score := [2]float64{*g.Points, *g.Points}
 		if x.timed && g.Status == "OK" {
-			score[1] = max(g.Points, x.points[group])
+			score[1] = max(*g.Points, x.points[group])
 		}
 		sum[1] += score[1] - score[0]
 		all = append(all, Expectation{Tests: sinolGroup(group), Score: &score})
