@@ -55,7 +55,7 @@ func pair(names []string, interactive bool) ([]Test, error) {
 		}
 	}
 	used := map[string]bool{}
-	layoutsUsed := map[*layout]bool{}
+	u := uses{files: used, layouts: map[*layout]bool{}, endings: map[string]bool{}}
 	var tests []Test
 	for _, n := range names {
 		l, parts := layoutOf(n)
@@ -66,14 +66,14 @@ func pair(names []string, interactive bool) ([]Test, error) {
 		if answer == "" && l.optional {
 			continue
 		}
-		used[n], used[answer], layoutsUsed[l] = true, true, true
+		used[n], used[answer], u.layouts[l], u.endings[folderAndEnding(answer)] = true, true, true, true
 		tests = append(tests, Test{Name: expand(l, l.name, n, parts), Input: n, Answer: answer})
 	}
 	if err := checkPairs(tests, interactive); err != nil {
 		return nil, err
 	}
 	for _, n := range names {
-		if err := checkLeft(n, used, layoutsUsed); err != nil {
+		if err := u.checkLeft(n); err != nil {
 			return nil, err
 		}
 	}
@@ -182,15 +182,28 @@ func noAnswers(inputs []string) error {
 		add)
 }
 
+// uses holds the files of tests, their layouts, and the folders of answers with their extensions.
+type uses struct {
+	files   map[string]bool
+	layouts map[*layout]bool
+	endings map[string]bool
+}
+
+func folderAndEnding(answer string) string { return path.Join(path.Dir(answer), "*"+path.Ext(answer)) }
+
 // checkLeft returns an error for a file that looks like part of a test but is not used, so that no test is silently
 // ignored.
-func checkLeft(name string, used map[string]bool, layoutsUsed map[*layout]bool) error {
+func (u uses) checkLeft(name string) error {
+	used := u.files
 	if used[name] {
 		return nil
 	}
+	// A .out or .a is an answer if others in its folder are. a.out is what compilers write.
+	orphan := u.endings[folderAndEnding(name)] && slices.Contains([]string{".out", ".a"}, path.Ext(name)) &&
+		path.Base(name) != "a.out"
 	for i := range layouts {
 		l := &layouts[i]
-		if l.answer != nil && (i == 0 || layoutsUsed[l]) && l.answer.MatchString(name) {
+		if i == 0 && orphan || l.answer != nil && (i == 0 || u.layouts[l]) && l.answer.MatchString(name) {
 			other := slices.ContainsFunc(layouts[0].answers, func(template string) bool {
 				stem, isAnswer := strings.CutSuffix(name, strings.TrimPrefix(template, "$1"))
 				return isAnswer && used[stem+inputSuffix] // another answer of a test that already has one
