@@ -76,6 +76,29 @@ func TestEdges(t *testing.T) {
 		"isolcpus for wide slots": {"intel-bare-tuned",
 			map[string]string{"proc/cmdline": "ro isolcpus=domain,1-3,5-7 nohz_full=1-3,5-7"},
 			"cmdline-plan", api.DoctorWarn},
+		"areas of swap without a heading": {"amd-epyc-ccx", map[string]string{"proc/swaps": "?"}, "swap",
+			api.DoctorUnknown},
+		"no text about swap": {"amd-epyc-ccx", map[string]string{"proc/swaps": ""}, "swap", api.DoctorUnknown},
+		"a partition of nonsense": {"amd-epyc-ccx",
+			map[string]string{"sys/fs/cgroup/judged/cpuset.cpus.partition": "?"}, "partition-valid", api.DoctorFail},
+		"a throttle counter of nonsense": {"intel-bare-tuned",
+			map[string]string{"sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count": "?"}, "thermal-throttle",
+			api.DoctorUnknown},
+		"a queue with an affinity of nonsense": {"amd-epyc-ccx", map[string]string{"proc/interrupts": "   CPU0 CPU4\n" +
+			"90: 1 2 nvme0q5\n", "proc/irq/90/effective_affinity_list": "?"}, "irq-managed", api.DoctorWarn},
+		"a cgroup without a path": {"old-kernel-v1", map[string]string{"proc/self/cgroup": "?"}, "cpu-throttle-config",
+			api.DoctorUnknown},
+		"a node without free memory": {"intel-bare-tuned",
+			map[string]string{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 98304000 kB\n"}, "slot-mems",
+			api.DoctorUnknown},
+		"a power supply that is neither": {"intel-bare-tuned", map[string]string{"sys/class/power_supply/AC/type": "Mains",
+			"sys/class/power_supply/AC/online": "?"}, "power-limit", api.DoctorUnknown},
+		"a watchdog that is neither": {"intel-bare-tuned", map[string]string{"proc/sys/kernel/soft_watchdog": "?",
+			"proc/sys/kernel/nmi_watchdog": "0", "proc/sys/kernel/watchdog_cpumask": "0-7"}, "watchdogs", api.DoctorWarn},
+		"a sleep of unknown length": {"amd-epyc-ccx",
+			map[string]string{"sys/devices/system/cpu/cpu5/cpuidle/state2/latency": "?"}, "cstates", api.DoctorUnknown},
+		"a node without memory before others": {"intel-bare-tuned",
+			map[string]string{"sys/devices/system/node/node0/meminfo": ""}, "node-symmetric", api.DoctorWarn},
 	} {
 		tree, _, err := testkit.Host(filepath.Join(hostsDir, tc.machine))
 		if err != nil {
@@ -88,6 +111,17 @@ func TestEdges(t *testing.T) {
 		o.FS = hostfs.Of(tree)
 		if c := byID(t, examine(t, o), tc.id); c.Status != tc.want {
 			t.Errorf("%s: %s is %s (%s; %s), want %s", name, c.ID, c.Status, c.Found, c.Reason, tc.want)
+		}
+	}
+}
+
+// TestNoLanguages: a host on which no source can be judged is not fine, whether languages are missing or none is configured.
+func TestNoLanguages(t *testing.T) {
+	for _, all := range [][]Language{{}, {{"c", "gcc is not installed"}}} {
+		o := recorded(t)["kvm-vm"]
+		o.Languages = all
+		if c := byID(t, examine(t, o), "languages"); c.Status != api.DoctorWarn {
+			t.Errorf("%v: %s (%s), want warn", all, c.Status, c.Found)
 		}
 	}
 }

@@ -271,9 +271,10 @@ func lookSleep(v *view) Outcome {
 		limit := v.Optional(dir + "/power/pm_qos_resume_latency_us")
 		allowed, err := strconv.Atoi(limit)
 		for _, s := range states {
-			latency, lerr := strconv.Atoi(v.Optional(s + "/latency"))
+			text := v.Optional(s + "/latency")
+			latency, lerr := strconv.Atoi(text)
 			if lerr != nil {
-				continue
+				return unknown(text, s+"/latency is not a number")
 			}
 			seen = true
 			off := v.Optional(s+"/disable") == "1" || limit == "n/a" && path.Base(s) != "state0" || err == nil &&

@@ -126,6 +126,9 @@ func without(list string) []string {
 func lookThrottle(v *view) Outcome {
 	_, v2 := v.hierarchies()
 	v.saw("/proc/mounts", "/proc/self/cgroup")
+	if v.ownUnknown() {
+		return unknown("", "/proc/self/cgroup has no path of this process")
+	}
 	var limits []string
 	seen := 0
 	for _, f := range v.throttleFiles() {
@@ -148,6 +151,12 @@ func lookThrottle(v *view) Outcome {
 	default:
 		return skip("no file cpu.max or cpu.cfs_quota_us in this process's cgroup and those above it")
 	}
+}
+
+// ownUnknown reports whether a hierarchy that limits CPU time is mounted, and this process has no path in it.
+func (f facts) ownUnknown() bool {
+	v1, v2 := f.hierarchies()
+	return v1["cpu"].Point != "" && f.own["cpu"] == "" || v2 != nil && f.own[""] == ""
 }
 
 // quotaV1 is the CPU quota file of v1.

@@ -179,7 +179,7 @@ func lookLanguages(v *view) Outcome {
 	if len(missing) > 0 {
 		found += "; missing: " + strings.Join(missing, ", ")
 	}
-	if len(available) == 0 && len(missing) > 0 {
+	if len(available) == 0 {
 		return warn(found, "no source can be compiled or interpreted, only programs can be judged")
 	}
 	return pass(found)

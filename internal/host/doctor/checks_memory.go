@@ -162,7 +162,9 @@ func lookMems(v *view) Outcome {
 		switch {
 		case !open.Contains(id) && len(open) > 0:
 			return fail(found, fmt.Sprintf("judged may not use the memory of node %d, which has reserved CPUs", id))
-		case free > 0 && free < units.Bytes(slots)*perSlot:
+		case free == 0:
+			return unknown(found, fmt.Sprintf("node %d has no MemFree in its file meminfo", id))
+		case free < units.Bytes(slots)*perSlot:
 			return warn(fmt.Sprintf("%s; node %d has %d MiB free", found, id, free>>20),
 				fmt.Sprintf("less than 256 MiB for each of %s", text.Count(slots, "slot")))
 		}
@@ -198,9 +200,9 @@ func lookSymmetry(v *view) Outcome {
 	}
 	var least, most units.Bytes
 	nodes := v.Topology.NodesOf(v.Reserved)
-	for _, id := range nodes {
+	for i, id := range nodes {
 		n, _ := v.Topology.Node(id)
-		if least == 0 || n.MemTotal < least {
+		if i == 0 || n.MemTotal < least {
 			least = n.MemTotal
 		}
 		most = max(most, n.MemTotal)

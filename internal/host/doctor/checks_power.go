@@ -72,8 +72,10 @@ func (v *view) throttles() (total, longest int, times []string) {
 		spent := v.tryPerCPU("thermal_throttle/" + what + "_throttle_total_time_ms")
 		most := 0
 		for id, s := range counts {
-			n, _ := strconv.Atoi(s)
-			ms, _ := strconv.Atoi(spent[id])
+			n, ms := v.number(what, s), 0
+			if spent != nil {
+				ms = v.number(what, spent[id])
+			}
 			most, longest = max(most, n), max(longest, ms)
 		}
 		total += most
@@ -98,6 +100,15 @@ func lookHeat(v *view) Outcome {
 	default:
 		return pass("never since boot")
 	}
+}
+
+// number parses a counter of a package or core. The check is unknown if it is no number.
+func (v *view) number(of, text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil && v.refused == nil {
+		v.refused = new(unknown(text, "not a number of times or milliseconds that a "+of+" was throttled"))
+	}
+	return n
 }
 
 // cooling reads the thermal framework, the only source on ARM. A processor that is being cooled is slow.
@@ -147,9 +158,13 @@ func lookPower(v *view) Outcome {
 		if v.Optional(s+"/type") != "Mains" {
 			continue
 		}
-		found = append(found, path.Base(s)+" online "+v.Optional(s+"/online"))
-		if v.Optional(s+"/online") == "0" {
+		online := v.Optional(s + "/online")
+		switch found = append(found, path.Base(s)+" online "+online); online {
+		case "1", "2": // 2 is a supply with a programmable voltage
+		case "0":
 			return fail(listed(found), "this machine runs on battery")
+		default:
+			return unknown(listed(found), s+"/online is neither 0 nor 1")
 		}
 	}
 	switch {

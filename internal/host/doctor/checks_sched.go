@@ -44,10 +44,10 @@ func (f facts) partitions(point string) (held, broken []string) {
 			cpus, err := cpuset.Parse(f.Optional(dir + "/cpuset.cpus"))
 			switch {
 			case kind == "" || kind == "member" || err == nil && len(cpus) > 0 && !cpus.Overlaps(f.Reserved):
-			case strings.Contains(kind, "invalid"):
-				broken = append(broken, dir)
-			default:
+			case kind == "root" || kind == "isolated":
 				held = append(held, dir)
+			default: // also "root invalid", with the reason in parentheses
+				broken = append(broken, dir)
 			}
 		}
 	}
@@ -235,18 +235,24 @@ func lookManaged(v *view) Outcome {
 	if len(rows) == 0 {
 		return skip("/proc/interrupts does not exist or has no numbered row")
 	}
-	var queues []string
+	var queues, unread []string
 	for irq, row := range rows {
 		if !slices.ContainsFunc(queueNames(), func(part string) bool { return strings.Contains(row.name, part) }) {
 			continue
 		}
 		target, err := v.irqTarget("/proc/irq/" + irq)
-		if err == nil && target.Overlaps(v.Reserved) {
+		switch {
+		case err != nil:
+			unread = append(unread, irq)
+		case target.Overlaps(v.Reserved):
 			queues = append(queues, row.name)
 		}
 	}
 	slices.Sort(queues)
+	slices.SortFunc(unread, text.Natural)
 	switch {
+	case len(queues) == 0 && len(unread) > 0:
+		return warn("unreadable", "cannot read the affinity of interrupt "+listed(unread))
 	case len(queues) == 0:
 		return pass("no queue on CPU " + v.Reserved.String())
 	case strings.Contains(hostfs.BootOption(cmdline, "isolcpus"), "managed_irq"):
@@ -381,8 +387,9 @@ func (v *view) ticks(local map[int]uint64, id int) (uint64, float64) {
 // lookWatchdogs ignores the CPU mask of a disabled soft watchdog.
 func lookWatchdogs(v *view) Outcome {
 	o := v.values()
-	if v.saw("/proc/sys/kernel/soft_watchdog"); v.Optional("/proc/sys/kernel/soft_watchdog") != "1" &&
-		v.Optional("/proc/sys/kernel/nmi_watchdog") == "0" {
+	v.saw("/proc/sys/kernel/soft_watchdog")
+	soft := v.Optional("/proc/sys/kernel/soft_watchdog")
+	if (soft == "0" || soft == "") && v.Optional("/proc/sys/kernel/nmi_watchdog") == "0" {
 		return pass(o.Found + "; no soft watchdog")
 	}
 	return o

@@ -109,10 +109,12 @@ type Swap struct {
 // Swaps parses /proc/swaps: a heading, then path, type, size and use in KiB, and priority.
 func Swaps(text string) ([]Swap, error) {
 	var all []Swap
-	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		if i == 0 {
-			continue
-		}
+	heading, rest, _ := strings.Cut(text, "\n")
+	if !strings.HasPrefix(heading, "Filename") { // it is also there without any area
+		return nil, fmt.Errorf("parse swaps: the first line %q is not the heading", heading)
+	}
+	for line := range strings.Lines(rest) {
+		line = strings.TrimRight(line, "\n")
 		f := strings.Fields(line)
 		if len(f) != 5 {
 			return nil, fmt.Errorf("parse swaps: %d words in %q, want 5", len(f), line)
