@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/settings"
@@ -158,8 +159,17 @@ func (t *tuner) status(ctx context.Context) (Report, error) {
 		byKnob[e.Setting] = append(byKnob[e.Setting], t.compare(e, reserved))
 	}
 	r.gather(byKnob)
+	var absent []string
+	for _, id := range t.o.Only {
+		if len(byKnob[id]) == 0 {
+			absent = append(absent, id)
+		}
+	}
+	if len(absent) > 0 && r.Note == "" {
+		r.Note = "not applied: " + strings.Join(absent, ", ")
+	}
 	// Done means that values are in force, so it is false if there are none.
-	r.Done = r.Done && len(j.Entries) > 0
+	r.Done = r.Done && len(j.Entries) > 0 && len(absent) == 0
 	return r, nil
 }
 

@@ -425,6 +425,22 @@ func TestOnly(t *testing.T) {
 	}
 }
 
+// TestStatusOfOnly: a setting that was not applied is not in force, also if others are.
+func TestStatusOfOnly(t *testing.T) {
+	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "8"), Only: []string{"thp"}}
+	apply(t, k, o)
+	for _, tc := range []struct {
+		only []string
+		done bool
+		note string
+	}{{nil, true, ""}, {[]string{"thp"}, true, ""}, {[]string{"ksm"}, false, "not applied: ksm"},
+		{[]string{"thp", "ksm", "swap"}, false, "not applied: ksm, swap"}} {
+		if s := status(t, k, Options{Only: tc.only}); s.Done != tc.done || s.Note != tc.note {
+			t.Errorf("only %q: done %t, note %q, want %t, %q", tc.only, s.Done, s.Note, tc.done, tc.note)
+		}
+	}
+}
+
 func TestReserve(t *testing.T) {
 	k := host(t, "kvm-vm")
 	for cpus, want := range map[string]string{"0-1": "reserve CPU 0-1: no other CPU of 0-1 is left",
