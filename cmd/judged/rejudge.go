@@ -129,6 +129,11 @@ func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []str
 		if err != nil {
 			return q, wrap(fmt.Sprintf("list what node %q judged", f.node), err)
 		}
+		if set.Truncated {
+			return q, usagef("read --node %q: it judged more jobs from %s to %s than the %d that are listed; select "+
+				"the jobs of all nodes with --from and --to, when they were submitted", f.node,
+				set.Since.UTC().Format(time.RFC3339), set.Until.UTC().Format(time.RFC3339), len(set.Jobs))
+		}
 		for _, j := range set.Jobs {
 			q.Jobs = append(q.Jobs, j.ID)
 		}
