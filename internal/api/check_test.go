@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -229,6 +230,55 @@ func TestCheckReportOfGroups(t *testing.T) {
 	for _, r := range []Report{of(Partial, "a", "b", "c"), of(Accepted, "c", "a"), of(Accepted), twice} {
 		if err := groupedJob().CheckReport(r); err == nil {
 			t.Errorf("no error of %+v", r)
+		}
+	}
+}
+
+// TestCheckReportNeedsTests: also where groups decide, a verdict about the program comes from tests that were run.
+func TestCheckReportNeedsTests(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		verdict Verdict
+		tests   [3]Verdict // of c, a and b, in this order
+		never   bool       // the stop rule
+		custom  bool       // a grader decides about the group of c and a
+		want    string     // start of the error, "" for none
+	}{
+		{"all run", Accepted, [3]Verdict{Accepted, Accepted, Accepted}, false, false, ""},
+		{"a part of the points", Partial, [3]Verdict{Accepted, Partial, Accepted}, false, false, ""},
+		{"nothing run", Accepted, [3]Verdict{Skipped, Skipped, Skipped}, false, false, `verdict: AC, but test "c" was not run`},
+		{"one not run", Accepted, [3]Verdict{Accepted, Skipped, Accepted}, false, false, `verdict: AC, but test "a" was not`},
+		{"accepted with a failure", Accepted, [3]Verdict{Accepted, WrongAnswer, Skipped}, false, false,
+			"verdict: AC, and WA by the groups"},
+		{"failed", WrongAnswer, [3]Verdict{WrongAnswer, Skipped, Skipped}, false, false, ""},
+		{"failed, and not stopped", WrongAnswer, [3]Verdict{WrongAnswer, Skipped, Skipped}, true, false,
+			`verdict: WA, but test "a" was not run`},
+		{"failed without a failure", TimeLimit, [3]Verdict{Accepted, Accepted, Accepted}, false, false,
+			"verdict: TLE, and AC by the groups"},
+		{"accepted by a grader", Accepted, [3]Verdict{WrongAnswer, Skipped, Accepted}, false, true, ""},
+		{"a grader of nothing", Accepted, [3]Verdict{Skipped, Skipped, Accepted}, false, true, `verdict: AC, but test "c"`},
+		{"at fault", InternalError, [3]Verdict{Skipped, Skipped, Skipped}, false, false, ""},
+	} {
+		job := groupedJob()
+		if tt.never {
+			job.Stop = StopNever
+		}
+		if tt.custom {
+			job.Scheme.Grader = &Grader{}
+			job.Scheme.Root.Members[0].Group.Aggregation = Custom
+		}
+		r := Report{Verdict: tt.verdict}
+		for i, name := range []string{"c", "a", "b"} {
+			r.Tests = append(r.Tests, TestReport{Name: name, Verdict: tt.tests[i], Score: new(0.0)})
+		}
+		err := job.CheckReport(r)
+		if said := fmt.Sprint(err); (err != nil) != (tt.want != "") || err != nil && !strings.HasPrefix(said, tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+		for _, x := range r.Tests {
+			if *x.Score != 0 {
+				t.Errorf("%s: the check changed the report", tt.name)
+			}
 		}
 	}
 }

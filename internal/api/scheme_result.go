@@ -33,12 +33,8 @@ type Grade func(g *Group, members []Graded) (Graded, error)
 // *UnfinishedError, or one of grade, is a fault of the problem: a score above the maximum, or tests that never count.
 // grade is nil if the scheme has no grader.
 func (s Scheme) Result(tests []TestReport, stop Stop, grade Grade) (SchemeResult, error) {
-	e := evaluation{scheme: s, stop: stop, grade: grade, tests: map[string]*TestReport{},
-		places: s.NewProgress(stop).tests}
-	for i := range tests {
-		e.tests[tests[i].Name] = &tests[i]
-	}
-	if err := e.finished(stop); err != nil {
+	e, err := s.evaluate(tests, stop, grade)
+	if err != nil {
 		return SchemeResult{}, err
 	}
 	root, err := e.group(s.Root)
@@ -59,6 +55,16 @@ func (s Scheme) Result(tests []TestReport, stop Stop, grade Grade) (SchemeResult
 		r.Score = &root.score
 	}
 	return r, nil
+}
+
+// evaluate begins the evaluation of tests. It returns an *UnfinishedError if a required one was not run.
+func (s Scheme) evaluate(tests []TestReport, stop Stop, grade Grade) (evaluation, error) {
+	e := evaluation{scheme: s, stop: stop, grade: grade, tests: map[string]*TestReport{},
+		places: s.NewProgress(stop).tests}
+	for i := range tests {
+		e.tests[tests[i].Name] = &tests[i]
+	}
+	return e, e.finished(stop)
 }
 
 // UnfinishedError means that a required test was not run.
