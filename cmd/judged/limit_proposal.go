@@ -151,10 +151,18 @@ const manyRepeats = 20
 
 // summary says in a sentence whether the limit is safe, and why.
 func (p *proposal) summary() string {
-	text := fmt.Sprintf("%s is safe: ", units.Duration(p.TimeLimit))
-	if len(p.Differences) > 0 {
-		text = fmt.Sprintf("%s may be wrong, because some solutions do not have the expected results: ",
-			units.Duration(p.TimeLimit))
+	because := ""
+	switch {
+	case len(p.Differences) > 0:
+		because = "some solutions do not have the expected results"
+	case p.Simulated == 0:
+		because = "each test ran once"
+	case p.Wrong > 0:
+		because = fmt.Sprintf("%d of %d simulated solutions are over it", p.Wrong, p.Simulated)
+	}
+	text := units.Duration(p.TimeLimit) + " is safe: "
+	if because != "" {
+		text = fmt.Sprintf("%s may be wrong, because %s: ", units.Duration(p.TimeLimit), because)
 	}
 	text += fmt.Sprintf("the slowest jury solution took %s", units.Duration(p.Slowest.CPUTime))
 	if p.Fastest != nil {

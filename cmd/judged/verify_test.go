@@ -89,17 +89,23 @@ func TestProposal(t *testing.T) {
 	}
 	const spread = ", if runs vary as these 5 did; slower runs than these are at most 60 % of all (95 %)\n"
 	for _, tt := range []struct {
-		limit time.Duration
-		want  string
+		limit      time.Duration
+		want, says string
 	}{
-		{200 * ms, "that need 100.0 ms, 0 are found over the limit" + spread},
-		{80 * ms, "that need 100.0 ms, 100000 are found over the limit" + spread},
+		{200 * ms, "that need 100.0 ms, 0 are found over the limit" + spread, "200.0 ms is safe: "},
+		{80 * ms, "that need 100.0 ms, 100000 are found over the limit" + spread,
+			"80.0 ms may be wrong, because 100000 of 100000 "},
 	} {
 		p := proposal{TimeLimit: tt.limit, Slowest: all[0]}
 		p.simulate(config.Default().Repeats, all)
 		var b strings.Builder
-		if err := p.print(&b); err != nil || !strings.HasSuffix(b.String(), tt.want) {
-			t.Errorf("%v: %q, %v; want %q", tt.limit, b.String(), err, tt.want)
+		if err := p.print(&b); err != nil || !strings.HasSuffix(b.String(), tt.want) ||
+			!strings.HasPrefix(b.String(), tt.says) {
+			t.Errorf("%v: %q, %v; want %q and %q", tt.limit, b.String(), err, tt.says, tt.want)
 		}
+	}
+	once := proposal{TimeLimit: time.Second, Slowest: all[0]}
+	if said := once.summary(); !strings.HasPrefix(said, "1.000 s may be wrong, because each test ran once: ") {
+		t.Errorf("without repeats: %q", said)
 	}
 }
