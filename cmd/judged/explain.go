@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,11 +95,33 @@ func (a *app) readReport(ctx context.Context, r *remote, name string) (api.Repor
 	return report, again.CreatedAt, nil
 }
 
+// incomplete returns why a report cannot be explained, or nil.
+func incomplete(r api.Report) error {
+	known := func(m api.Meaning) bool { return m.Word == string(r.Verdict) }
+	switch {
+	case r.State == "":
+		return errors.New("no member state")
+	case !r.State.Final() && r.State != api.Queued && r.State != api.Running:
+		return fmt.Errorf("unknown state %q", r.State)
+	case r.Verdict == "" && r.State.Final():
+		return errors.New("no member verdict")
+	case r.Verdict != "" && !slices.ContainsFunc(api.Verdicts(), known):
+		return fmt.Errorf("unknown verdict %q", r.Verdict)
+	}
+	return nil
+}
+
 func parseReport(from io.Reader, name string) (api.Report, time.Time, error) {
 	var report api.Report
-	err := json.NewDecoder(io.LimitReader(from, maxReport)).Decode(&report)
-	if err == nil && report.State == "" {
-		err = errors.New("no member state")
+	decoder := json.NewDecoder(io.LimitReader(from, maxReport))
+	err := decoder.Decode(&report)
+	if err == nil {
+		err = incomplete(report)
+	}
+	if err == nil {
+		if _, more := decoder.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("trailing data after JSON")
+		}
 	}
 	if err != nil {
 		err = usagef("read report %q: %w; use the output of judged run --json or GET /v1/jobs/{id}", name, err)
