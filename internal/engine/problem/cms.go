@@ -38,7 +38,7 @@ type cmsSubtask struct {
 
 // readCMS reads a task: the files input/inputN.txt and output/outputN.txt, or the programs that make them.
 func (p *Package) readCMS(t *tree) error {
-	s, err := t.settings(cmsFile)
+	s, err := t.mainSettings(cmsFile)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type kind struct {
 
 // readKattis reads the formats with a problem.yaml.
 func (p *Package) readKattis(t *tree) error {
-	s, err := t.settings("problem.yaml")
+	s, err := t.mainSettings("problem.yaml")
 	if err != nil {
 		return err
 	}
@@ -121,6 +121,9 @@ func (p *Package) readType(s *settings) kind {
 		case "custom":
 			k.custom = true
 		case "score":
+			if !k.scoring {
+				p.find("problem.yaml: validation: score has no effect, because problem.yaml does not set type: scoring")
+			}
 		case "interactive":
 			k.interactive = true
 		case "multi-pass":

@@ -74,6 +74,15 @@ func (t *tree) settings(file string) (*settings, error) {
 	return s, nil
 }
 
+// mainSettings is settings for the file that identifies a package. Without keys it may be cut off.
+func (t *tree) mainSettings(file string) (*settings, error) {
+	s, err := t.settings(file)
+	if err == nil && t.has(file) && len(s.keys) == 0 {
+		t.find("%s has no keys", file)
+	}
+	return s, err
+}
+
 // version1 replaces the version in the first line of a YAML file, such as %YAML 1.2. The library refuses all but 1.1,
 // but other tools read any 1.x in the same way.
 func version1(b []byte) []byte {

@@ -42,7 +42,7 @@ type sinolLimits struct {
 
 // readSinol reads a package: in/abc1a.in with out/abc1a.out, or with the solution prog/abc.cpp that makes it.
 func (p *Package) readSinol(t *tree) error {
-	s, err := t.settings(sinolFile)
+	s, err := t.mainSettings(sinolFile)
 	if err != nil {
 		return err
 	}

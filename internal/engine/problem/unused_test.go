@@ -288,6 +288,12 @@ func TestDroppedParts(t *testing.T) {
 		{"groups of CMS without any", cms.with(pack{"task.yaml": "n_input: 1\nscore_type: GroupMin\n" +
 			"score_type_parameters: []"}), "score_type_parameters: GroupMin has no group"},
 		{"no languages", legacyPack.with(pack{"problem.yaml": "languages: []"}), "languages: is empty; name one"},
+		{"no settings", legacyPack.with(pack{"problem.yaml": ""}), "problem.yaml has no keys"},
+		{"only a comment", legacyPack.with(pack{"problem.yaml": "# type: scoring\n---\n"}), "problem.yaml has no keys"},
+		{"no settings of a task", cms.with(pack{"task.yaml": "", "gen/GEN": "1\n"}), "task.yaml has no keys"},
+		{"no settings of sinol-make", sinolPack.with(pack{"config.yml": ""}), "config.yml has no keys"},
+		{"points of the validator without points", legacyPack.with(pack{"problem.yaml": "validation: custom score",
+			"output_validators/v.py": ""}), "validation: score has no effect, because problem.yaml does not set type"},
 		{"no types", legacyPack.with(pack{"problem.yaml": "type: []"}), "problem.yaml: type: is empty"},
 		{"no validation", legacyPack.with(pack{"problem.yaml": "validation: ''"}), "problem.yaml: validation: is empty"},
 		{"expectation without points", expected("{expected: {1: {points: 40}, 2: {points: 60}}}"),
