@@ -36,7 +36,7 @@ type Expectation struct {
 
 // any reports whether a report can differ from the expectation.
 func (e Expectation) any() bool {
-	return e.Permitted != nil || e.Required != nil || e.Final != nil || e.Score != nil || e.Message != ""
+	return e.Permitted != nil || len(e.Required) > 0 || e.Final != nil || e.Score != nil || e.Message != ""
 }
 
 // Expects reports whether any report can differ from what is expected of the submission.
@@ -265,6 +265,9 @@ func (s *Submission) expect(p *Package, m *settings, e *Expectation) {
 	m.decode("message", &e.Message)
 	if n, ok := m.keys["score"]; ok {
 		var score [2]float64
+		if n.Tag == "!!null" {
+			m.fail("score", "has no value; give a score, or the smallest and the largest one")
+		}
 		if n.Kind == yaml.ScalarNode {
 			m.decode("score", &score[0])
 			score[1] = score[0]
