@@ -160,6 +160,11 @@ func TestJudgePool(t *testing.T) {
 		both([]doctor.Outcome{slots, other})); diff != "" {
 		t.Errorf("both (-want +got):\n%s", diff)
 	}
+	unknown := doctor.Outcome{Status: api.DoctorUnknown, Reason: "d"}
+	if diff := cmp.Diff(doctor.Outcome{Status: api.DoctorUnknown, Found: "a", Reason: "d"},
+		both([]doctor.Outcome{slots, unknown})); diff != "" {
+		t.Errorf("slots alike, and nothing compared with the pool (-want +got):\n%s", diff)
+	}
 }
 
 func TestOverAll(t *testing.T) {

@@ -104,9 +104,9 @@ func skip(reason string) doctor.Outcome {
 	return doctor.Outcome{Status: api.DoctorSkip, Reason: reason}
 }
 
-// worst returns the deciding outcome. Those without information about the slot come first.
+// worst returns the deciding outcome. What is unknown precedes what passes: it could be worse.
 func worst(all []doctor.Outcome) doctor.Outcome {
-	order := []api.DoctorStatus{api.DoctorSkip, api.DoctorUnknown, api.DoctorPass, api.DoctorWarn, api.DoctorFail}
+	order := []api.DoctorStatus{api.DoctorSkip, api.DoctorPass, api.DoctorUnknown, api.DoctorWarn, api.DoctorFail}
 	return slices.MaxFunc(all, func(a, b doctor.Outcome) int {
 		return slices.Index(order, a.Status) - slices.Index(order, b.Status)
 	})
