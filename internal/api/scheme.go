@@ -140,6 +140,8 @@ type Member struct {
 	Accept   float64  `json:"accept,omitempty"`
 	Reject   float64  `json:"reject,omitempty"`
 	MaxScore *float64 `json:"max_score,omitempty"` // of a test; nil means unlimited
+	// Scored means that the checker must give the points of a test that it accepts.
+	Scored bool `json:"scored,omitempty"`
 }
 
 // GroupTests is a group with the tests in it and in its subgroups.

@@ -224,6 +224,8 @@ func outcome(at testPlace, t TestReport, scoring bool) (memberResult, error) {
 	switch ignored := at.isIgnored(); {
 	case n.verdict.Failed():
 		n.score = at.Reject
+	case t.Score == nil && at.Scored && !ignored:
+		return n, fmt.Errorf("the checker accepts test %q without points, which it must give", t.Name)
 	case t.Score == nil:
 		n.score = at.Accept
 	case t.Ratio && ignored:

@@ -15,6 +15,7 @@ import (
 // kind is the type of a Kattis problem.
 type kind struct {
 	scoring, interactive, multiPass, custom bool
+	scored                                  bool     // the output validator must give points
 	flags                                   []string // arguments of the output validator
 }
 
@@ -121,7 +122,7 @@ func (p *Package) readType(s *settings) kind {
 		case "custom":
 			k.custom = true
 		case "score":
-			if !k.scoring {
+			if k.scored = k.scoring; !k.scored {
 				p.find("problem.yaml: validation: score has no effect, because problem.yaml does not set type: scoring")
 			}
 		case "interactive":

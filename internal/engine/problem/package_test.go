@@ -667,6 +667,31 @@ func TestLegacyGroups(t *testing.T) {
 	}
 }
 
+// TestValidatorGivesPoints: with validation: custom score, an accepted test needs points of the validator. DOMjudge gives
+// those of the group otherwise.
+func TestValidatorGivesPoints(t *testing.T) {
+	files := pack{"problem.yaml": "type: scoring\nvalidation: custom score\n", ".timelimit": "1",
+		"output_validators/v.py": "", "data/secret/a/1.in": "", "data/secret/a/1.ans": ""}
+	for name, tt := range map[string]struct {
+		more pack
+		want bool
+	}{
+		"score":       {nil, true},
+		"interactive": {pack{"problem.yaml": "type: scoring\nvalidation: custom interactive score\n"}, true},
+		"no score":    {pack{"problem.yaml": "type: scoring\nvalidation: custom\n"}, false},
+		"DOMjudge":    {pack{domjudgeFile: "externalid = x\n", "data/secret/a/testdata.yaml": "accept_score: 0\n"}, false},
+	} {
+		p, err := openTest(t, files.with(tt.more).folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := p.Scheme.Root.Members[0].Group.Members[0].Group
+		if got := group.Members[0].Scored; got != tt.want {
+			t.Errorf("%s: the validator must give points: %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
 // openTest opens a package and closes it at the end of the test.
 func openTest(t testing.TB, name string) (*Package, error) {
 	p, err := Open(t.Context(), name)

@@ -350,7 +350,7 @@ func (r *dataReader) testScore(g *api.Group, legacy legacyGrading, tests int) ap
 		return api.Member{}
 	}
 	if legacy.legacy {
-		return api.Member{Accept: legacy.accept, Reject: legacy.reject}
+		return api.Member{Accept: legacy.accept, Reject: legacy.reject, Scored: r.kind.scored && !r.domjudge}
 	}
 	if g.MaxScore == nil || g.Aggregation == api.PassFail || tests == 0 {
 		return api.Member{}
