@@ -92,6 +92,7 @@ type StatusError struct {
 	Status  int
 	Message string
 	Final   bool // the same request would fail again
+	JSON    bool // DOMjudge answers in JSON, and proxies in front of it do not
 }
 
 func (e *StatusError) Error() string {
@@ -110,16 +111,33 @@ func IsRefused(err error) bool {
 	return errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden)
 }
 
-// isFinal reports whether the same request would fail again.
+// isFinal reports whether the same request would fail again until somebody has acted.
 func isFinal(err error) bool {
 	status := new(StatusError)
 	return errors.As(err, &status) && (status.Final || IsRefused(err) || status.Status >= 300 && status.Status < 400)
 }
 
+// isRejected reports whether the server has looked at a request, and says that it would reject it again.
+func isRejected(err error) bool {
+	status := new(StatusError)
+	return errors.As(err, &status) && status.Final && !IsRefused(err)
+}
+
 // isAnswer reports whether an error is about the requested object, and not about the connection or the server.
 func isAnswer(err error) bool {
 	status := new(StatusError)
-	return errors.As(err, &status) && status.Status >= 400 && status.Status < 500 || errors.As(err, new(*contentError))
+	return errors.As(err, &status) && status.isAnswer() || errors.As(err, new(*contentError))
+}
+
+func (e *StatusError) isAnswer() bool {
+	switch e.Status {
+	case http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly,
+		http.StatusTooManyRequests:
+		return false
+	case http.StatusNotFound: // also that of a proxy that has no server
+		return e.JSON
+	}
+	return e.Status >= 400 && e.Status < 500
 }
 
 // serverError is an error of the connection, or of a server that cannot respond.
@@ -164,7 +182,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 		c.note(err)
 		err = fmt.Errorf("%s %s: %w", r.method, r.path, err)
 		switch {
-		case isFinal(err) && !IsRefused(err), n == tries && isAnswer(err):
+		case isRejected(err), n == tries && isAnswer(err):
 			return err
 		case n == tries || isFinal(err):
 			return &serverError{err}
@@ -244,7 +262,7 @@ func refusal(answer *http.Response, body io.Reader) error {
 		Message string
 		Retry   *bool
 	}
-	if json.Unmarshal(text, &said) == nil {
+	if e.JSON = json.Unmarshal(text, &said) == nil; e.JSON {
 		e.Final = said.Retry != nil && !*said.Retry
 		e.Message = said.Message
 	} else {

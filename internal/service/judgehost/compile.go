@@ -348,7 +348,7 @@ func (h *host) checkVersions(ctx context.Context, t task) error {
 		return nil
 	}
 	err = h.client.checkVersions(ctx, t.ID, form)
-	if isFinal(err) && !IsRefused(err) {
+	if isRejected(err) {
 		h.log.Error("the server rejects the language versions of this host and disables it", "error", err)
 		return errTakenBack
 	}

@@ -36,6 +36,9 @@ func TestFaults(t *testing.T) {
 		"500 after the work": {Status: 500, Body: "<html>", Handle: true},
 		"504 of a proxy":     {Status: 504, Body: "<html>", Handle: true},
 		"401":                {Status: 401},
+		"302 of a proxy":     {Status: 302, Body: "<html>"},
+		"404 of a proxy":     {Status: 404, Body: "404 page not found"},
+		"429 of a proxy":     {Status: 429, Body: `{"message":"slow down"}`},
 		"cut before":         {CutBefore: true},
 		"cut after the work": {CutBefore: true, Handle: true},
 		"truncated":          {Truncate: 1},
@@ -47,7 +50,8 @@ func TestFaults(t *testing.T) {
 			switch {
 			case how == "not JSON" && what == "compilation": // the response is ignored
 				continue
-			case testing.Short() && how != "500" && how != "cut after the work" && how != "truncated":
+			case testing.Short() && how != "500" && how != "429 of a proxy" && how != "cut after the work" &&
+				how != "truncated":
 				continue
 			case how == "slow" && what != "fetch-work" && what != "test case" && what != "result": // takes long
 				continue
@@ -60,7 +64,7 @@ func TestFaults(t *testing.T) {
 				}
 				var mu sync.Mutex
 				left := 7 // more than the tries of one call
-				if how == "500" {
+				if how == "500" || strings.HasSuffix(how, "of a proxy") {
 					left = 18 // and more than those of all failed attempts at a task
 				}
 				started := make(chan struct{})

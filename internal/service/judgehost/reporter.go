@@ -64,7 +64,7 @@ func (r *reporter) send(x run) error {
 	r.remember(x)
 	more, err := r.client.addRun(r.ctx, r.name, x.task.ID, x.form(r.name, r.stored))
 	switch {
-	case isFinal(err) && !IsRefused(err):
+	case isRejected(err):
 		r.log.Warn("the server does not need a result", "judgetask", string(x.task.ID), "error", err)
 		return errTakenBack
 	case err != nil:
