@@ -220,9 +220,10 @@ type world struct {
 	language domserver.Language
 	run      domserver.Executable
 	compare  domserver.Executable
-	service  *Service           // the last one that start has started
-	drain    context.CancelFunc // drains it
-	idle     time.Duration      // of its client; 0 means that of judged
+	service  *Service                             // the last one that start has started
+	drain    context.CancelFunc                   // drains it
+	idle     time.Duration                        // of its client; 0 means that of judged
+	pause    func(context.Context, time.Duration) // of its client, if not nil
 }
 
 func newWorld(t *testing.T) *world {
@@ -300,6 +301,9 @@ func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(w.t.Out
 func (w *world) client(password string) *Client {
 	s := quickServer(w.Base(), password, w.log())
 	s.Idle = w.idle
+	if w.pause != nil {
+		s.Pause = w.pause
+	}
 	c, err := NewClient(s)
 	if err != nil {
 		w.t.Fatal(err)

@@ -43,7 +43,7 @@ func (h *host) forget() {
 // run asks for work and judges it until drain is done.
 func (h *host) run(drain, abort context.Context) {
 	defer h.forget()
-	wait := time.Duration(0)
+	wait, failed := time.Duration(0), firstWait
 	for drain.Err() == nil {
 		if h.stale && !h.giveBack(drain) {
 			return
@@ -52,10 +52,15 @@ func (h *host) run(drain, abort context.Context) {
 			wait = longestWait
 		}
 		tasks, err := h.work(drain, abort)
+		if err == nil {
+			failed = firstWait
+		}
 		switch {
 		case drain.Err() != nil:
 		case err != nil:
 			h.log.Warn("cannot fetch work; registering again to return tasks that may have been assigned", "error", err)
+			h.client.server.Pause(drain, failed)
+			failed = min(2*failed, longestWait)
 		case tasks == 0:
 			wait = h.waitForWork(drain, wait)
 		default:

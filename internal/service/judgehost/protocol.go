@@ -109,6 +109,7 @@ type task struct {
 	compile compileConfig
 	run     runConfig
 	compare compareConfig
+	unread  error // why it was not decoded
 }
 
 type compileConfig struct {
@@ -147,6 +148,9 @@ var (
 
 // decode decodes the JSON documents that a task contains as strings, and checks the required members.
 func (t *task) decode() error {
+	if t.unread != nil {
+		return fmt.Errorf("read a judge task: %w", t.unread)
+	}
 	for _, c := range []struct {
 		name, text string
 		to         any
@@ -288,8 +292,13 @@ func (c *Client) register(ctx context.Context, host string) ([]unfinished, error
 
 // fetchWork asks for tasks once. If the request fails, the server may still have assigned tasks.
 func (c *Client) fetchWork(ctx context.Context, host string) ([]task, error) {
-	return get[[]task](ctx, c, request{method: http.MethodPost, path: "judgehosts/fetch-work",
+	all, err := get[[]json.RawMessage](ctx, c, request{method: http.MethodPost, path: "judgehosts/fetch-work",
 		form: url.Values{"hostname": {host}}, limit: mediumAnswer, tries: 1})
+	tasks := make([]task, len(all))
+	for i, one := range all {
+		tasks[i].unread = json.Unmarshal(one, &tasks[i])
+	}
+	return tasks, err
 }
 
 // enabled reports whether the server assigns work to a host.
