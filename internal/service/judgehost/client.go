@@ -309,7 +309,7 @@ type counter struct {
 func (c *counter) Read(b []byte) (int, error) {
 	n, err := c.in.Read(b)
 	if c.left -= int64(n); c.left < 0 {
-		return 0, errors.New("the response is too long")
+		return 0, &contentError{errors.New("the response is too long")}
 	}
 	return n, err
 }

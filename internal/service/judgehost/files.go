@@ -24,8 +24,11 @@ const maxFiles = 10_000
 // is called after each file.
 func readFiles(in io.Reader, create func(n int) (io.WriteCloser, error), done func(n int, f file) error) (err error) {
 	r := &scanner{bufio.NewReaderSize(in, 64<<10)}
-	if err := r.expect('['); err != nil {
+	switch c, err := r.next(); {
+	case err != nil:
 		return err
+	case c != '[': // no answer of DOMjudge, but, for example, a page of a proxy
+		return fmt.Errorf("no list of files, but %q", string(rune(c)))
 	}
 	for n := 0; ; n++ {
 		c, err := r.next()
@@ -35,7 +38,7 @@ func readFiles(in io.Reader, create func(n int) (io.WriteCloser, error), done fu
 		case c == ']':
 			return r.expectEOF()
 		case n == maxFiles:
-			return fmt.Errorf("more than %d files", maxFiles)
+			return invalid("more than %d files", maxFiles)
 		case n > 0 && c == ',':
 			if c, err = r.next(); err != nil {
 				return err
@@ -59,9 +62,9 @@ func readFiles(in io.Reader, create func(n int) (io.WriteCloser, error), done fu
 // scanner reads JSON without holding its strings.
 type scanner struct{ *bufio.Reader }
 
-func unexpected(c byte) error {
-	return fmt.Errorf("unexpected %q in the list of files", string(rune(c)))
-}
+func unexpected(c byte) error { return invalid("unexpected %q in the list of files", string(rune(c))) }
+
+func invalid(format string, args ...any) error { return &contentError{fmt.Errorf(format, args...)} }
 
 // next returns the next byte that is not white space.
 func (r *scanner) next() (byte, error) {
@@ -103,7 +106,7 @@ func (r *scanner) file(n int, create func(int) (io.WriteCloser, error)) (f file,
 		c, err := r.next()
 		if err == nil && c == '}' && (first || named && filled) {
 			if !named || !filled {
-				return f, errors.New("file without filename or content")
+				return f, invalid("file without filename or content")
 			}
 			return f, nil
 		}
@@ -134,7 +137,7 @@ func (r *scanner) file(n int, create func(int) (io.WriteCloser, error)) (f file,
 			}
 		case "content":
 			if filled {
-				return f, errors.New("file with duplicate content")
+				return f, invalid("file with duplicate content")
 			}
 			filled = true
 			err = r.content(n, create)
@@ -164,14 +167,16 @@ func (r *scanner) short() (s string, err error) {
 		quoted = append(quoted, c)
 		switch {
 		case len(quoted) > maxShort:
-			return "", fmt.Errorf("value exceeds %d bytes", maxShort)
+			return "", invalid("value exceeds %d bytes", maxShort)
 		case escaped:
 			escaped = false
 		case c == '\\':
 			escaped = true
 		case c == '"':
-			err := json.Unmarshal(quoted, &s)
-			return s, err
+			if err := json.Unmarshal(quoted, &s); err != nil {
+				return "", &contentError{err}
+			}
+			return s, nil
 		}
 	}
 }
@@ -209,7 +214,11 @@ func (r *scanner) content(n int, create func(int) (io.WriteCloser, error)) error
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(w, base64.NewDecoder(base64.StdEncoding, &stringReader{r: r}))
+	from := &stringReader{r: r}
+	_, err = io.Copy(w, base64.NewDecoder(base64.StdEncoding, from))
+	if errors.As(err, new(base64.CorruptInputError)) || from.ended && errors.Is(err, io.ErrUnexpectedEOF) {
+		err = invalid("decode base64 content: %w", err)
+	}
 	return errors.Join(err, w.Close())
 }
 
@@ -224,7 +233,7 @@ func (s *stringReader) Read(b []byte) (n int, err error) {
 		c, err := s.r.ReadByte()
 		if err == nil && c == '\\' {
 			if c, err = s.r.ReadByte(); err == nil && c != '/' {
-				return n, errors.New("unexpected escape sequence in base64 content")
+				return n, invalid("unexpected escape sequence in base64 content")
 			}
 		} else if err == nil && c == '"' {
 			s.ended = true

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"judged/internal/base/text"
 )
@@ -97,7 +98,8 @@ func writeFiles(in io.Reader, folder string) (map[string]written, error) {
 
 // checkName returns an error for a name that leads outside of the folder.
 func checkName(name string) error {
-	if !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." || name == ".part" || len(name) > 255 {
+	if !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." || name == ".part" || len(name) > 255 ||
+		strings.ContainsRune(name, 0) {
 		return &contentError{fmt.Errorf("invalid file name %q", name)}
 	}
 	return nil

@@ -70,7 +70,7 @@ func TestUnreadableTask(t *testing.T) {
 		}
 		w.submit(w.problem("1", "2"), "")
 		stop := w.start(newFakeEngine(1))
-		testkit.WaitFor(t, 10*time.Second, tt.member+" "+tt.value, func() bool { return len(w.Errors()) > 0 })
+		testkit.WaitFor(t, patience, tt.member+" "+tt.value, func() bool { return len(w.Errors()) > 0 })
 		stop()
 		if e := w.Errors()[0]; e.Kind != "judgehost" || !strings.Contains(e.Description, "read") {
 			t.Errorf("%s %s: internal error %+v", tt.member, tt.value, e)
