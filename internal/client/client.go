@@ -40,22 +40,24 @@ type request struct {
 // patience is the time limit for responses that need no waiting, and for each part of any response.
 const patience = 30 * time.Second
 
-// do sends a request once. The caller closes the body of the response. A status of 400 or above is returned as a
-// *Problem.
+// do sends a request once. The caller closes the body of the response. A status of 300 or above is returned as a
+// *Problem. Redirects are not followed: judged sends none, another host would get the token of a node, and a POST would
+// become a GET.
 func (c Client) do(ctx context.Context, q request) (*http.Response, error) {
 	r, err := c.build(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	client := c.HTTP
-	if client == nil {
-		client = http.DefaultClient
+	client := http.Client{}
+	if c.HTTP != nil {
+		client = *c.HTTP
 	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, err := client.Do(r)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
-	if res.StatusCode >= http.StatusBadRequest {
+	if res.StatusCode >= http.StatusMultipleChoices {
 		defer res.Body.Close()
 		return nil, readProblem(res)
 	}

@@ -94,7 +94,7 @@ const maxProblem = 1 << 20
 // maxRetryAfter limits the Retry-After that is accepted, in seconds.
 const maxRetryAfter = 3600
 
-// readProblem reads a response with a status of 400 or above. A proxy or any other server may have sent it.
+// readProblem reads a response with a status of 300 or above. A proxy or any other server may have sent it.
 func readProblem(res *http.Response) error {
 	p := &Problem{}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxProblem))
@@ -103,6 +103,9 @@ func readProblem(res *http.Response) error {
 		*p = Problem{Detail: http.StatusText(res.StatusCode), NextStep: "check that the address is that of judged"}
 		if res.Request != nil && res.Request.Method == http.MethodHead {
 			p.NextStep = "" // responses to HEAD have no body
+		}
+		if to := res.Header.Get("Location"); res.StatusCode < http.StatusBadRequest {
+			*p = Problem{Detail: fmt.Sprintf("it redirects to %.200q", to), NextStep: "use the final address of judged"}
 		}
 	}
 	p.Status = res.StatusCode
