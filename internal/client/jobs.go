@@ -49,7 +49,7 @@ func (c Client) put(ctx context.Context, id string, j api.Job, wait time.Duratio
 }
 
 // persist repeats ask while a later call may succeed. If the daemon has responded before, persist also retries for a
-// minute while the daemon fails, or cannot be reached because it may be restarting.
+// minute while the daemon fails, or cannot be reached because it may be restarting, which a proxy may say.
 func persist[T any](ctx context.Context, reached bool, ask func() (T, error)) (T, error) {
 	lost := 0
 	for {
@@ -58,9 +58,13 @@ func persist[T any](ctx context.Context, reached bool, ask func() (T, error)) (T
 		if err == nil || !temporary || ctx.Err() != nil {
 			return v, err
 		}
-		if p := (*Problem)(nil); errors.As(err, &p) && p.Status != http.StatusInternalServerError {
-			reached, lost = true, 0
-		} else if lost++; !reached || lost > maxLost {
+		p, answered := errors.AsType[*Problem](err)
+		if lost++; answered && p.Kind() != "" && p.Status != http.StatusInternalServerError {
+			lost = 0
+		}
+		// A proxy that limits requests has a daemon behind it, most likely.
+		reached = reached || lost == 0 || answered && p.Status == http.StatusTooManyRequests
+		if !reached || lost > maxLost {
 			return v, err
 		}
 		if poll.Sleep(ctx, wait); ctx.Err() != nil {
