@@ -13,6 +13,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/poll"
 	"judged/internal/client"
+	"judged/internal/jobs"
 )
 
 // Options describe a judge node.
@@ -99,18 +100,30 @@ func (s *Source) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	q := api.TakeRequest{Pool: w.Pool, Width: w.Width, CPUs: w.CPUs, WaitMS: api.MaxWait.Milliseconds()}
 	q.Key, q.Repeated = s.takeKey(w.CPUs)
 	for {
+		begun := time.Now()
 		answer, err := post[api.TakeAnswer](ctx, s, "take", &q, api.MaxWait)
 		switch {
 		case err != nil:
 			return api.Work{}, err
 		case answer.Work != nil:
+			if l := answer.Work.Work().Lease; !jobs.ValidStoredID(l.ID) || l.Attempt < 1 {
+				return api.Work{}, fmt.Errorf("take: %w: the front sends attempt %d at job %.70q; check that "+
+					"fleet.front is a judged of this version", api.ErrUnavailable, l.Attempt, l.ID)
+			}
 			s.taken(w.CPUs)
 			return answer.Work.Work(), nil
 		case ctx.Err() != nil:
 			return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 		}
+		pace(ctx, begun)
 	}
 }
+
+// leastPoll is the least time between two long polls. A front answers at once while it stops.
+const leastPoll = time.Second
+
+// pace waits before the next long poll.
+func pace(ctx context.Context, begun time.Time) { poll.Sleep(ctx, leastPoll-time.Since(begun)) }
 
 // takeKey returns the key for taking a job for a slot, and whether it was used before: the response to an earlier
 // request may have been lost, and with it a job.
@@ -141,9 +154,11 @@ func (s *Source) Extend(ctx context.Context, l api.Lease) (time.Time, error) {
 func (s *Source) Lost(ctx context.Context, l api.Lease) error {
 	q := api.ExtendRequest{Hold: hold(l), WaitMS: api.MaxWait.Milliseconds()}
 	for {
+		begun := time.Now()
 		if _, err := post[api.ExtendAnswer](ctx, s, "extend", &q, api.MaxWait); err != nil {
 			return err
 		}
+		pace(ctx, begun)
 	}
 }
 

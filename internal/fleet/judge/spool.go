@@ -34,7 +34,7 @@ func openSpool(dir string) (spool, error) {
 	return s, nil
 }
 
-// path returns the file of an attempt. The front has validated the ID with jobs.ValidID.
+// path returns the file of an attempt, whose ID Take has checked.
 func (s spool) path(h api.Hold) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s.%d%s", h.ID, h.Attempt, spooled))
 }
