@@ -353,6 +353,7 @@ func TestNewTask(t *testing.T) {
 			j *api.Job) {
 			j.Checker.Kind = "frob"
 		},
+		"the job has no checker": func(j *api.Job) { j.Checker = nil },
 	} {
 		j := complete()
 		change(&j)

@@ -34,6 +34,9 @@ func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task,
 		Stop: j.Stop, Head: j.Head,
 		Keep: j.Keep, Collect: j.Collect, Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile,
 		StderrToStdout: j.StderrToStdout, Scheme: j.Scheme}
+	if j.Checker == nil {
+		return Task{}, &InvalidError{errors.New("the job has no checker")}
+	}
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}
