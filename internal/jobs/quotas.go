@@ -38,7 +38,11 @@ type used struct {
 	cpu   time.Duration
 }
 
-func (u used) plus(v used) used { return used{u.blobs + v.blobs, u.cpu + v.cpu} }
+// maxCPUTime bounds the CPU time of a tenant on one day, in nanoseconds. A node that has been taken over can report so
+// much that the sum overflows: then the tenant has all of its quota again, or the sum cannot be stored.
+const maxCPUTime = 1 << 61
+
+func (u used) plus(v used) used { return used{u.blobs + v.blobs, min(u.cpu+v.cpu, maxCPUTime)} }
 
 // usage adds up what tenants use. It is stored once a second, so a crash loses at most one second.
 type usage struct {
@@ -105,15 +109,16 @@ func (s *Store) ChargeBlobs(ctx context.Context, n units.Bytes) {
 func cpuOf(tests []api.TestReport) (u used) {
 	for _, t := range tests {
 		for _, r := range t.AllRuns() {
-			u.cpu += r.CPUTime
+			u = u.plus(used{cpu: r.CPUTime})
 		}
 	}
 	return u
 }
 
-const addUsage = `INSERT INTO tenant_usage (tenant, day, blob_bytes, cpu_ns) VALUES (?1, ?2, ?3, ?4)
+var addUsage = fmt.Sprintf(`INSERT INTO tenant_usage (tenant, day, blob_bytes, cpu_ns) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (tenant, day) DO UPDATE SET blob_bytes = tenant_usage.blob_bytes + excluded.blob_bytes,
-	cpu_ns = tenant_usage.cpu_ns + excluded.cpu_ns`
+	cpu_ns = CASE WHEN tenant_usage.cpu_ns + excluded.cpu_ns > %[1]d THEN %[1]d
+		ELSE tenant_usage.cpu_ns + excluded.cpu_ns END`, int64(maxCPUTime))
 
 // storeUsage stores the usage added since the last call. It stays in fresh until it is stored, so a reader may briefly
 // count it twice, but never misses it.

@@ -123,3 +123,34 @@ func testDailyQuotas(t *testing.T, be backend) {
 		t.Errorf("a report with passes has %+v", u)
 	}
 }
+
+// testAbsurdUsage checks that reports of a node that has been taken over, each with more CPU time than fits, do not
+// give their tenant more to use, and do not keep the usage of others from being stored.
+func testAbsurdUsage(t *testing.T, be backend) {
+	b := be.open(t, func(o *Options) {
+		o.Tenants = []config.Tenant{{Name: "a", Weight: 1, CPUTimePerDay: time.Hour}, {Name: "b", Weight: 1}}
+	})
+	runs := make([]api.Run, 4000)
+	for i := range runs {
+		runs[i].CPUTime = 30 * 24 * time.Hour
+	}
+	absurd := sampleReport(api.Accepted)
+	absurd.Tests[0].Runs = runs
+	for _, id := range []string{"1", "2", "3", "4"} {
+		b.charge("a", cpuOf(absurd.Tests))
+		if id == "2" {
+			continue // two before they are stored
+		}
+		b.charge("b", used{cpu: time.Millisecond})
+		b.must(b.storeUsage(b.ctx()))
+		if u, err := b.usedToday(b.ctx(), "a"); err != nil || u.cpu < 30*24*time.Hour {
+			t.Errorf("after job %s, a has used %v, %v", id, u.cpu, err)
+		}
+	}
+	if got := quotaOf(b.Room(b.of("a"))); got != "a cpu_time_per_day" {
+		t.Errorf("room: %s", got)
+	}
+	if u, err := b.usedToday(b.ctx(), "b"); err != nil || u.cpu != 3*time.Millisecond {
+		t.Errorf("b has used %v, %v", u.cpu, err)
+	}
+}

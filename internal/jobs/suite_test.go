@@ -264,6 +264,7 @@ var suite = map[string]func(*testing.T, backend){
 	"late turn":         testLateTurn,
 	"waiting quota":     testWaitingQuota,
 	"daily quotas":      testDailyQuotas,
+	"absurd usage":      testAbsurdUsage,
 	"turns of batches":  testBatchTurns,
 }
 
