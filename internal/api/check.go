@@ -342,7 +342,9 @@ func (c *check) runs(member string, runs []Run) {
 		member := fmt.Sprintf("%s[%d].", member, i)
 		c.times(member, &r.CPUTime, &r.WallTime, r.UserTime, r.SystemTime)
 		c.bytes(member+"memory_peak_bytes", r.MemoryPeak)
-		c.that(len(r.CPUs) <= maxCPUs, member+"cpus", "%d bytes, want at most %d", len(r.CPUs), maxCPUs)
+		if err := checkCPUs(r.CPUs); err != nil {
+			c.that(false, member+"cpus", "%s", err)
+		}
 		for _, rows := range []int{len(r.Disturbed), len(r.Explained.Causes), len(r.Evidence.Interrupts)} {
 			c.that(rows <= maxRows, member+"disturbed, explained, interrupts", "%d entries, want at most %d", rows,
 				maxRows)

@@ -135,6 +135,8 @@ func TestCheckReport(t *testing.T) {
 		"pass that is not there": {first(func(t *TestReport) { t.Pass = 3 }), "tests[0].passes: "},
 		"verdict of a pass": {first(func(t *TestReport) { t.Passes[1].Verdict = "<b>" }),
 			"tests[0].passes[1].verdict: "},
+		"CPUs with an escape sequence": {run(func(r *Run) { r.CPUs = "2\x1b[2J" }), "tests[0].runs[0].cpus: "},
+		"CPUs of a run without a list": {run(func(r *Run) { r.CPUs = "" }), ""},
 		"runs of a pass": {first(func(t *TestReport) { t.Passes[0].Runs = make([]Run, 1000) }),
 			"tests[0].passes[0].runs: "},
 		"timing of a pass": {first(func(t *TestReport) { t.Passes[0].Timing.N = -1 }),

@@ -118,6 +118,7 @@ func (s *Server) vouch(ctx context.Context, q *api.FinishRequest, j leasedJob) e
 	if j.job.Problem != "" {
 		rep.Problem = &api.ProblemVersion{ID: j.job.Problem, Version: j.job.ProblemVersion}
 	}
+	_, rep.Language = j.job.LanguageReport()
 	rep.Screening, rep.CrossCheck, rep.Rejudging = nil, nil, nil // these are decided here
 	return nil
 }

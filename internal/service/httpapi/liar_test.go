@@ -43,6 +43,7 @@ func TestReportOfALiar(t *testing.T) {
 	foreign.CrossCheck = &api.CrossCheck{Decision: api.HostsAgree}
 	foreign.Rejudging = &api.AppliedRejudging{ID: "r"}
 	foreign.Problem = &api.ProblemVersion{ID: "p"}
+	foreign.Language = &api.LanguageReport{ID: "<b>", Findings: []string{strings.Repeat("x", 2<<20)}}
 	markup, many, reason := honest, honest, honest
 	markup.Verdict = "<script>"
 	many.Tests = make([]api.TestReport, 20_000)
@@ -85,7 +86,8 @@ func TestReportOfALiar(t *testing.T) {
 			if h := r.Host; h == nil || h.Node != "n" || h.Pool != "default" || h.Fingerprint != sum || h.Admitted {
 				t.Errorf("%s: host %+v", id, h)
 			}
-			if r.Screening != nil || r.CrossCheck != nil || r.Rejudging != nil || r.Problem != nil {
+			if r.Screening != nil || r.CrossCheck != nil || r.Rejudging != nil || r.Problem != nil ||
+				r.Language != nil {
 				t.Errorf("%s: the node has decided what fronts decide: %+v", id, r)
 			}
 			if r.Verdict == api.InternalError && (r.Fault != api.JudgedFault || !strings.Contains(r.Message,
