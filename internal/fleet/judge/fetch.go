@@ -25,7 +25,7 @@ func Fetch(front client.Client) func(ctx context.Context, digest string) (io.Rea
 	return func(ctx context.Context, digest string) (io.ReadCloser, error) {
 		body, err := front.GetBlob(ctx, digest)
 		switch {
-		case client.NotFound(err):
+		case problemKind(err) == "not-found": // not 404, which is also the answer of a proxy without a front
 			return nil, fmt.Errorf("%w on the front: %w", blobs.ErrNotFound, err)
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", api.ErrUnavailable, err)

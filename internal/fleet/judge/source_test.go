@@ -146,8 +146,12 @@ func TestCache(t *testing.T) {
 			_, _ = w.Write(content)
 		case strings.Repeat("a", 64):
 			_, _ = w.Write([]byte("something else"))
-		default:
+		case strings.Repeat("b", 64):
+			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"type":"urn:judged:not-found"}`))
+		default:
+			http.Error(w, "default backend", http.StatusNotFound)
 		}
 	}))
 	defer server.Close()
@@ -184,6 +188,10 @@ func TestCache(t *testing.T) {
 	}
 	if _, err := c.Path(strings.Repeat("b", 64)); !errors.Is(err, blobs.ErrNotFound) {
 		t.Errorf("a blob that the front does not have: %v", err)
+	}
+	_, err = c.Path(strings.Repeat("c", 64))
+	if errors.Is(err, blobs.ErrNotFound) || !errors.Is(err, api.ErrUnavailable) {
+		t.Errorf("a proxy without a front: %v", err)
 	}
 }
 
