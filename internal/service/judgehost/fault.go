@@ -90,6 +90,7 @@ func (h *host) report(ctx context.Context, t task, err error) {
 		"judgetask", string(t.ID), "error", f.err)
 	if err != nil {
 		h.log.Error("cannot report the internal error; returning the task", "error", err)
+		h.client.server.Pause(ctx, registerPause) // it comes again at once
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,5 +76,28 @@ func TestUnreadableTask(t *testing.T) {
 		if e := w.Errors()[0]; e.Kind != "judgehost" || !strings.Contains(e.Description, "read") {
 			t.Errorf("%s %s: internal error %+v", tt.member, tt.value, e)
 		}
+	}
+}
+
+// TestPauseWithoutReport: a host does not ask without a pause for a task that it can neither judge nor report.
+func TestPauseWithoutReport(t *testing.T) {
+	w := newWorld(t)
+	w.Fault = func(_, path string) *domserver.Fault {
+		switch path {
+		case "judgehosts/fetch-work":
+			return &domserver.Fault{Status: 200, Body: `[{"judgetaskid":1,"type":"judging_run"}]`}
+		case "judgehosts/internal-error":
+			return &domserver.Fault{Status: 400, Body: `{"message":"no","retry":false}`}
+		}
+		return nil
+	}
+	var pauses atomic.Int64
+	w.pause = func(context.Context, time.Duration) { pauses.Add(1) }
+	stop := w.start(newFakeEngine(1))
+	const asked = 20
+	testkit.WaitFor(t, patience, "requests", func() bool { return w.Requests("judgehosts/fetch-work") >= asked })
+	stop()
+	if n := pauses.Load(); n < asked-1 {
+		t.Errorf("%d requests for work with %d pauses", w.Requests("judgehosts/fetch-work"), n)
 	}
 }
