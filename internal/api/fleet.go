@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -273,7 +274,7 @@ func (g Registration) Check() error {
 		}
 	}
 	for _, l := range g.Languages {
-		for _, text := range slices.Concat([]string{l.ID, l.Name, l.Version}, l.Extensions, l.CompileOptions) {
+		for _, text := range slices.Concat([]string{l.ID, l.Name, l.VariantOf, l.Version}, l.Extensions, l.CompileOptions) {
 			if err := checkText("a language", text, maxLabel); err != nil {
 				return err
 			}
@@ -282,7 +283,22 @@ func (g Registration) Check() error {
 			return err
 		}
 	}
+	for name := range g.Hardware { // a value may be any text of the firmware, and is shown quoted
+		if err := checkText("the name of a property of the hardware", name, maxLabel); err != nil {
+			return err
+		}
+	}
+	if k := g.Kernels; k != nil {
+		for _, text := range slices.AppendSeq([]string{k.Program}, maps.Keys(k.CPUTime)) {
+			if err := checkText("a reference kernel", text, maxLabel); err != nil {
+				return err
+			}
+		}
+	}
 	if p := g.Prefetch; p != nil {
+		if p.Blobs < 0 {
+			return fmt.Errorf("a prefetch has %d blobs", p.Blobs)
+		}
 		if err := checkText("the error of a prefetch", p.Error, maxNodeReason); err != nil {
 			return err
 		}

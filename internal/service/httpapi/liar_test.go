@@ -146,6 +146,14 @@ func TestRequestsOfALiar(t *testing.T) {
 		"state": {"register", api.Registration{Caller: caller, Pool: "default",
 			Slots: []api.NodeSlot{{State: long}}}},
 		"fingerprint": {"register", api.Registration{Caller: caller, Pool: "default", Fingerprint: long}},
+		"hardware": {"register", api.Registration{Caller: caller, Pool: "default",
+			Hardware: map[string]string{"\x1b[2J": "x"}}},
+		"kernel": {"register", api.Registration{Caller: caller, Pool: "default", Kernels: &api.KernelTimes{
+			CPUTime: map[string]time.Duration{"\x1b[2J": 1}}}},
+		"kernels": {"register", api.Registration{Caller: caller, Pool: "default",
+			Kernels: &api.KernelTimes{Program: "\x1b[2J"}}},
+		"blobs": {"register", api.Registration{Caller: caller, Pool: "default",
+			Prefetch: &api.PrefetchProgress{ID: "p", Blobs: -1}}},
 		"prefetch": {"register", api.Registration{Caller: caller, Pool: "default",
 			Prefetch: &api.PrefetchProgress{Error: long}}},
 	} {
