@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -44,6 +45,10 @@ const patience = 30 * time.Second
 // *Problem. Redirects are not followed: judged sends none, another host would get the token of a node, and a POST would
 // become a GET.
 func (c Client) do(ctx context.Context, q request) (*http.Response, error) {
+	if path.Clean(q.path) != q.path { // an ID such as "..", for which judged would redirect to another path
+		return nil, &Problem{Status: http.StatusNotFound, Type: problemPrefix + "not-found",
+			Detail: fmt.Sprintf("no such path: %.70q", q.path), NextStep: "check the name"}
+	}
 	r, err := c.build(ctx, q)
 	if err != nil {
 		return nil, err
