@@ -118,6 +118,7 @@ func TestPreferredToOthers(t *testing.T) {
 	for range 3 { // a run of another judged has the same weight
 		r := judgeTalk(t, eng, j)
 		if r.Verdict == api.Accepted && *r.WallTime < 3**r.CPUTime {
+			t.Logf("wall time %s, CPU time %s", r.WallTime, r.CPUTime)
 			return
 		}
 		runs = append(runs, tell(r))
