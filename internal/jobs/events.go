@@ -109,8 +109,11 @@ func (s *Store) await(ctx context.Context, w *watch, created int64, poll <-chan 
 	select {
 	case <-w.ended:
 	case <-poll:
-		return rep, false
 	case <-ctx.Done():
+	}
+	select { // also if it ended while this goroutine had no CPU until poll
+	case <-w.ended:
+	default:
 		return rep, false
 	}
 	f := w.final

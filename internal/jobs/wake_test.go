@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/testkit"
 )
 
 // TestLinesAreForgotten checks that the lines of pools without takers are eventually deleted.
@@ -97,6 +98,9 @@ func testLateStatement(t *testing.T, be backend) {
 func testExpected(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) { o.poll = 20 * time.Millisecond })
 	other := b.again()
+	if b.driver.listen != nil { // everybody reads when it begins to listen
+		testkit.WaitFor(t, time.Minute, "the store to listen", func() bool { return b.notifier.deletions.Load() > 0 })
+	}
 	// judged puts a job and ends it, and returns what a caller gets who looks only then.
 	judged := func(id string, end func(api.Lease)) (api.Report, error) {
 		wait, release := b.Expect(id)
