@@ -352,9 +352,10 @@ func TestTreeIsOnlyToRead(t *testing.T) {
 // without closing them.
 func TestTreesAreGivenBack(t *testing.T) {
 	const size = 64 << 20
+	own := enterOwnGroup(t)
 	l := newLab(t, nil)
 	ownHost(t, l, size, "a", "b", "c")
-	held := func() int64 { return kibibytes("/proc/meminfo", "Unevictable") << 10 }
+	held := func() int64 { return value(own.dir+"/memory.stat", "unevictable") }
 	before := held()
 	for _, name := range []string{"a", "b", "c"} {
 		l.makeTree(name)
