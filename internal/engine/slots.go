@@ -25,7 +25,10 @@ func (e *Engine) Neighbours() cpuset.Set {
 // may run on it. Experiments compare planned slots with it and run load on it.
 func (e *Engine) UnplannedSlot(cpus, nodes cpuset.Set) (sandbox.Resources, error) {
 	group, err := e.tree.Subtree(cpus, nodes)
-	return e.slotWith(group, cpus, nodes), err
+	if err != nil {
+		return sandbox.Resources{}, err
+	}
+	return e.slotWith(group, cpus, nodes), nil
 }
 
 // slot makes a slot of the plan. Its programs are preferred to others on its CPUs, except on those that judged itself
@@ -35,11 +38,14 @@ func (e *Engine) slot(cpus, nodes cpuset.Set) (sandbox.Resources, error) {
 		return e.UnplannedSlot(cpus, nodes)
 	}
 	group, err := e.tree.Preferred(cpus, nodes)
-	if err == nil && group.Weighted() != nil && e.options.Daemon {
-		e.options.Log.Warn("other programs on the CPUs of a slot have the same weight as those that are judged",
-			"cpus", cpus, "error", group.Weighted())
+	if err != nil {
+		return sandbox.Resources{}, err
 	}
-	return e.slotWith(group, cpus, nodes), err
+	if group.Weighted() != nil && e.options.Daemon {
+		e.options.Log.Warn("other programs on the CPUs of a slot have the same weight as those that are judged; set "+
+			"Delegate=yes in judged's unit, or isolate the CPUs", "cpus", cpus, "error", group.Weighted())
+	}
+	return e.slotWith(group, cpus, nodes), nil
 }
 
 func (e *Engine) slotWith(group *cgroup.Subtree, cpus, nodes cpuset.Set) sandbox.Resources {

@@ -1,21 +1,17 @@
 package testkit
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"judged/internal/host/hostfs"
 )
-
-var competitors atomic.Int64
 
 // StartCompetitor starts a command whose n busy threads each have the weight of a judged run on their CPU. Programs of
 // the usual weight get a tenth of the time of one. The caller ends the command in a cleanup of the test.
@@ -25,11 +21,9 @@ func StartCompetitor(t testing.TB, c *exec.Cmd, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := fmt.Sprintf("competitor-%d-%d", os.Getpid(), competitors.Add(1))
 	if v1 := "/sys/fs/cgroup/cpu"; exists(v1 + "/cpu.shares") {
 		own := filepath.Join(v1, hostfs.Cgroups(string(own))["cpu"])
-		dir := filepath.Join(own, name)
-		makeGroup(t, dir, "cpu.shares", 10*1024*n)
+		dir := makeGroup(t, own, "cpu.shares", 10*1024*n)
 		// A child starts in the group of the thread that starts it.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -47,8 +41,7 @@ func StartCompetitor(t testing.TB, c *exec.Cmd, n int) {
 		if err := os.WriteFile(root+"/cgroup.subtree_control", []byte("+cpu"), 0); err != nil {
 			t.Fatal(err)
 		}
-		makeGroup(t, filepath.Join(root, name), "cpu.weight", min(1000*n, 10_000))
-		group, err := os.Open(filepath.Join(root, name))
+		group, err := os.Open(makeGroup(t, root, "cpu.weight", min(1000*n, 10_000)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,10 +58,11 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// makeGroup makes a control group with a weight, for the duration of the test.
-func makeGroup(t testing.TB, dir, file string, weight int) {
+// makeGroup makes a control group with a weight, for the duration of the test, and returns its folder.
+func makeGroup(t testing.TB, parent, file string, weight int) string {
 	t.Helper()
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	dir, err := os.MkdirTemp(parent, "competitor-")
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -77,4 +71,5 @@ func makeGroup(t testing.TB, dir, file string, weight int) {
 	if err := os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(weight)), 0); err != nil {
 		t.Fatal(err)
 	}
+	return dir
 }
