@@ -22,7 +22,7 @@ const mostAlike = 9
 // storedNode is the stored state of a node.
 type storedNode struct {
 	name     string
-	node     *api.Node // nil if it has not registered
+	node     *nodeRecord // nil if it has not registered
 	hardware map[string]string
 	kernels  *api.KernelTimes
 	differs  []api.NodeDifference
@@ -128,7 +128,7 @@ func (r *Registry) joinTx(ctx context.Context, tx jobs.ValuesTx, g api.Registrat
 	if err != nil {
 		return nil, err
 	}
-	self.node = &n
+	self.node = &nodeRecord{n}
 	if g.Hardware == nil && !firstTimes && len(before.differs) == 0 {
 		return nil, tx.Set(ctx, n, nodeValue, n.Name)
 	}
@@ -207,7 +207,7 @@ func (r *Registry) examples(ctx context.Context, tx jobs.ValuesTx, before, self 
 
 // allExamples chooses examples among all nodes.
 func (r *Registry) allExamples(ctx context.Context, self storedNode) (examples []storedNode, err error) {
-	nodes, hardware := map[string]*api.Node{}, map[string]map[string]string{}
+	nodes, hardware := map[string]*nodeRecord{}, map[string]map[string]string{}
 	kernels, differs := map[string]*api.KernelTimes{}, map[string][]api.NodeDifference{}
 	admitted := map[string]*string{}
 	for _, read := range []func() error{

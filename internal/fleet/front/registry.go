@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,6 +49,21 @@ const (
 	// deviationFor is the maximum age of the copy of deviations, which change every hour.
 	deviationFor = 10 * time.Second
 )
+
+// nodeRecord is the stored state of a node. A member that another version of judged has stored in another form is left
+// out until the node registers here, and the node is not ready: one record must not hide all nodes.
+type nodeRecord struct{ api.Node }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *nodeRecord) UnmarshalJSON(data []byte) error {
+	err := json.Unmarshal(data, &n.Node)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		n.Ready, n.Reason = false, fmt.Sprintf("another version of judged has stored its %s as a JSON %s; run the "+
+			"same version on all fronts", wrong.Field, wrong.Value)
+		return nil
+	}
+	return err
+}
 
 // Registry tracks the nodes of a fleet. It is safe for concurrent use.
 type Registry struct {
@@ -113,7 +129,7 @@ func (r *Registry) Seen(ctx context.Context, g api.Registration) (api.NodeComman
 
 // languagesOf returns the languages that a node had when any front last stored it.
 func (r *Registry) languagesOf(ctx context.Context, name string) ([]api.LanguageStatus, error) {
-	var old api.Node
+	var old nodeRecord
 	_, err := r.values.Value(ctx, &old, nodeValue, name)
 	return old.Languages, err
 }
@@ -194,7 +210,7 @@ func (r *Registry) Nodes(ctx context.Context) ([]api.Node, error) {
 	}
 	nodes := []api.Node{}
 	err = r.values.Values(ctx, func(_ string, value []byte) error {
-		var n api.Node
+		var n nodeRecord
 		if err := json.Unmarshal(value, &n); err != nil {
 			return fmt.Errorf("decode a node: %w", err)
 		}
@@ -203,7 +219,7 @@ func (r *Registry) Nodes(ctx context.Context) ([]api.Node, error) {
 		n.Differs = states.differs(n.Name)
 		n.Admitted = n.Fingerprint != "" && states.admitted[n.Name] == n.Fingerprint
 		if silent < forgetAfter {
-			nodes = append(nodes, n)
+			nodes = append(nodes, n.Node)
 		}
 		return nil
 	}, nodeValue)
@@ -222,7 +238,7 @@ func (r *Registry) FingerprintOf(ctx context.Context, name, claimed string) (str
 	if found && known.Fingerprint == claimed {
 		return claimed, nil
 	}
-	var n api.Node
+	var n nodeRecord
 	_, err := r.values.Value(ctx, &n, nodeValue, name)
 	return n.Fingerprint, err
 }

@@ -247,6 +247,47 @@ func TestRegistry(t *testing.T) {
 }
 
 // TestDeviations checks that the history has a few estimates a day for a month.
+// TestRecordOfAnotherVersion: a record that this version cannot decode does not hide other nodes, and is replaced when
+// its node registers.
+func TestRecordOfAnotherVersion(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	values := &shared{all: map[string][]byte{}}
+	r := NewRegistry(values, func() time.Time { return now })
+	see := func(name string, languages []api.LanguageStatus) {
+		t.Helper()
+		if _, err := r.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: name}, Pool: "p", Ready: true,
+			Fingerprint: "f", Hardware: map[string]string{"cpu": "x"}, Languages: languages}); err != nil {
+			t.Errorf("register %s: %v", name, err)
+		}
+	}
+	list := func() string {
+		nodes, err := r.Nodes(t.Context())
+		text := fmt.Sprint(err)
+		for _, n := range nodes {
+			text += fmt.Sprintf("; %s of %s, up %t, ready %t %s", n.Name, n.Pool, n.Up, n.Ready, n.Reason)
+		}
+		return text
+	}
+	see("a", []api.LanguageStatus{{ID: "c"}})
+	see("b", []api.LanguageStatus{{ID: "c"}})
+	record := values.all["node b"]
+	values.all["node b"] = []byte(strings.Replace(string(record), `"ready":true`, `"ready":{"since":1}`, 1))
+	if diff := cmp.Diff("<nil>; a of p, up true, ready true ; b of p, up true, ready false another version of judged has "+
+		"stored its ready as a JSON object; run the same version on all fronts", list()); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	if got, err := r.FingerprintOf(t.Context(), "b", "other"); got != "f" || err != nil {
+		t.Errorf("fingerprint %q, %v", got, err)
+	}
+	see("c", nil) // it is compared with a and b
+	now = now.Add(writeEvery)
+	see("b", nil)
+	if diff := cmp.Diff("<nil>; a of p, up true, ready true ; b of p, up true, ready true ; c of p, up true, ready true ",
+		list()); diff != "" {
+		t.Errorf("nodes after its registration (-want +got):\n%s", diff)
+	}
+}
+
 func TestDeviations(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	start := now
