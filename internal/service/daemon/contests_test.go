@@ -27,10 +27,10 @@ func TestContestSlots(t *testing.T) {
 		Time: time.Now(), Slots: []api.NodeSlot{{CPUs: "1", State: "idle"}, {CPUs: "2", State: "idle"}}}); err != nil {
 		t.Fatal(err)
 	}
-	take := func(cpus string, wait time.Duration) (string, error) {
+	take := func(pool, cpus string, wait time.Duration) (string, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		defer cancel()
-		work, err := source.Take(ctx, api.Want{Pool: "default", Width: 1, CPUs: cpus})
+		work, err := source.Take(ctx, api.Want{Pool: pool, Width: 1, CPUs: cpus})
 		return work.ID, err
 	}
 	submit := func(id string, p api.Priority) {
@@ -39,13 +39,15 @@ func TestContestSlots(t *testing.T) {
 		front.submit(id, j)
 	}
 	submit("practice", api.Practice)
-	// Longer than a front takes to wake its takers.
-	if id, err := take("1", 2*time.Second); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the slot for contests takes %q, %v", id, err)
+	for _, pool := range []string{"default", ""} { // no pool means the default one
+		// Longer than a front takes to wake its takers.
+		if id, err := take(pool, "1", 2*time.Second); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the slot for contests takes %q, %v", id, err)
+		}
 	}
 	submit("contest", api.Contest)
 	for _, tt := range []struct{ cpus, want string }{{"1", "contest"}, {"2", "practice"}} {
-		if id, err := take(tt.cpus, patience); id != tt.want || err != nil {
+		if id, err := take("default", tt.cpus, patience); id != tt.want || err != nil {
 			t.Errorf("slot %s takes %q, %v; want %q", tt.cpus, id, err, tt.want)
 		}
 	}

@@ -239,6 +239,7 @@ func hardwareSize(g *api.Registration) int {
 
 // takeJob waits for a job. A job that was leased while the node disconnected is returned to the queue immediately.
 func (s *Server) takeJob(r *http.Request, q *api.TakeRequest) (any, error) {
+	q.Pool = cmp.Or(q.Pool, config.Default().Slots.Pool)
 	if err := s.poolOf(r, q.Pool); err != nil {
 		return nil, err
 	}
@@ -275,7 +276,7 @@ func (s *Server) takeJob(r *http.Request, q *api.TakeRequest) (any, error) {
 	case r.Context().Err() != nil:
 		return api.TakeAnswer{}, s.work.Return(context.WithoutCancel(r.Context()), work.Lease, api.Returned{Uncounted: true})
 	}
-	s.leases.note(work.Lease, leasedJob{job: work.Job, pool: cmp.Or(q.Pool, config.Default().Slots.Pool)})
+	s.leases.note(work.Lease, leasedJob{job: work.Job, pool: q.Pool})
 	return api.TakeAnswer{Work: api.NodeWorkOf(work)}, nil
 }
 
