@@ -341,8 +341,11 @@ func readSIO(e ending) (api.CheckReport, error) {
 	lines := strings.SplitN(e.stdout, "\n", 4)
 	lines = append(lines, "", "")
 	r := api.CheckReport{Verdict: api.WrongAnswer, Message: strings.TrimSpace(lines[1])}
-	if e.code > sioFailure {
+	switch {
+	case e.code > sioFailure:
 		return r, fmt.Errorf("exited with status %d; the protocol allows 0 to %d", e.code, sioFailure)
+	case strings.TrimSpace(e.stdout) == "":
+		return r, errors.New("wrote nothing to stdout; the protocol expects OK or another word in its first line")
 	}
 	if strings.TrimSpace(lines[0]) != "OK" {
 		return r, nil
