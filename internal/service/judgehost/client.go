@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/poll"
 )
 
@@ -178,6 +179,8 @@ func (c *Client) do(ctx context.Context, r request) error {
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case api.FaultOf(err) == api.HostFault: // such as a full disk, which says nothing about the server
+			return fmt.Errorf("%s %s: %w", r.method, r.path, err)
 		}
 		c.note(err)
 		err = fmt.Errorf("%s %s: %w", r.method, r.path, err)

@@ -3,13 +3,16 @@ package judgehost
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -360,6 +363,24 @@ func TestLost(t *testing.T) {
 	unasked := w.client(domserver.Password)
 	if unasked.Lost() == nil {
 		t.Error("a server that has not been asked answers")
+	}
+}
+
+// TestFullDisk: a file that cannot be written says nothing about the server, and is not fetched again at once.
+func TestFullDisk(t *testing.T) {
+	w := newWorld(t)
+	c := w.client(domserver.Password)
+	if _, err := c.Config(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fetched := 0
+	full := &os.PathError{Op: "write", Path: "input", Err: syscall.ENOSPC}
+	err := c.do(t.Context(), request{method: "GET", path: "config", limit: smallAnswer, take: func(io.Reader) error {
+		fetched++
+		return full
+	}})
+	if !errors.Is(err, full) || errors.As(err, new(*serverError)) || fetched != 1 || c.Lost() != nil {
+		t.Errorf("fetched %d times: %v; lost %v", fetched, err, c.Lost())
 	}
 }
 
