@@ -36,6 +36,7 @@ type request struct {
 	body   func() (io.ReadCloser, error) // nil: none
 	size   int64                         // of body
 	limit  time.Duration                 // until the response begins; 0 means patience
+	most   int64                         // bytes of a JSON response; 0 means maxResponse
 }
 
 // patience is the time limit for responses that need no waiting, and for each part of any response.
@@ -139,7 +140,7 @@ func call[T any](ctx context.Context, c Client, q request) (T, error) {
 	}
 	defer res.Body.Close()
 	body := &flow{Reader: res.Body, alarm: alarm, patience: patience}
-	d := json.NewDecoder(body)
+	d := json.NewDecoder(&bounded{body, cmp.Or(q.most, maxResponse)})
 	if err = d.Decode(&v); err == nil {
 		err = atEnd(d) // only a connection whose response was read to its end is used again
 	}
@@ -153,6 +154,25 @@ func call[T any](ctx context.Context, c Client, q request) (T, error) {
 		return v, c.strange(fmt.Errorf("it has no %s", member))
 	}
 	return v, nil
+}
+
+// maxResponse is the maximum size of a JSON response in bytes. The largest are jobs and reports, which have at most the
+// largest http.max_body, 1 GiB.
+const maxResponse = 2 << 30
+
+// bounded returns an error if a response exceeds its maximum size.
+type bounded struct {
+	io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errors.New("it is too long")
+	}
+	return n, err
 }
 
 // atEnd returns an error unless only space follows until the end.

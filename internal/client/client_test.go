@@ -236,6 +236,22 @@ func TestStrangeAnswers(t *testing.T) {
 	}
 }
 
+// TestEndlessAnswer checks that a response is not decoded without end.
+func TestEndlessAnswer(t *testing.T) {
+	c, _ := play(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"id":"`)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat("a", 1<<10)); err != nil {
+				return
+			}
+		}
+	})
+	_, err := call[api.Report](t.Context(), c, request{method: http.MethodGet, path: "/v1/jobs/a", most: 1 << 20})
+	if err == nil || !strings.Contains(err.Error(), "it is too long; check that the address") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestConnectionsAreUsedAgain checks that requests in a row use one connection, also if the end of a response arrives
 // after its JSON.
 func TestConnectionsAreUsedAgain(t *testing.T) {
