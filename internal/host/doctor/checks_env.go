@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"judged/internal/host/hostfs"
+	"judged/internal/host/machine"
 )
 
 func lookClass(v *view) Outcome {
@@ -18,6 +19,9 @@ func lookClass(v *view) Outcome {
 	case v.class.hypervisor != "":
 		return warn("virtual machine ("+v.class.hypervisor+")",
 			"the hypervisor controls frequency, caches and neighbours")
+	case !machine.Described(v.FS):
+		return unknown("no hypervisor", "/proc/cpuinfo has no flags of the processor, and the firmware "+
+			"provides no device tree")
 	default:
 		return pass("bare metal")
 	}

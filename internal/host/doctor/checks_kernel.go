@@ -62,15 +62,18 @@ func lookMitigations(v *view) Outcome {
 	if err != nil {
 		return refusal(dir, err)
 	}
-	var halfway []string
+	var halfway, strange []string
 	vulnerable := 0
 	for _, name := range names {
 		text := v.must(dir + "/" + name)
 		if strings.Contains(text, "no microcode") {
 			halfway = append(halfway, name)
 		}
-		if strings.HasPrefix(text, "Vulnerable") {
+		switch {
+		case strings.HasPrefix(text, "Vulnerable"):
 			vulnerable++
+		case !slices.ContainsFunc(mitigationStates(), func(p string) bool { return strings.HasPrefix(text, p) }):
+			strange = append(strange, name)
 		}
 	}
 	v.read = slices.DeleteFunc(v.read, func(p string) bool { return path.Dir(p) == dir && path.Base(p) != "[name]" })
@@ -81,11 +84,19 @@ func lookMitigations(v *view) Outcome {
 		return skip(dir + " is empty")
 	case len(halfway) > 0:
 		return warn(found, "microcode is missing: "+listed(halfway))
+	case len(strange) > 0:
+		return unknown(found, "these files have an unexpected content: "+listed(strange))
 	case vulnerable > 0:
 		return pass(found + ", " + strconv.Itoa(vulnerable) + " not mitigated")
 	default:
 		return pass(found)
 	}
+}
+
+// mitigationStates returns how the texts in vulnerabilities begin where a program is not vulnerable for certain, see
+// Documentation/ABI/testing/sysfs-devices-system-cpu.
+func mitigationStates() []string {
+	return []string{"Not affected", "Mitigation", "KVM: ", "Processor vulnerable", "Unknown"}
 }
 
 // lookStoreBypass: kernels before 5.16 disable store bypass under seccomp. judged installs its filter with
@@ -103,6 +114,10 @@ func lookStoreBypass(v *view) Outcome {
 		return fail(found, "the kernel forces the mitigation on every program")
 	case strings.HasSuffix(own, "mitigated"):
 		return fail(found, "every run inherits it from judged")
+	case kernel == "Vulnerable": // no program is protected
+		return pass(found)
+	case !strings.HasPrefix(kernel, "Mitigation: Speculative Store Bypass disabled"), !strings.HasSuffix(own, "vulnerable"):
+		return unknown(found, "the file of the kernel or the state of judged has an unexpected content")
 	default:
 		return pass(found)
 	}

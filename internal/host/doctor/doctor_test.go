@@ -321,8 +321,8 @@ func TestMissingFilesNeverPass(t *testing.T) {
 	write(t, root, "sys/devices/system/cpu/online", "0-1\n")
 	write(t, root, "proc/README", "")
 	r := examine(t, Options{FS: hostfs.New(root)})
-	// These need only the list of CPUs, or the kind of machine.
-	decided := []string{"env-class", "reserved-valid", "width-vs-isolation", "sched-isolated", "nohz-full",
+	// These need only the list of CPUs.
+	decided := []string{"reserved-valid", "width-vs-isolation", "sched-isolated", "nohz-full",
 		"slot-one-node"}
 	for _, c := range r.Checks {
 		if slices.Contains(decided, c.ID) {

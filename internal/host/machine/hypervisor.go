@@ -62,6 +62,15 @@ func Hypervisor(h hostfs.FS) string {
 	return ""
 }
 
+// Described reports whether the flags of the processor or the device tree are known. Without both, Hypervisor returns
+// "" for many virtual machines, too.
+func Described(h hostfs.FS) bool {
+	info, infoErr := h.Read(cpuinfo)
+	tree, treeErr := h.Read(treeMachine)
+	flags, _ := hostfs.CPUFlags(info)
+	return infoErr == nil && len(flags) > 0 || treeErr == nil && tree != ""
+}
+
 // dummyMachine is the machine name of QEMU, kvmtool, crosvm and Firecracker in the device tree on arm64, where
 // the tree has no node for the hypervisor.
 const dummyMachine = "linux,dummy-virt"
