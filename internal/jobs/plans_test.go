@@ -402,20 +402,31 @@ func (b *bench) exercise(prefix string) {
 	b.awaitCount()
 }
 
-// exerciseFeed reads the feed from its start, and new events.
+// exerciseFeed reads the feed from its start, and new events. The sweep of another store may delete the start while it
+// is read.
 func (b *bench) exerciseFeed() {
 	b.t.Helper()
 	for _, after := range []FeedPosition{FeedOldest, FeedNow} {
-		f, err := b.Follow(b.ctx(), after, FeedFilter{})
-		b.must(err)
-		newest, err := b.newestInFeed(b.ctx())
-		b.must(err)
-		for pages := 0; pages < 20 && f.Position().Row < newest; pages++ {
-			_, err := f.Next(b.ctx())
-			b.must(err)
-		}
-		f.Close()
+		testkit.WaitFor(b.t, time.Minute, "the feed", func() bool { return b.readFeed(after) })
 	}
+}
+
+// readFeed reads pages of the feed. It returns false if the first events have been deleted since.
+func (b *bench) readFeed(after FeedPosition) bool {
+	b.t.Helper()
+	f, err := b.Follow(b.ctx(), after, FeedFilter{})
+	b.must(err)
+	defer f.Close()
+	newest, err := b.newestInFeed(b.ctx())
+	b.must(err)
+	for pages := 0; pages < 20 && f.Position().Row < newest; pages++ {
+		_, err := f.Next(b.ctx())
+		if errors.Is(err, ErrNoPosition) && after == FeedOldest {
+			return false
+		}
+		b.must(err)
+	}
+	return true
 }
 
 // PutAuditOf stores an audit and compares it.
