@@ -154,29 +154,44 @@ func (l *lows) back(priority int, place position) {
 // takeLine takes the first job in the queue that fits a slot. If it finds none, it returns how long to wait before the
 // next search, because part of the queue may not have been searched.
 func (s *Store) takeLine(ctx context.Context, w api.Want) (work api.Work, again time.Duration, found bool, err error) {
-	low := &s.notifier.line(slotClass{w.Pool, w.Width, w.Contests}).low
-	text := takeAny
-	if w.Contests {
-		text = takeContest
-	}
 	for whole := false; ; whole = true {
-		look, now := low.begin(s.notifier.moved.Load(), whole), s.now()
-		until := now.Add(s.opts.Lease)
-		args := []any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node, w.Key}
-		for p := range api.AllPriorities() {
-			if p == 0 || !w.Contests {
-				args = append(args, look.from[p].turn, look.from[p].seq)
-			}
-		}
-		work, r, err := s.lease(ctx, text, until, args)
+		l := s.newLookup(w, whole)
+		work, err := s.lease(ctx, l)
 		if err != nil {
 			return api.Work{}, noSearch, false, err
 		}
-		if r.id != "" {
-			s.turns.taken(lane{w.Pool, r.priority}, r.turn)
-		}
-		if again := low.record(look, r, s.driver.listen == nil); again > 0 {
-			return work, again, r.id != "", nil
+		if again := s.record(l); again > 0 {
+			return work, again, l.row.id != "", nil
 		}
 	}
+}
+
+// newLookup begins a search of the queue.
+func (s *Store) newLookup(w api.Want, whole bool) *lookup {
+	l := &lookup{want: w, text: takeAny}
+	if w.Contests {
+		l.text = takeContest
+	}
+	l.search = s.low(w).begin(s.notifier.moved.Load(), whole)
+	now := s.now()
+	l.until = now.Add(s.opts.Lease)
+	l.args = []any{l.until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node, w.Key}
+	for p := range api.AllPriorities() {
+		if p == 0 || !w.Contests {
+			l.args = append(l.args, l.from[p].turn, l.from[p].seq)
+		}
+	}
+	return l
+}
+
+// record stores the result of a search of the queue. It returns how long to wait before the next one.
+func (s *Store) record(l *lookup) (again time.Duration) {
+	if l.row.id != "" {
+		s.turns.taken(lane{l.want.Pool, l.row.priority}, l.row.turn)
+	}
+	return s.low(l.want).record(l.search, l.row, s.driver.listen == nil)
+}
+
+func (s *Store) low(w api.Want) *lows {
+	return &s.notifier.line(slotClass{w.Pool, w.Width, w.Contests}).low
 }

@@ -35,12 +35,15 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	}
 	if refused == nil {
 		defer func() { s.capacity.release(n.Tenant, created) }()
-		rec, created, err = s.insert(ctx, n)
+		var taken bool
+		rec, created, taken, err = s.insert(ctx, n)
 		if err != nil {
 			return Record{}, false, err
 		}
 		if created {
-			s.notifyWork(n.slotClass())
+			if !taken {
+				s.notifyWork(n.slotClass())
+			}
 			return rec, true, nil
 		}
 	}
@@ -79,16 +82,21 @@ const (
 // createdArg is the index of the creation time among the arguments of insertJob.
 const createdArg = 5
 
-// insert stores the row and its labels. created is false if the ID exists.
-func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created bool, err error) {
+// insert stores the row and its labels. created is false if the ID exists. taken means that a taker has the job.
+func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created, taken bool, err error) {
 	turn := s.turns.assign(n.flow())
 	defer func() { s.settle(n.flow(), turn, created) }()
 	rec, args, err := s.newRow(n, turn)
 	if err != nil {
-		return Record{}, false, err
+		return Record{}, false, false, err
 	}
-	err = s.share(ctx, insertion(n, args, &created))
-	return rec, created && err == nil, err
+	w, h := insertion(n, args, &created), s.notifier.accept(n.slotClass(), n.Job.Priority)
+	if h == nil {
+		err = s.share(ctx, w)
+		return rec, created && err == nil, false, err
+	}
+	id, err := s.putAndTake(ctx, w, &created, h)
+	return rec, created && err == nil, id == n.ID, err
 }
 
 // insertion returns the write of a job and its labels, which sets created.

@@ -17,7 +17,7 @@ import (
 // without an error. If the database is unavailable, Take returns immediately.
 func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
-	line := s.notifier.line(slotClass{w.Pool, w.Width, w.Contests})
+	line := s.notifier.join(slotClass{w.Pool, w.Width, w.Contests})
 	defer s.notifier.leave(line)
 	// Only one taker of a class queries the database at a time. Otherwise each new job would wake all takers.
 	select {
@@ -39,11 +39,21 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 		if found || err != nil {
 			return work, err
 		}
-		whole := time.NewTimer(again)
+		whole, polled := time.NewTimer(again), false
+		offer := s.offer(line, w)
 		select {
+		case <-offer.done:
 		case <-line.wake:
 		case <-whole.C:
 		case <-poll.C:
+			polled = true
+		case <-ctx.Done():
+		}
+		whole.Stop()
+		if work, found, err := s.withdraw(line, offer); found || err != nil {
+			return work, err
+		}
+		if polled {
 			// The next taker in the line may be allowed to take an audit that this one may not.
 			<-line.front
 			held = false
@@ -52,9 +62,7 @@ func (s *Store) Take(ctx context.Context, w api.Want) (api.Work, error) {
 				held = true
 			case <-ctx.Done():
 			}
-		case <-ctx.Done():
 		}
-		whole.Stop()
 	}
 	return api.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
@@ -102,8 +110,9 @@ func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, again time
 	if w.Repeated && w.Key != "" {
 		// Computed for each call, because the response to the first call may have been lost.
 		until := s.now().Add(s.opts.Lease)
-		work, r, err := s.lease(ctx, takeAgain, until, []any{until.UnixNano(), w.Host, w.Key})
-		if r.id != "" || err != nil {
+		l := &lookup{want: w, text: takeAgain, args: []any{until.UnixNano(), w.Host, w.Key}, until: until}
+		work, err := s.lease(ctx, l)
+		if l.row.id != "" || err != nil {
 			return work, noSearch, err == nil, err
 		}
 	}
@@ -123,26 +132,48 @@ func (s *Store) take(ctx context.Context, w api.Want) (work api.Work, again time
 	return s.takeLine(ctx, w)
 }
 
-// lease runs a statement that leases a job. The row has no ID if no job was found.
-func (s *Store) lease(ctx context.Context, text string, until time.Time, args []any) (work api.Work, r row, err error) {
-	var body []byte
-	err = s.share(ctx, &write{operation: "take a job", texts: []string{text}, run: func(do statementRunner) error {
-		r = row{}
-		return do(text, args, func(rows *sql.Rows) error { return rows.Scan(append(r.fields(), &body, &r.turn)...) })
-	}})
-	if err != nil || r.id == "" {
-		return api.Work{}, row{}, err
+// lookup is one search for a job to lease.
+type lookup struct {
+	want  api.Want
+	text  string // of the statement
+	args  []any
+	until time.Time // end of the lease
+	search
+
+	row  row // of the leased job; without ID if none was found
+	body []byte
+}
+
+// run runs the statement.
+func (l *lookup) run(do statementRunner) error {
+	l.row = row{}
+	return do(l.text, l.args, func(rows *sql.Rows) error {
+		return rows.Scan(append(l.row.fields(), &l.body, &l.row.turn)...)
+	})
+}
+
+// lease runs a lookup.
+func (s *Store) lease(ctx context.Context, l *lookup) (api.Work, error) {
+	err := s.share(ctx, &write{operation: "take a job", texts: []string{l.text}, run: l.run})
+	if err != nil || l.row.id == "" {
+		l.row = row{}
+		return api.Work{}, err
 	}
+	return s.leased(l)
+}
+
+// leased returns the work of a lookup that has found a job.
+func (s *Store) leased(l *lookup) (api.Work, error) {
 	s.capacity.jobLeft()
-	s.notifyJob(r.id)
-	rec, err := r.record("", body, nil, nil)
+	s.notifyJob(l.row.id)
+	rec, err := l.row.record("", l.body, nil, nil)
 	if err != nil {
-		return api.Work{}, row{}, err
+		return api.Work{}, err
 	}
 	return api.Work{
-		Lease: rec.Lease, Job: rec.Job, Report: rec.Report, Until: until,
+		Lease: rec.Lease, Job: rec.Job, Report: rec.Report, Until: l.until,
 		Last: rec.Report.Attempt >= s.opts.MaxDeliver, Exhausted: rec.Report.Attempt > s.opts.MaxDeliver,
-	}, r, nil
+	}, nil
 }
 
 // Reclaim expires the leases of a host whose previous process has ended, so that its jobs can be taken again

@@ -36,8 +36,9 @@ type line struct {
 	wake  chan struct{} // holds a token when there may be work
 	low   lows          // of the first taker
 
-	takers int       // number of takers that use it
-	left   time.Time // time when the last taker left
+	offered *handoff  // by the first taker while it waits, nil if it does not
+	takers  int       // number of takers that use it
+	left    time.Time // time when the last taker left
 }
 
 // lineAge is how long a line without takers is kept. Nodes choose the names of pools, so there may be any number of
@@ -59,23 +60,35 @@ func wakeUp(c chan struct{}) {
 	}
 }
 
-// line returns the line of a slot class, for use until leave.
+// join returns the line of a slot class for a taker, until leave.
+func (h *notifier) join(k slotClass) *line {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l := h.find(k)
+	l.takers++
+	return l
+}
+
+// line returns the line of a slot class.
 func (h *notifier) line(k slotClass) *line {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.find(k)
+}
+
+// find is line for callers that hold mu.
+func (h *notifier) find(k slotClass) *line {
 	if h.works == nil {
 		h.works = map[slotClass]*line{}
 	}
 	l := h.works[k]
 	if l == nil {
-		maps.DeleteFunc(h.works, func(_ slotClass,
-			old *line) bool {
+		maps.DeleteFunc(h.works, func(_ slotClass, old *line) bool {
 			return old.takers == 0 && time.Since(old.left) > lineAge
 		})
 		l = &line{front: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 		h.works[k] = l
 	}
-	l.takers++
 	return l
 }
 

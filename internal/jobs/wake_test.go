@@ -19,18 +19,18 @@ import (
 func TestLinesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h notifier
-		used := h.line(slotClass{pool: "used"})
+		used := h.join(slotClass{pool: "used"})
 		for i := range 1000 {
-			h.leave(h.line(slotClass{pool: fmt.Sprint("p", i)}))
+			h.leave(h.join(slotClass{pool: fmt.Sprint("p", i)}))
 		}
-		again := h.line(slotClass{pool: "p1"})
+		again := h.join(slotClass{pool: "p1"})
 		h.leave(again)
 		time.Sleep(lineAge)
-		if h.line(slotClass{pool: "p1"}) != again || len(h.works) != 1001 {
+		if h.join(slotClass{pool: "p1"}) != again || len(h.works) != 1001 {
 			t.Errorf("%d lines before their time", len(h.works))
 		}
 		time.Sleep(time.Nanosecond)
-		h.line(slotClass{pool: "new"})
+		h.join(slotClass{pool: "new"})
 		if len(h.works) != 3 || h.line(slotClass{pool: "used"}) != used {
 			t.Errorf("%d lines, want those of used, p1 and new", len(h.works))
 		}
