@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,7 +119,7 @@ func testCallbackClaims(t *testing.T, b backend) {
 	}
 	s.put("b", calls(receiverB))
 	s.finish(s.take().Lease, api.Accepted)
-	s.must(errors.Join(s.readClock(s.ctx()), other.readClock(s.ctx())))
+	s.forward(time.Second) // the stores' estimates of the server's clock differ by up to the duration of a query
 	receivers, err := s.DueReceivers(s.ctx(), "", 10)
 	s.must(err)
 	want := []string{ReceiverID("", api.Callback{URL: receiverA}), ReceiverID("", api.Callback{URL: receiverB})}
@@ -152,9 +151,14 @@ func testCallbackClaims(t *testing.T, b backend) {
 		t.Errorf("claimed %q twice", ids)
 	}
 	s.forward(2 * time.Minute)
-	theirs, ids := other.claim(receiverA, 1)
-	if diff := cmp.Diff([]string{"a0"}, ids); diff != "" || theirs[0].Number != 2 {
-		t.Fatalf("after the lease: try %d (-want +got):\n%s", theirs[0].Number, diff)
+	theirs, ids := other.claim(receiverA, 4)
+	slices.Sort(ids)
+	if diff := cmp.Diff([]string{"a0", "a1", "a2", "a3"}, ids); diff != "" {
+		t.Fatalf("after the lease (-want +got):\n%s", diff)
+	}
+	first := slices.IndexFunc(theirs, func(c ClaimedCallback) bool { return c.job == mine[0].job })
+	if theirs[first].Number != 2 {
+		t.Errorf("after the lease: try %d", theirs[first].Number)
 	}
 	tried := func(s *bench, c ClaimedCallback) {
 		t.Helper()
@@ -166,7 +170,7 @@ func testCallbackClaims(t *testing.T, b backend) {
 	if w := s.waitingCalls("a0"); len(w) != 1 {
 		t.Error("a lost claim ended a callback")
 	}
-	tried(other, theirs[0])
+	tried(other, theirs[first])
 	list, err := s.Callbacks(s.ctx(), "a0")
 	s.must(err)
 	wantLog := []api.CallbackLog{{URL: receiverA, State: api.CallbackDelivered, Tries: []api.CallbackTry{
