@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"judged/internal/api"
@@ -28,9 +27,8 @@ type Communication struct {
 	opens     *linux.Opens
 	watching  sync.WaitGroup
 
-	atWall atomic.Int32 // the first instance at its wall limit, or nobody
-
-	mu     sync.Mutex   // guards the fields below
+	mu     sync.Mutex // guards the fields below
+	atWall atWall
 	opened map[int]bool // indices of fifos that the manager has opened
 	failed error        // from watching the pipes
 }
@@ -59,7 +57,6 @@ func managerArgs(instances int, args []string) (all []string) {
 func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Communication, err error) {
 	c := &Communication{juryRun: juryRun{runner: r, what: m.Program.Called(managerName)},
 		instances: make([]instance, m.Instances), opened: map[int]bool{}}
-	c.atWall.Store(nobody)
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -184,17 +181,33 @@ func (c *Communication) Await(ctx context.Context, i int) bool {
 	}
 }
 
-// AtLimit records that an instance has reached a limit and has not been killed yet, as with a Conversation. Only the
-// first instance that reaches its wall limit shows what the manager was doing; once that instance is killed, the
-// manager continues.
+// AtLimit records that an instance has reached a limit and has not been killed yet, as with a Conversation.
 func (c *Communication) AtLimit(i int, excess, explained time.Duration) {
 	if excess >= 0 {
-		c.atWall.CompareAndSwap(nobody, int32(i))
-	}
-	if c.atWall.Load() != int32(i) {
-		excess = min(excess, -1)
+		c.mu.Lock()
+		if !c.atWall.shows(i) {
+			excess = -1
+		}
+		c.mu.Unlock()
 	}
 	c.instances[i].witness.atLimit(excess, explained)
+}
+
+// atWall is the instances at their wall limits. Only the first one shows what the manager was doing, and only until
+// another one is at its limit, because once one is killed, the manager continues. An instance whose time noise explains
+// is at its limit several times.
+type atWall struct {
+	first *int // nil before any
+	more  bool // others have been at their limits, too
+}
+
+// shows reports whether an instance that is at its wall limit shows what the manager was doing.
+func (a *atWall) shows(i int) bool {
+	if a.first == nil {
+		a.first = &i
+	}
+	a.more = a.more || *a.first != i
+	return !a.more
 }
 
 // Ended records that a started instance has ended. From then on, what the manager writes to it is discarded.
@@ -208,8 +221,10 @@ func (c *Communication) Ended(i int) {
 
 // isHung reports whether the failed instance waited for the manager until its wall limit.
 func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
-	first := c.atWall.Load()
-	return failed >= 0 && first != nobody && c.instances[first].witness.isHung(programs[failed])
+	c.mu.Lock()
+	first := c.atWall.first
+	c.mu.Unlock()
+	return failed >= 0 && first != nil && c.instances[*first].witness.isHung(programs[failed])
 }
 
 // errFailed is the cancellation cause for a manager that is no longer needed.
