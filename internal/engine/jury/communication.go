@@ -185,7 +185,7 @@ func (c *Communication) Await(ctx context.Context, i int) bool {
 func (c *Communication) AtLimit(i int, excess, explained time.Duration) {
 	if excess >= 0 {
 		c.mu.Lock()
-		if !c.atWall.shows(i) {
+		if !c.atWall.shows(i, explained < excess) {
 			excess = -1
 		}
 		c.mu.Unlock()
@@ -193,21 +193,22 @@ func (c *Communication) AtLimit(i int, excess, explained time.Duration) {
 	c.instances[i].witness.atLimit(excess, explained)
 }
 
-// atWall is the instances at their wall limits. Only the first one shows what the manager was doing, and only until
-// another one is at its limit, because once one is killed, the manager continues. An instance whose time noise explains
-// is at its limit several times.
+// atWall is the instances at their wall limits. The last one before any is killed shows what the manager was doing;
+// after that, the manager continues. While noise explains the time of an instance, it is not killed, and is at its
+// limit again later.
 type atWall struct {
-	first *int // nil before any
-	more  bool // others have been at their limits, too
+	last   *int // that showed it; nil before any
+	killed bool // whether an instance has exceeded its limit by more than noise explains
 }
 
-// shows reports whether an instance that is at its wall limit shows what the manager was doing.
-func (a *atWall) shows(i int) bool {
-	if a.first == nil {
-		a.first = &i
+// shows reports whether an instance that is at its wall limit shows what the manager was doing. killed is whether it
+// exceeds the limit by more than noise explains.
+func (a *atWall) shows(i int, killed bool) bool {
+	if a.killed {
+		return false
 	}
-	a.more = a.more || *a.first != i
-	return !a.more
+	a.last, a.killed = &i, killed
+	return true
 }
 
 // Ended records that a started instance has ended. From then on, what the manager writes to it is discarded.
@@ -222,9 +223,9 @@ func (c *Communication) Ended(i int) {
 // isHung reports whether the failed instance waited for the manager until its wall limit.
 func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
 	c.mu.Lock()
-	first := c.atWall.first
+	last := c.atWall.last
 	c.mu.Unlock()
-	return failed >= 0 && first != nil && c.instances[*first].witness.isHung(programs[failed])
+	return failed >= 0 && last != nil && c.instances[*last].witness.isHung(programs[failed])
 }
 
 // errFailed is the cancellation cause for a manager that is no longer needed.

@@ -9,21 +9,29 @@ import (
 // TestAtWall checks which instances show what the manager was doing, for instances in the order in which they are at
 // their wall limits.
 func TestAtWall(t *testing.T) {
-	for _, tt := range []struct {
-		order []int
-		want  []bool
+	type look struct {
+		instance int
+		killed   bool
+	}
+	for name, tt := range map[string]struct {
+		looks []look
+		shows []bool
+		last  int
 	}{
-		{[]int{1, 0}, []bool{true, false}},
-		{[]int{0, 0, 0}, []bool{true, true, true}},
-		{[]int{0, 0, 1, 0}, []bool{true, true, false, false}}, // the first was not killed because of noise
+		"no noise": {[]look{{1, true}, {0, true}}, []bool{true, false}, 1},
+		"noise explains one": {[]look{{0, false}, {1, true}, {0, false}, {0, true}},
+			[]bool{true, true, false, false}, 1},
+		"noise explains both at first": {[]look{{0, false}, {1, false}, {0, true}, {1, true}},
+			[]bool{true, true, true, false}, 0},
+		"noise explains all": {[]look{{0, false}, {1, false}}, []bool{true, true}, 1},
 	} {
 		var a atWall
-		var got []bool
-		for _, i := range tt.order {
-			got = append(got, a.shows(i))
+		var shows []bool
+		for _, l := range tt.looks {
+			shows = append(shows, a.shows(l.instance, l.killed))
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", tt.order, diff)
+		if diff := cmp.Diff(tt.shows, shows); diff != "" || *a.last != tt.last {
+			t.Errorf("%s: instance %d (-want +got):\n%s", name, *a.last, diff)
 		}
 	}
 }
