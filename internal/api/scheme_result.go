@@ -3,7 +3,9 @@ package api
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 )
 
 // SchemeResult is the result of a submission under a problem's scheme.
@@ -156,7 +158,11 @@ func (e *evaluation) group(g *Group) (memberResult, error) {
 		n = memberResult{score: groupScore(g, members, isFull(members) && !failed)}
 		n.verdict = e.verdict(g, members, failed, n.score)
 	}
-	if g.MaxScore != nil && n.score > *g.MaxScore {
+	switch {
+	case g.MaxScore == nil:
+	case math.Abs(n.score-*g.MaxScore) <= Rounding:
+		n.score = *g.MaxScore
+	case n.score > *g.MaxScore:
 		return n, fmt.Errorf("score %v of group %q is above its maximum %v", n.score, g.Name, *g.MaxScore)
 	}
 	r := GroupReport{Name: g.Name, Verdict: n.verdict}
@@ -262,19 +268,43 @@ func groupScore(g *Group, members []memberResult, full bool) float64 {
 	if len(members) == 0 {
 		return 0
 	}
-	total, low, high := 0.0, members[0].score, members[0].score
-	for _, n := range members {
-		total, low, high = total+n.score, min(low, n.score), max(high, n.score)
+	scores := make([]float64, len(members))
+	for i, n := range members {
+		scores[i] = n.score
 	}
 	switch g.Aggregation {
 	case Min:
-		return low
+		return slices.Min(scores)
 	case Max:
-		return high
+		return slices.Max(scores)
 	case Average:
-		return total / float64(len(members))
+		return addUp(scores, float64(len(scores)))
 	}
-	return total
+	return addUp(scores, 1)
+}
+
+// Rounding is the tolerance for sums of points.
+const Rounding = 1e-9
+
+// addUp returns the sum of points divided by a number, with 15 significant digits, which a float64 always holds: six
+// times 100.0/6 is 100.
+func addUp(points []float64, by float64) float64 {
+	total, lost := 0.0, 0.0 // lost by rounding so far (Neumaier's algorithm)
+	for _, n := range points {
+		next := total + n
+		if math.IsInf(next, 0) {
+			return next
+		}
+		if math.Abs(total) >= math.Abs(n) {
+			lost += (total - next) + n
+		} else {
+			lost += (n - next) + total
+		}
+		total = next
+	}
+	// The only possible error is a range error.
+	sum, _ := strconv.ParseFloat(strconv.FormatFloat((total+lost)/by, 'g', 15, 64), 64)
+	return sum
 }
 
 func (e *evaluation) verdict(g *Group, members []memberResult, failed bool, score float64) Verdict {

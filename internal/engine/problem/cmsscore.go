@@ -65,7 +65,7 @@ func (c *cmsTask) checkTotal() {
 	for _, x := range c.subtask {
 		sum += x.points
 	}
-	if len(c.subtask) > 0 && math.Abs(sum-100) > rounding {
+	if len(c.subtask) > 0 && math.Abs(sum-100) > api.Rounding {
 		c.p.find("gen/GEN: the points of the subtasks add up to %g; CMS requires 100", sum)
 	}
 }

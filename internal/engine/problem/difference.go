@@ -17,7 +17,7 @@ func (s Submission) Difference(r api.Report) []string {
 	for _, e := range s.Expected {
 		found = append(found, e.difference(r)...)
 	}
-	if s.mustBeFull() && r.Verdict == api.Accepted && r.Score != nil && *r.Score < *s.full-rounding {
+	if s.mustBeFull() && r.Verdict == api.Accepted && r.Score != nil && *r.Score < *s.full-api.Rounding {
 		found = append(found, fmt.Sprintf("score %g of %g; an accepted submission gets all points: see the points of the "+
 			"groups, or move it to partially_accepted", *r.Score, *s.full))
 	}
@@ -38,9 +38,6 @@ func (s Submission) mustBeFull() bool {
 }
 
 var onlyAccepted = []string{"AC"}
-
-// rounding is the tolerance for sums of points.
-const rounding = 1e-9
 
 // compileDifference returns the Difference of a submission that does not compile: nothing if CE is expected.
 func (s Submission) compileDifference(r api.Report) []string {
@@ -176,7 +173,7 @@ func (e Expectation) outside(score *float64, where string) []string {
 	switch {
 	case score == nil:
 		return []string{fmt.Sprintf("no score%s, expected %g to %g", where, e.Score[0], e.Score[1])}
-	case *score < e.Score[0]-rounding || *score > e.Score[1]+rounding:
+	case *score < e.Score[0]-api.Rounding || *score > e.Score[1]+api.Rounding:
 		return []string{fmt.Sprintf("score%s %g, expected %g to %g", where, *score, e.Score[0], e.Score[1])}
 	}
 	return nil

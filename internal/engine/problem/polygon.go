@@ -231,7 +231,7 @@ func (p *Package) checkGroups(s polygonTestset) error {
 			return fmt.Errorf("points %v of group %q are out of range", *g.Points, g.Name)
 		}
 		complete := g.Policy == completeGroup
-		if sum := points[g.Name]; g.Points != nil && (sum > 0 || !complete) && math.Abs(sum-*g.Points) > rounding {
+		if sum := points[g.Name]; g.Points != nil && (sum > 0 || !complete) && math.Abs(sum-*g.Points) > api.Rounding {
 			given := sum
 			if complete {
 				given = *g.Points

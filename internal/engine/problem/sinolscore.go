@@ -41,7 +41,7 @@ func (x *sinolPackage) scheme() error {
 		x.require(g, group)
 		root.Members = append(root.Members, api.Member{Group: g})
 	}
-	if !x.passFail && math.Abs(sum-x.total) > rounding {
+	if !x.passFail && math.Abs(sum-x.total) > api.Rounding {
 		x.p.find("%s: the scores of groups with tests add up to %g, but sinol_total_score is %g (default 100)", sinolFile,
 			sum, x.total)
 	}
