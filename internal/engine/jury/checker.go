@@ -11,6 +11,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/linux"
+	"judged/internal/base/text"
 	"judged/internal/sandbox"
 )
 
@@ -201,6 +202,13 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 		}
 		*s.to = message(content)
 	}
+	stdout, err := box.Stdout().Reader()
+	if err != nil {
+		return e, err
+	}
+	if e.lines, err = firstLines(stdout, sioLines); err != nil { // the points follow a message of any length
+		return e, err
+	}
 	stderr, err := box.Stderr().Reader()
 	if err != nil {
 		return e, err
@@ -235,5 +243,5 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 
 // message converts text written by a program for use in a report.
 func message(content []byte) string {
-	return strings.TrimRight(strings.ToValidUTF8(string(content), "\uFFFD"), " \t\r\n\x00")
+	return strings.TrimRight(text.Valid(content), " \t\r\n\x00")
 }

@@ -137,6 +137,10 @@ func TestCheck(t *testing.T) {
 			api.CheckReport{Verdict: api.Partial, Message: "half", Score: score(0.5), Ratio: true}},
 		{"testlib", api.Testlib, "err=wrong answer 1|exit=1",
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "wrong answer 1"}},
+		{"sio, with a long message", api.SIO, "out=OK|out=" + strings.Repeat("x", 5000) + "|out=50|exit=0",
+			api.CheckReport{Verdict: api.Partial, Message: strings.Repeat("x", 4096), Score: score(0.5), Ratio: true}},
+		{"a message that is cut in a character", api.Testlib, "err=x" + strings.Repeat("é", 3000) + "|exit=1",
+			api.CheckReport{Verdict: api.WrongAnswer, Message: "x" + strings.Repeat("é", 2047)}},
 
 		{"exits with an unknown code", api.ICPC, "err=why|exit=7",
 			at("icpc checker: exited with status 7; the protocol defines 42 (accept) and 43 (reject); it says: why", "why")},

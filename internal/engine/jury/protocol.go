@@ -85,12 +85,13 @@ func withReport(args []string) []string {
 type ending struct {
 	code           int
 	stdout, stderr string
-	judge, team    string // judgemessage.txt and teammessage.txt of icpc
-	problem        string // judgeerror.txt of icpc: why the program cannot judge
-	report         string // result file of testlib
-	verdict        string // last verdict line on stderr, or the first line of report; "" if neither is one
-	score          string // score.txt of icpc; "" if absent
-	multiplier     string // score_multiplier.txt of icpc; "" if absent
+	lines          []string // first lines of stdout; long ones are truncated
+	judge, team    string   // judgemessage.txt and teammessage.txt of icpc
+	problem        string   // judgeerror.txt of icpc: why the program cannot judge
+	report         string   // result file of testlib
+	verdict        string   // last verdict line on stderr, or the first line of report; "" if neither is one
+	score          string   // score.txt of icpc; "" if absent
+	multiplier     string   // score_multiplier.txt of icpc; "" if absent
 }
 
 // reportOf converts the ending of a checker to a report. An error means that the checker is at fault.
@@ -247,6 +248,28 @@ func lastVerdict(text io.Reader) (last string, err error) {
 	}
 }
 
+// sioLines is the number of lines that a checker of SIO2 writes.
+const sioLines = 3
+
+// firstLines returns the first n lines of a text. Long lines are truncated.
+func firstLines(text io.Reader, n int) (all []string, err error) {
+	lines := bufio.NewReaderSize(text, most)
+	for len(all) < n {
+		line, isLong, err := lines.ReadLine()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, message(line))
+		for isLong && err == nil {
+			_, isLong, err = lines.ReadLine()
+		}
+	}
+	return all, nil
+}
+
 // testlibScore reads the points of a verdict line. For a program without testlib, it reads them at the start of the
 // message or of a line.
 func testlibScore(verdict, text string) (float64, error) {
@@ -338,8 +361,7 @@ func parsePart(text string, most float64) (float64, error) {
 // readSIO reads the lines of a checker of SIO2: OK or anything else, a message, and the part of the points in percent, which
 // may be missing.
 func readSIO(e ending) (api.CheckReport, error) {
-	lines := strings.SplitN(e.stdout, "\n", 4)
-	lines = append(lines, "", "")
+	lines := append(slices.Clip(e.lines), "", "", "")
 	r := api.CheckReport{Verdict: api.WrongAnswer, Message: strings.TrimSpace(lines[1])}
 	switch {
 	case e.code > sioFailure:

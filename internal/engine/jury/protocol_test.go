@@ -161,6 +161,8 @@ func TestCheckerProtocols(t *testing.T) {
 			api.CheckReport{Verdict: api.Partial, Score: points(0.5), Ratio: true, Message: "half"}, ""},
 		{"sio a fraction", sio, ending{stdout: "OK\n\n150/2"},
 			api.CheckReport{Verdict: api.Partial, Score: points(0.75), Ratio: true}, ""},
+		{"sio a part after a long message", sio, ending{stdout: "OK\n" + strings.Repeat("x", 5000) + "\n50"},
+			api.CheckReport{Verdict: api.Partial, Score: points(0.5), Ratio: true, Message: strings.Repeat("x", most)}, ""},
 		{"sio no points", sio, ending{stdout: "OK\n\n0"},
 			api.CheckReport{Verdict: api.WrongAnswer, Score: points(0), Ratio: true}, ""},
 		{"sio wrong with points", sio, ending{stdout: "WRONG\nline 2\n100"},
@@ -203,6 +205,9 @@ func TestCheckerProtocols(t *testing.T) {
 			if isVerdict(firstLine(tt.ending.report)) {
 				tt.ending.verdict = firstLine(tt.ending.report)
 			}
+			if tt.ending.lines, err = firstLines(strings.NewReader(tt.ending.stdout), sioLines); err != nil {
+				t.Fatal(err)
+			}
 			got, err := reportOf(tt.protocol, tt.ending)
 			fault := ""
 			if err != nil {
@@ -234,6 +239,27 @@ func TestLastVerdict(t *testing.T) {
 	} {
 		if got, err := lastVerdict(strings.NewReader(tt.text)); got != tt.want || err != nil {
 			t.Errorf("%s: %.60q, %v; want %.60q", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// TestFirstLines: lines of any length follow each other, and none is read beyond those that were asked for.
+func TestFirstLines(t *testing.T) {
+	long := strings.Repeat("é", most)
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"nothing", "", nil},
+		{"an empty line", "\n", []string{""}},
+		{"no newline at the end", "OK\r\n\n50", []string{"OK", "", "50"}},
+		{"more lines", "1\n2\n3\n4", []string{"1", "2", "3"}},
+		{"long lines", long + "\n" + long + "\n50\n", []string{long[:most], long[:most], "50"}},
+		{"a character at the cut", "a" + long + "\n50", []string{"a" + long[:most-2], "50"}},
+	} {
+		got, err := firstLines(strings.NewReader(tt.text), sioLines)
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, diff)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/jury"
 	"judged/internal/sandbox"
@@ -389,5 +390,5 @@ func head(o *sandbox.Output, n units.Bytes) (*string, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	return new(strings.ToValidUTF8(string(b[:m]), "\uFFFD")), nil
+	return new(text.Valid(b[:m])), nil
 }
