@@ -43,6 +43,7 @@ func Kinds() []Kind {
 		{Name: "tokens", Example: "tokens", parse: always(ignoreCase.compare)},
 		{Name: "exact", Example: "exact", parse: always(compareExact)},
 		{Name: "lines", Example: "lines", parse: always(compareLines)},
+		{Name: "words", Example: "words", parse: always(inLines.compare)},
 		{Name: "kattis", Example: "kattis", HasFlags: true, parse: parseKattis},
 		{Name: "dmoj", Example: "dmoj", HasFlags: true, parse: parseDMOJ},
 		{Name: "float", Argument: "EPS", Example: "float:1e-6", parse: parseFloat},
@@ -52,7 +53,7 @@ func Kinds() []Kind {
 // DefaultKind is the kind used for a job that names none.
 const DefaultKind = "tokens"
 
-// Usage returns the kinds for people: "tokens, exact, lines, kattis, dmoj or float:EPS such as float:1e-6".
+// Usage returns the kinds for people: "tokens, exact, lines, words, kattis, dmoj or float:EPS such as float:1e-6".
 func Usage() string {
 	var forms []string
 	for _, k := range Kinds() {

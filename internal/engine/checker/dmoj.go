@@ -21,7 +21,7 @@ func parseDMOJ(_ string, flags []string) (comparison, error) {
 			return countLines, nil
 		}
 	}
-	t := tokens{same: bytes.Equal, prefix: prefix, lines: true}
+	t := tokens{same: bytes.Equal, prefix: prefix, lines: anyBreaks}
 	if err := t.setFlags(flags); err != nil || t.spaces {
 		return nil, errors.Join(err, errors.New("checkers of dmoj are easy, sorted, unordered, linecount, and numbers by "+
 			"the flags of tolerance"))

@@ -11,6 +11,8 @@
 //   - exact: byte for byte, the final newline included.
 //   - lines: as exact, but white space at the end of a line and empty lines at
 //     the end of the file are ignored, so CR LF equals LF.
+//   - words: as lines, but the amount and kind of white space within a line do not matter either. It is what CMS and SIO
+//     compare without a checker.
 //   - float:EPS: as tokens, but where the answer's token is a number, the
 //     output's must be one too and lie within EPS of it, absolutely or
 //     relative to the answer. Numbers are those of the ICPC format of 2025-09:

@@ -36,8 +36,26 @@ func FuzzDMOJ(f *testing.F) {
 			}
 			return all
 		}
-		hold(t, tokens{same: bytes.Equal, prefix: prefix, lines: true}.compare, output, answer,
+		hold(t, tokens{same: bytes.Equal, prefix: prefix, lines: anyBreaks}.compare, output, answer,
 			equal(lines(output), lines(answer)))
+	})
+}
+
+func FuzzWords(f *testing.F) {
+	seed(f)
+	for _, s := range [][2]string{{"1\n\n2", "1\n2"}, {"\n1", "1"}, {" 1\t2\n\n", "1  2"}, {"1\r\n2", "1\n2\n"}} {
+		f.Add([]byte(s[0]), []byte(s[1]))
+	}
+	f.Fuzz(func(t *testing.T, output, answer []byte) {
+		lines := func(text []byte) (all []string) {
+			for _, line := range trimmed(text) {
+				all = append(all, strings.Join(strings.FieldsFunc(line, func(r rune) bool {
+					return strings.ContainsRune(" \t\v\f\r", r)
+				}), " "))
+			}
+			return all
+		}
+		hold(t, inLines.compare, output, answer, equal(lines(output), lines(answer)))
 	})
 }
 

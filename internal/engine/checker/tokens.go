@@ -7,11 +7,23 @@ type tokens struct {
 	same   func(output, answer []byte) bool // compares two tokens that fit into the buffer
 	prefix func(a, b []byte) int            // returns the length of the common prefix of longer tokens
 	spaces bool                             // white space must be equal too
-	lines  bool                             // a line break between two tokens must be one on both sides
+	lines  lineBreaks
 }
 
-// ignoreCase compares text, ignoring the case of ASCII letters.
-var ignoreCase = tokens{same: sameText, prefix: prefixFold}
+// lineBreaks says which line breaks before a token must be equal on both sides.
+type lineBreaks int
+
+const (
+	noBreaks  lineBreaks = iota
+	anyBreaks            // whether there are any, except before the first token
+	allBreaks            // how many there are, so that a token is in the same line
+)
+
+// ignoreCase compares text, ignoring the case of ASCII letters. inLines compares tokens that are in the same lines.
+var (
+	ignoreCase = tokens{same: sameText, prefix: prefixFold}
+	inLines    = tokens{same: bytes.Equal, prefix: prefix, lines: allBreaks}
+)
 
 // compare returns the first difference, or nil. It skips equal bytes at memory speed and compares only the token after
 // them.
@@ -21,7 +33,7 @@ func (t tokens) compare(out, ans *source) *difference {
 		if t.spaces && !sameSpace(out, ans) {
 			return &difference{unit: "white space before token", number: number, bounds: &nothing}
 		}
-		outMore, ansMore, sameBreak := t.skip(out, ans)
+		outMore, ansMore, sameBreaks := t.skip(out, ans)
 		switch {
 		case !outMore && !ansMore:
 			return nil
@@ -29,7 +41,7 @@ func (t tokens) compare(out, ans *source) *difference {
 			return &difference{unit: "token", number: number, ended: out, bounds: &space}
 		case !ansMore:
 			return &difference{unit: "token", number: number, ended: ans, bounds: &space}
-		case !sameBreak && number > 1:
+		case !sameBreaks && (t.lines == allBreaks || number > 1):
 			return &difference{unit: "line break before token", number: number, bounds: &nothing}
 		case !t.token(out, ans):
 			return &difference{unit: "token", number: number, bounds: &space}
@@ -37,14 +49,14 @@ func (t tokens) compare(out, ans *source) *difference {
 	}
 }
 
-// skip consumes white space. It reports whether tokens follow, and whether the white space has a line break on both sides
-// or on none.
-func (t tokens) skip(out, ans *source) (outMore, ansMore, sameBreak bool) {
-	if !t.lines {
+// skip consumes white space. It reports whether tokens follow, and whether both sides have the same line breaks in it.
+func (t tokens) skip(out, ans *source) (outMore, ansMore, sameBreaks bool) {
+	if t.lines == noBreaks {
 		return out.skip(&space), ans.skip(&space), true
 	}
 	outLines, ansLines := countSkip(out), countSkip(ans)
-	return !out.ended(), !ans.ended(), (outLines > 0) == (ansLines > 0)
+	sameBreaks = outLines == ansLines || t.lines == anyBreaks && outLines > 0 && ansLines > 0
+	return !out.ended(), !ans.ended(), sameBreaks
 }
 
 // skipEqual consumes whole tokens that are equal on both sides, with the white space
@@ -55,7 +67,7 @@ func (t tokens) skipEqual(out, ans *source) (tokens int64) {
 	for n > 0 && !space[text[n-1]] {
 		n--
 	}
-	for t.lines && n > 0 && space[text[n-1]] {
+	for t.lines != noBreaks && n > 0 && space[text[n-1]] {
 		n--
 	}
 	inside := false

@@ -349,7 +349,7 @@ func TestNewTask(t *testing.T) {
 		`find file "a": no such blob`:           func(j *api.Job) { j.Files["a"] = *file("absent") },
 		`find input of test "2": no such blob`:  func(j *api.Job) { j.Tests[1].Input = file("absent") },
 		`find answer of test "1": no such blob`: func(j *api.Job) { j.Tests[0].Answer = file("absent") },
-		`unknown checker "frob": use ` + "tokens, exact, lines, kattis, dmoj or float:EPS such as float:1e-6": func(
+		`unknown checker "frob": use ` + "tokens, exact, lines, words, kattis, dmoj or float:EPS such as float:1e-6": func(
 			j *api.Job) {
 			j.Checker.Kind = "frob"
 		},

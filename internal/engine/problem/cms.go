@@ -130,7 +130,7 @@ func (c *cmsTask) readLimits(s *settings) {
 // readProgramsOfJury finds the checker, or the manager of a Communication task. CMS uses the binary. judged prefers a
 // source next to it, which runs on every host.
 func (c *cmsTask) readProgramsOfJury(s *settings) error {
-	c.p.Checker = Checker{Kind: "dmoj"} // words and lines
+	c.p.Checker = Checker{Kind: "words"}
 	if program, err := c.program("check/checker", "cor/correttore"); err != nil {
 		return err
 	} else if program != nil {

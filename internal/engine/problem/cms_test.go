@@ -109,7 +109,7 @@ func TestCMSShared(t *testing.T) {
 	}{
 		{"part of a later one", task(`[[30, "000|001"], [70, "00[0-3]"]]`, ""),
 			[]string{`"subtask0" min by_score 30 [] continue=false`,
-				`"subtask1" min by_score 70 [subtask0] continue=false`}, "dmoj", nil},
+				`"subtask1" min by_score 70 [subtask0] continue=false`}, "words", nil},
 		{"two parts, and a checker", task(`[[10, "000"], [20, "000|001"], [70, "000|001|002|003"]]`, "check/checker.py"),
 			[]string{`"subtask0" min by_score 10 [] continue=false`, `"subtask1" min by_score 20 [subtask0] continue=false`,
 				`"subtask2" min by_score 70 [subtask0 subtask1] continue=false`}, "cms check/checker.py python 1",

@@ -47,7 +47,7 @@ func (p *Package) readSinol(t *tree) error {
 		return err
 	}
 	p.Format, p.TimeRule = Sinol, TimeRule{Accepted: 2, Rejected: 1, Resolution: time.Second}
-	p.Checker = Checker{Kind: "dmoj"} // as oicompare: tokens and lines
+	p.Checker = Checker{Kind: "words"} // as oicompare
 	x := &sinolPackage{p: p, t: t}
 	if err := x.readID(s); err != nil {
 		return err

@@ -51,7 +51,7 @@ func TestSinol(t *testing.T) {
 		Tests: []string{"0", "3ocen", "1a", "1b", "2a", "2b"},
 		Groups: []string{`"" sum by_score unbounded [] continue=true`, `"group0" min by_score 0 [] continue=false`,
 			`"group1" min by_score 40 [] continue=false`, `"group2" min by_score 60 [group1] continue=false`},
-		Checker: "dmoj", Validators: []string{"prog/suminwer.cpp cpp 0"},
+		Checker: "words", Validators: []string{"prog/suminwer.cpp cpp 0"},
 		Submissions: []string{"prog/sum.cpp cpp AC group1:40-40 group2:60-60 :100-100 lower",
 			"prog/sumb2.cpp cpp", "prog/sums1.py python group1:40-40 group2:0-0 :40-40"},
 		Findings: []string{"nothing is expected of prog/sumb2.cpp, as sinol_expected_scores does not name it; " +
