@@ -95,6 +95,7 @@ func Check(c config.Config, j api.Job) error {
 	e.scheme(j)
 	e.checker(j.Checker, c.Limits.Max)
 	e.interactor(j.Interactor, c.Limits.Max)
+	e.checkerAfter(j)
 	e.passes(j)
 	e.transcript(j)
 	e.limits("limits", j.Limits, c.Limits.Max)
@@ -389,6 +390,18 @@ func (e *Errors) interactor(i *api.Interactor, most config.MaxLimits) {
 	e.besides("interactor.files", i.Files, most)
 	e.arguments("interactor.args", i.Args)
 	e.instances(i)
+}
+
+// checkerAfter refuses a checker that an interactor leaves without an effect: outputs would be accepted unchecked. The
+// default one is allowed, because complete jobs and problems have a checker.
+func (e *Errors) checkerAfter(j api.Job) {
+	c := cmp.Or(j.Checker, &api.Checker{Kind: checker.DefaultKind})
+	if _, isProgram := api.CheckerProtocol(c.Kind); j.Interactor == nil || c.Kind == checker.DefaultKind ||
+		isProgram && j.Interactor.Kind == string(api.Testlib) {
+		return
+	}
+	e.add("checker.kind", "%s has no effect: the interactor judges, and only one of the kind %s leaves an output for a "+
+		"checker, which must be a program; leave the checker out", text.Quoted(c.Kind), api.Testlib)
 }
 
 func (e *Errors) passes(j api.Job) {

@@ -233,6 +233,14 @@ func TestCompleteErrors(t *testing.T) {
 		}, []api.FieldError{{Field: "checker.name", Detail: "printable"}, {Field: "interactor.name", Detail: "256 bytes"}}},
 		{"name of a built-in checker", func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Name: "a"} },
 			[]api.FieldError{{Field: "checker.name", Detail: "leave it out"}}},
+		{"a comparison and an interactor", func(j *api.Job) {
+			j.Checker = &api.Checker{Kind: "float:1e-6"}
+			j.Interactor = &api.Interactor{Kind: "testlib", Program: api.File{Blob: emptyDigest}}
+		}, []api.FieldError{{Field: "checker.kind", Detail: `"float:1e-6" has no effect`}}},
+		{"a checker after an interactor that judges", func(j *api.Job) {
+			j.Checker = &api.Checker{Kind: "testlib", Program: &api.File{Blob: emptyDigest}}
+			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Blob: emptyDigest}}
+		}, []api.FieldError{{Field: "checker.kind", Detail: `"testlib" has no effect`}}},
 		{"passes without a checker that asks for them", func(j *api.Job) { j.Passes = 2 },
 			[]api.FieldError{{Field: "passes", Detail: "nobody can ask for the next pass"}}},
 		{"too many passes", func(j *api.Job) {

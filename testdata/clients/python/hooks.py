@@ -10,6 +10,7 @@ import requests
 import schemathesis
 
 CONTENT = b"1 2\n"
+JURY = ("icpc", "testlib", "cms", "sio", "bridged")
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 requests.put(
     f"{os.environ['JUDGED_URL']}/v1/blobs/{DIGEST}",
@@ -79,11 +80,13 @@ def complete(job):
     job.setdefault("program", {"text": "#!/bin/sh\n"})
     if not job.get("interactor"):
         job.pop("transcript", None)
+    elif job["interactor"]["kind"] != "testlib" or job.get("checker", {}).get("kind") not in JURY:
+        job.pop("checker", None)
     if (job.get("interactor") or job.get("checker") or {}).get("kind") != "icpc":
         job.pop("passes", None)
     job.pop("pool", None)
     job.pop("callback", None)  # needs a secret of the operator
-    if not job.get("interactor") and job.get("checker", {}).get("kind") not in ("icpc", "testlib", "cms", "sio", "bridged"):
+    if not job.get("interactor") and job.get("checker", {}).get("kind") not in JURY:
         for test in job["tests"]:
             test.pop("checker_args", None)
     names = set(job.get("files", {})).union(*(test.get("files", {}) for test in job["tests"]))
