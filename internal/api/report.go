@@ -220,6 +220,9 @@ type CheckReport struct {
 	Fault       Fault    `json:"-"`                      // only with IE; the test has it
 	Score       *float64 `json:"-"`
 	Ratio       bool     `json:"-"` // Score is a fraction of the test's points, from 0 to 1
+	// Accepts means that the checker accepts the output and gives it no points. Where a test has a maximum of points, that
+	// is WA; without a maximum it is a correct answer.
+	Accepts bool `json:"-"`
 	// Exhausted means, with IE, that a program of the jury exceeded a limit. Its input may be the reason.
 	Exhausted bool `json:"-"`
 	// Said is all that a program of the jury with the protocol ICPC has said, also where Message has a part of it only.
@@ -227,6 +230,9 @@ type CheckReport struct {
 	// Next is the feedback folder with the next input if the checker asks for another pass; otherwise nil.
 	Next *os.File `json:"-"`
 }
+
+// Rejects reports whether the program of the jury has decided against the program, or failed.
+func (c CheckReport) Rejects() bool { return c.Verdict.Failed() && !c.Accepts }
 
 // JurySaid holds the messages of a program of the jury to the jury: judgemessage.txt, judgeerror.txt and its streams.
 type JurySaid struct{ Message, Error, Stdout, Stderr string }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,43 @@ func TestScoredMember(t *testing.T) {
 			}
 		case err != nil || *r.Score != tt.want:
 			t.Errorf("%s: %+v, %v, want %g points", tt.name, r, err, tt.want)
+		}
+	}
+}
+
+// TestAcceptedWithoutPoints: an output that the checker accepts with 0 points is a correct answer where a test has no
+// maximum, so that the tests after it run and give their points. With a maximum it is WA, and so is any rejected output.
+func TestAcceptedWithoutPoints(t *testing.T) {
+	none := CheckReport{Verdict: WrongAnswer, Score: new(0.0), Accepts: true}
+	for _, tt := range []struct {
+		name string
+		most *float64
+		test TestReport
+		want string
+	}{
+		{"no maximum", nil, TestReport{Verdict: WrongAnswer, Score: none.Score, Checker: &none}, "AC 50 ran"},
+		{"a maximum", new(50.0), TestReport{Verdict: WrongAnswer, Score: none.Score, Checker: &none}, "WA 0 skipped"},
+		{"rejected", nil, TestReport{Verdict: WrongAnswer, Checker: &CheckReport{Verdict: WrongAnswer}}, "WA 0 skipped"},
+		{"too slow", nil, TestReport{Verdict: TimeLimit, Checker: &none}, "TLE 0 skipped"},
+		{"a report of another host", nil, TestReport{Verdict: WrongAnswer, Score: new(0.0), Checker: &CheckReport{
+			Verdict: WrongAnswer}}, "WA 0 skipped"},
+	} {
+		s := Scheme{Scoring: true, Root: &Group{Aggregation: Sum, Verdict: WorstError, Members: []Member{
+			{Test: "1", Accept: 50, MaxScore: tt.most}, {Test: "2", Accept: 50, MaxScore: tt.most}}}}
+		p := s.NewProgress(StopFirstFailure)
+		tt.test.Name = "1"
+		p.Record(tt.test)
+		second, ran := TestReport{Name: "2", Verdict: Skipped}, "skipped"
+		if p.Needs("2") {
+			second, ran = TestReport{Name: "2", Verdict: Accepted}, "ran"
+		}
+		r, err := s.Result([]TestReport{tt.test, second}, StopFirstFailure, nil)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if got := fmt.Sprintf("%s %g %s", r.Verdict, *r.Score, ran); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }

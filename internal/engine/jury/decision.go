@@ -13,7 +13,7 @@ const grace = 100 * time.Millisecond
 // stopIfRejected stops the contestant's programs after grace if the final result of the jury's program rejects them. An
 // accepted program can still crash or reach a limit, so it keeps its limits.
 func stopIfRejected(said api.CheckReport, stop func()) {
-	if said.Verdict.Failed() {
+	if said.Rejects() {
 		time.AfterFunc(grace, stop)
 	}
 }

@@ -155,7 +155,7 @@ func readScores(r *api.CheckReport, e ending) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	r.Verdict, r.Score = scored(points), &points
+	r.Verdict, r.Score, r.Accepts = scored(points), &points, points == 0 && !r.Ratio
 	return nil
 }
 

@@ -29,7 +29,7 @@ var errDecided = errors.New("the program of the jury has rejected it")
 
 // decided reports whether the program of the jury ended first and rejected the program.
 func (o outcome) decided() bool {
-	return o.check != nil && o.check.FirstExit == api.ExitInteractor && o.check.Verdict.Failed()
+	return o.check != nil && o.check.FirstExit == api.ExitInteractor && o.check.Rejects()
 }
 
 // judgeTalk decides a run that communicated with an interactor.
@@ -60,7 +60,7 @@ func talkVerdict(own api.Verdict, said jury.Said) api.Verdict {
 		return own
 	case said.Verdict == api.InternalError, own == "":
 		return said.Verdict
-	case said.First && said.Verdict.Failed():
+	case said.First && said.Rejects():
 		return said.Verdict
 	}
 	return own
