@@ -175,8 +175,12 @@ func outputDifference(o problem.Output, r api.Report) string {
 		return fmt.Sprintf("the checker did not judge %s: its verdict is %s", o.Test.Name, r.Verdict)
 	}
 	said := r.Tests[0].Checker.Verdict
-	if valid := said == api.Accepted || said == api.Partial; valid != o.Valid {
-		return fmt.Sprintf("the checker gives %s for %s", said, o.Test.Name)
+	withoutPoints := said == api.WrongAnswer && r.Tests[0].Score != nil // accepted all the same
+	switch valid := said == api.Accepted || said == api.Partial || withoutPoints; {
+	case valid == o.Valid:
+		return ""
+	case withoutPoints:
+		return fmt.Sprintf("the checker accepts %s with 0 points", o.Test.Name)
 	}
-	return ""
+	return fmt.Sprintf("the checker gives %s for %s", said, o.Test.Name)
 }

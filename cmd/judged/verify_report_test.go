@@ -116,12 +116,16 @@ func TestOutputsNeedTheChecker(t *testing.T) {
 		}
 		return api.Report{Verdict: v, Message: "broken", Tests: []api.TestReport{test}}
 	}
+	without := report("WA", "WA")
+	without.Tests[0].Score = new(0.0)
 	for _, tt := range []struct {
 		name  string
 		valid bool
 		r     api.Report
 		want  string
 	}{
+		{"valid and accepted without points", true, without, ""},
+		{"invalid and accepted without points", false, without, "the checker accepts o with 0 points"},
 		{"valid and accepted", true, report("AC", "AC"), ""},
 		{"valid and partial", true, report("PC", "PC"), ""},
 		{"valid and rejected", true, report("WA", "WA"), "the checker gives WA for o"},

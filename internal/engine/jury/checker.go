@@ -160,7 +160,7 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 		return api.Blame(api.HostFault, fmt.Errorf("cannot be executed: %s", result.WhyLacks())), nil
 	case result.ExecError == syscall.ENOENT:
 		return errors.New("cannot be executed: its interpreter or loader is not in the sandbox; link it " +
-			"statically, or install what it needs"), nil
+			"statically, install what it needs, or end its #! line without CR"), nil
 	case result.ExecError != 0:
 		return fmt.Errorf("cannot be executed: %w", result.ExecError), nil
 	case result.OOMKills > 0 || result.MemoryPeak != nil && *result.MemoryPeak > l.Memory:
