@@ -21,7 +21,7 @@ const (
 // Weighed is the result of weighing all runs of a test.
 type Weighed struct {
 	Decision
-	Kept      []bool // runs that count; all if the number of runs is fixed
+	Kept      []bool // runs that count; if the number of runs is fixed, all that are not void
 	Undecided bool   // more runs will not bring a decision: noise explains the runs over the limit
 }
 
@@ -38,7 +38,7 @@ func (r Rule) Weigh(runs []Run) Weighed {
 	doubted := 0
 	for i, run := range runs {
 		plain[i] = Run{CPUTime: run.CPUTime}
-		if kept[i] = r.isFixed() || !r.doubts(run); kept[i] {
+		if kept[i] = r.isFixed() && !run.Void || !r.doubts(run); kept[i] {
 			counting = append(counting, run)
 		} else {
 			doubted++
@@ -57,8 +57,9 @@ func (r Rule) Weigh(runs []Run) Weighed {
 	if !w.Done && len(runs) >= r.quietRuns(plain)+moreRuns {
 		return r.settle(runs, w)
 	}
-	// After one run set aside, no other slot may be busy; after two, the run is also on another core.
-	if !w.Done && doubted > 0 {
+	// After one run set aside, no other slot may be busy; after two, the run is also on another core. A fixed number of runs
+	// measures the slot.
+	if !w.Done && doubted > 0 && !r.isFixed() {
 		w.Next = Placement{Quiet: true, OtherCore: w.Next.OtherCore || doubted > 1}
 	}
 	return w

@@ -97,8 +97,8 @@ func TestWeigh(t *testing.T) {
 		{"too fast outweighs what noise explains", limit1s(api.Confirm, 0, 0),
 			[]Run{fast, over(1050, 60), fast, over(1050, 60)},
 			result{By: api.ByBudget, Confidence: api.Noisy, Kept: []bool{true, false, true, false}}},
-		{"a measurement", limit1s(api.Confirm, 3, 3), []Run{over(1050, 60), over(1010, 60), wall},
-			result{Over: true, By: api.ByFixed, Confidence: api.Borderline, Kept: []bool{true, true, true}}},
+		{"a measurement", limit1s(api.Confirm, 3, 3), []Run{over(1050, 60), over(1010, 60), wall, over(1030, 60)},
+			result{Over: true, By: api.ByFixed, Confidence: api.Stable, Kept: []bool{true, true, false, true}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for n := range len(tt.runs) - 1 {
