@@ -48,7 +48,7 @@ func onlySpace(out, ans *source, line int64) *difference {
 	if out.ended() {
 		rest, shorter = ans, out
 	}
-	line += countSkip(rest)
+	line += countSkip(rest, &newline)
 	if rest.ended() {
 		return nil
 	}
@@ -78,11 +78,13 @@ func nextLine(s *source) bool {
 	return true
 }
 
-// countSkip skips white space and returns how many lines it ends.
-func countSkip(s *source) (lines int64) {
-	for s.skip(&blank) && s.unread()[0] == '\n' {
+// countSkip skips white space and returns how many bytes of it end a line.
+func countSkip(s *source, ends *[256]bool) (lines int64) {
+	for !s.ended() && space[s.unread()[0]] {
+		if ends[s.unread()[0]] {
+			lines++
+		}
 		s.advance(1)
-		lines++
 	}
 	return lines
 }

@@ -205,6 +205,8 @@ func TestCheck(t *testing.T) {
 			`line break before token 2, offset 2: output "1\n2\n", answer "1 2\n"`},
 		{"line break missing", "dmoj", "a 1 2\n", "a 1 \n 2\n",
 			`line break before token 3, offset 4 in the output, 6 in the answer: output "a 1 2\n", answer "a 1 \n 2\n"`},
+		{"line breaks of another system", "dmoj", "1\r2 3\r", "1\n2 3\n", ""},
+		{"CR is a line break", "dmoj", "1\r2", "1 2", `line break before token 2, offset 2: output "1\r2", answer "1 2"`},
 		{"line break after other white space", "dmoj", "1  \n2", "1\n  2", ""},
 		{"token missing", "dmoj", "1 2\n", "1 2\n3\n",
 			`token 3, offset 4: output ends, answer "3"`},

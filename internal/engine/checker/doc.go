@@ -24,11 +24,11 @@
 //     float_absolute_tolerance EPS and float_relative_tolerance EPS (numbers as in float:EPS, within one bound or
 //     either of two).
 //   - dmoj: the standard checker of DMOJ. As tokens, but letters must have the same case, and two tokens must be in one
-//     line, or in two, on both sides. Empty lines never matter. Flags: those of kattis for numbers (floats of DMOJ);
-//     easy (each character must occur as often, without white space and the case of ASCII letters); sorted (the same
-//     lines in any order, without empty ones); unordered (the same tokens in any order); linecount (the
-//     same lines in the same places, without empty ones and white space at both ends: the score is the fraction of the
-//     answer's lines that are equal).
+//     line, or in two, on both sides, where \r ends a line, too. Empty lines never matter. Flags: those of kattis for
+//     numbers (floats of DMOJ); easy (each character must occur as often, without white space and the case of ASCII
+//     letters); sorted (the same lines in any order, without empty ones); unordered (the same tokens in any order);
+//     linecount (the same lines in the same places, without empty ones and white space at both ends: the score is the
+//     fraction of the answer's lines that are equal).
 //
 // White space is space, \t, \n, \v, \f and \r. A NUL is an ordinary byte.
 package checker

@@ -29,7 +29,7 @@ func FuzzDMOJ(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, output, answer []byte) {
 		lines := func(text []byte) (all []string) {
-			for line := range bytes.Lines(text) {
+			for line := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
 				if words := fields(line); len(words) > 0 {
 					all = append(all, strings.Join(words, " "))
 				}

@@ -54,7 +54,11 @@ func (t tokens) skip(out, ans *source) (outMore, ansMore, sameBreaks bool) {
 	if t.lines == noBreaks {
 		return out.skip(&space), ans.skip(&space), true
 	}
-	outLines, ansLines := countSkip(out), countSkip(ans)
+	ends := &newline
+	if t.lines == anyBreaks {
+		ends = &lineEnds
+	}
+	outLines, ansLines := countSkip(out, ends), countSkip(ans, ends)
 	sameBreaks = outLines == ansLines || t.lines == anyBreaks && outLines > 0 && ansLines > 0
 	return !out.ended(), !ans.ended(), sameBreaks
 }
