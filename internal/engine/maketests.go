@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -156,7 +157,8 @@ func copyProducts(r problem.Recipe, open jury.Open) error {
 			return err
 		}
 		if made == nil {
-			return &problem.ProgramError{Name: r.Command, Reason: fmt.Sprintf("did not write the file %q", p.Name)}
+			return &problem.ProgramError{Name: r.Command, Reason: fmt.Sprintf("did not write the file %q",
+				cmp.Or(p.Name, r.Run.OutputFile))}
 		}
 		if err := writeNew(p.Path, made); err != nil {
 			return err
@@ -195,7 +197,7 @@ func keyOf(r problem.Recipe) (string, error) {
 		return nil
 	}
 	err := add(r.Run.Program)
-	fmt.Fprintf(h, "%q %q\n", r.Run.InputFile, r.Run.OutputFile)
+	fmt.Fprintf(h, "%q %q, which must exist\n", r.Run.InputFile, r.Run.OutputFile)
 	if r.Interactor != nil && err == nil {
 		err = add(r.Interactor.Program)
 	}

@@ -290,9 +290,14 @@ func (s *Sandbox) findAnswer() error {
 		s.answer = &Output{read: f}
 		return nil
 	}
+	s.noAnswer = true
 	s.answer, err = newOutput("answer", 0, s.slot)
 	return err
 }
+
+// HasAnswer reports whether the program has created the named output file, as a regular file. Without a name the answer is
+// stdout, which is always there. It is valid after Run.
+func (s *Sandbox) HasAnswer() bool { return !s.noAnswer }
 
 // outputs returns all streams that count as output of the program: the named output file only after Run.
 func (s *Sandbox) outputs() []*Output {

@@ -108,6 +108,7 @@ type Sandbox struct {
 	program    *runtimes.Program // the executed file; nil means a program of the host
 	args       []string
 	piped      bool   // stdout is a pipe, so only the kernel counts what is written to it
+	noAnswer   bool   // the named output file was not created; answer is empty
 	answerName string // path of the named output file in the box; "" is stdout
 	others     []*Sandbox
 	base       atomic.Pointer[cgroup.CPU] // CPU time of the group when the program started; nil until then

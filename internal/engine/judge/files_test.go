@@ -25,7 +25,7 @@ func TestNamedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const both, missing = "in out", `"out" is missing or empty; token 1, offset 0: output ends, answer "1"`
+	const both, missing, empty = "in out", `"out" is missing`, `"out" is empty; token 1, offset 0: output ends, answer "1"`
 	type result struct {
 		Verdict api.Verdict
 		Message string
@@ -51,7 +51,7 @@ func TestNamedFiles(t *testing.T) {
 		{"a child writes", both, "(cat in > out) & wait", result{api.Accepted, "", ""}},
 
 		{"deletes it", both, "cat in > out; rm out", result{api.WrongAnswer, missing, ""}},
-		{"stdin is empty", both, "cat > out", result{api.WrongAnswer, missing, ""}},
+		{"stdin is empty", both, "cat > out", result{api.WrongAnswer, empty, ""}},
 		{"stdout does not count", both, "cat in", result{api.WrongAnswer, missing, "1 2\n"}},
 		{"wrong", both, "echo 1 3 > out", result{api.WrongAnswer, `token 2, offset 2: output "3", answer "2"`, ""}},
 		{"a link to the input", both, "rm out; ln -s in out", result{api.WrongAnswer, missing, ""}},
@@ -248,5 +248,22 @@ func TestNamedOutputIsNoMemory(t *testing.T) {
 		Tests: []api.Test{{Name: "1"}}, Limits: limits})
 	if p := r.MemoryPeak; r.Verdict != api.Accepted || p != nil && *p > 8<<20 {
 		t.Fatalf("to the file: %s: %s", r.Verdict, tell(r))
+	}
+}
+
+// TestMissingOutputIsNotChecked: a checker that fails on an empty file, or accepts it, does not get the output of a program
+// that has created none.
+func TestMissingOutputIsNotChecked(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	empty := api.File{Part: written(t, "")}
+	fails, accepts := shell(t, `[ -s "$2" ] || exit 3`), shell(t, "exit 0")
+	for name, c := range map[string]*api.Checker{
+		"fails": {Kind: "testlib", Program: &fails}, "accepts": {Kind: "testlib", Program: &accepts}, "compares": nil} {
+		r := judgeTalk(t, eng, api.Job{Command: []string{"true"}, OutputFile: "out", Checker: c,
+			Tests: []api.Test{{Name: "1", Answer: &empty}}})
+		if got := r.Tests[0].Checker; r.Verdict != api.WrongAnswer || got == nil || got.Message != `"out" is missing` {
+			t.Errorf("%s: %s %+v: %s", name, r.Verdict, got, tell(r))
+		}
 	}
 }

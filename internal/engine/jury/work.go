@@ -55,6 +55,9 @@ func (r *Runner) Make(ctx context.Context, w Work, take func(Open) error) (fault
 	}()
 	return nil, take(func(name string) (io.Reader, error) {
 		if name == "" {
+			if !box.HasAnswer() {
+				return nil, nil
+			}
 			return box.Answer().Reader()
 		}
 		f, err := box.OpenFile(initproc.Work + "/" + name)

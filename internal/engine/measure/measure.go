@@ -306,6 +306,14 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 		}
 		return nil
 	}
+	if !box.HasAnswer() {
+		// Without a file nothing is checked. A checker could fail, or accept an empty answer.
+		o.check = &api.CheckReport{Verdict: api.WrongAnswer, Message: fmt.Sprintf("%q is missing", q.OutputFile)}
+		if o.verdict == "" {
+			o.verdict = api.WrongAnswer
+		}
+		return nil
+	}
 	output, err := box.Answer().Open()
 	if err != nil {
 		return err
@@ -337,7 +345,7 @@ func (o *outcome) startCheck(ctx context.Context, q Request, output *os.File) {
 			c.err = fmt.Errorf("check output of test %q: %w", q.Name, c.err)
 		}
 		if q.OutputFile != "" && c.report.Verdict.Failed() && c.report.Verdict != api.InternalError && isEmpty(output) {
-			c.report.Message = strings.TrimSpace(fmt.Sprintf("%q is missing or empty; %s", q.OutputFile,
+			c.report.Message = strings.TrimSpace(fmt.Sprintf("%q is empty; %s", q.OutputFile,
 				c.report.Message))
 		}
 	}()
