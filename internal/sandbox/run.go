@@ -56,6 +56,16 @@ type Result struct {
 	MinorFaults, MajorFaults               *int64
 }
 
+// IsKilledByHost reports whether the kernel killed a process of the run for memory although the run was within its own
+// limit: the host, or a group above the run such as the container of judged, has too little. It is known on v2 only.
+func (r Result) IsKilledByHost() bool {
+	return r.OOMKills > 0 && r.Memory.OOMs != nil && *r.Memory.OOMs == 0
+}
+
+// ErrHostMemory says for operators what to do about IsKilledByHost.
+var ErrHostMemory = errors.New("killed by the kernel, because the host or the container of judged had too little memory; " +
+	"give it more, or judge less at a time")
+
 // settleTimeout bounds the wait for killed processes to end. Freeing tens of gigabytes takes the kernel seconds.
 const settleTimeout = 60 * time.Second
 

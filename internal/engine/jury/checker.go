@@ -163,6 +163,8 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 			"statically, install what it needs, or end its #! line without CR"), nil
 	case result.ExecError != 0:
 		return fmt.Errorf("cannot be executed: %w", result.ExecError), nil
+	case result.IsKilledByHost():
+		return api.Blame(api.HostFault, fmt.Errorf("was %w", sandbox.ErrHostMemory)), nil
 	case result.OOMKills > 0 || result.MemoryPeak != nil && *result.MemoryPeak > l.Memory:
 		return exhausted("used more than %s of memory, the value of limits.jury.memory", l.Memory), nil
 	case result.Stop == sandbox.StopCPU:

@@ -235,6 +235,9 @@ func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, 
 		return entry{}, api.Blame(api.HostFault, fmt.Errorf("start %q: %w; reinstall it", p.command[0],
 			result.ExecError))
 	}
+	if result.IsKilledByHost() {
+		return entry{}, api.Blame(api.HostFault, fmt.Errorf("the compiler was %w", sandbox.ErrHostMemory))
+	}
 	e := entry{}
 	if e.Output, e.Size, err = messages(box); err != nil {
 		return entry{}, err
@@ -272,6 +275,8 @@ func run(ctx context.Context, box *sandbox.Sandbox, spec sandbox.Spec) (sandbox.
 // depend on time or on what other programs use may be met another time.
 func failure(r sandbox.Result, l sandbox.Limits) (reason string, transient bool) {
 	switch {
+	case r.IsKilledByHost():
+		return "the program was " + sandbox.ErrHostMemory.Error(), true
 	case r.OOMKills > 0 || r.MemoryPeak != nil && *r.MemoryPeak > l.Memory:
 		return fmt.Sprintf("the compiler used more than %s of memory", l.Memory), true
 	case r.Stop == sandbox.StopCPU:

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -31,6 +32,9 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) api.T
 	}
 	if why := whyFailed(chosen, q.Limits); why != "" {
 		r.Message = why
+	}
+	if chosen.verdict == api.InternalError && chosen.result.IsKilledByHost() {
+		r.Fail(api.HostFault, fmt.Sprintf("the program was %v", sandbox.ErrHostMemory))
 	}
 	e := chosen.result.ExecError
 	if e != 0 {

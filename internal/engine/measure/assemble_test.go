@@ -223,6 +223,10 @@ func TestAssembleFault(t *testing.T) {
 	lacking.result.ExecError, lacking.result.Lacks = syscall.ENOENT, "racket"
 	continued := ran(1, api.InternalError, true)
 	continued.result.Code, continued.result.Lacks = 127, "racket"
+	killed := ran(5, api.InternalError, true)
+	killed.result.OOMKills, killed.result.Memory.OOMs = 1, new(int64(0))
+	noticed := killed
+	noticed.talked, noticed.check = true, &api.CheckReport{Verdict: api.WrongAnswer}
 	check := api.FailedCheck(api.JuryFault, "it crashed")
 	checked.check = &check
 	q := Request{Name: "1", Args: []string{"racket"}}
@@ -233,6 +237,10 @@ func TestAssembleFault(t *testing.T) {
 		"the host lacks an interpreter": {assemble(q, []outcome{lacking}, stats.Decision{}, stats.Rule{}), api.HostFault},
 		"the host lacks what a script executes": {assemble(q, []outcome{continued}, stats.Decision{Done: true},
 			stats.Rule{}), api.HostFault},
+		"the host is out of memory": {assemble(q, []outcome{killed}, stats.Decision{Done: true}, stats.Rule{}),
+			api.HostFault},
+		"the host is out of memory, and the interactor noticed": {assemble(q, []outcome{noticed},
+			stats.Decision{Done: true}, stats.Rule{}), api.HostFault},
 		"the checker failed": {assemble(q, []outcome{checked}, stats.Decision{}, stats.Rule{}), api.JuryFault},
 		"noise":              {undecided(q, nil, &NoiseError{}), api.NoiseFault},
 	} {

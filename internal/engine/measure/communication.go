@@ -241,7 +241,7 @@ func (r *instances) joined() sandbox.Result {
 	for _, one := range r.results {
 		all.CPUTime += one.CPUTime
 		all.UserTime, all.SystemTime = sum(all.UserTime, one.UserTime), sum(all.SystemTime, one.SystemTime)
-		all.OOMKills += one.OOMKills
+		all.OOMKills, all.Memory.OOMs = all.OOMKills+one.OOMKills, sum(all.Memory.OOMs, one.Memory.OOMs)
 		all.OutputBytes = max(all.OutputBytes, one.OutputBytes)
 		if p := one.MemoryPeak; p != nil && (all.MemoryPeak == nil || *p > *all.MemoryPeak) {
 			all.MemoryPeak = p

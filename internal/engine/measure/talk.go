@@ -54,7 +54,7 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 func talkVerdict(own api.Verdict, said jury.Said) api.Verdict {
 	counted := own == api.SecurityViolation || own == api.MemoryLimit || own == api.TimeLimit
 	switch {
-	case said.Starved:
+	case said.Starved, own == api.InternalError && !said.First:
 		return own
 	case counted && (said.Verdict == api.OutputLimit || said.Exhausted && !said.First):
 		return own

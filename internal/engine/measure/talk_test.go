@@ -43,6 +43,9 @@ func TestTalkVerdict(t *testing.T) {
 		{api.MemoryLimit, api.OutputLimit, true, api.MemoryLimit, false},
 		{api.RuntimeError, api.OutputLimit, true, api.OutputLimit, false},
 		{"", api.OutputLimit, true, api.OutputLimit, false},
+		// The host failed the program, which the interactor noticed.
+		{api.InternalError, api.WrongAnswer, false, api.InternalError, false},
+		{api.InternalError, api.WrongAnswer, true, api.WrongAnswer, false},
 	} {
 		got := talkVerdict(tt.own, jury.Said{CheckReport: api.CheckReport{Verdict: tt.said, Exhausted: tt.exhausted},
 			First: tt.first})

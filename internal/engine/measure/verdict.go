@@ -23,8 +23,10 @@ func verdictOf(r sandbox.Result, l api.Limits) api.Verdict {
 		return api.NotExecutable
 	case r.Signal == syscall.SIGSYS:
 		return api.SecurityViolation
-	case r.OOMKills > 0 || (r.MemoryPeak != nil && *r.MemoryPeak > l.Memory):
+	case r.OOMKills > 0 && !r.IsKilledByHost() || r.MemoryPeak != nil && *r.MemoryPeak > l.Memory:
 		return api.MemoryLimit
+	case r.IsKilledByHost():
+		return api.InternalError
 	case r.CPUTime > l.CPUTime() && !r.Late:
 		return api.TimeLimit
 	case r.Stop == sandbox.StopWall && r.Idle:

@@ -10,6 +10,7 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/sandbox"
+	"judged/internal/sandbox/cgroup"
 	"judged/internal/timing/stats"
 )
 
@@ -39,6 +40,13 @@ func TestVerdictOf(t *testing.T) {
 			Signal: syscall.SIGKILL}, api.TimeLimit},
 		{"out of memory looks like SIGKILL", sandbox.Result{OOMKills: 1, Signal: syscall.SIGKILL}, api.MemoryLimit},
 		{"a child was out of memory", sandbox.Result{OOMKills: 1}, api.MemoryLimit},
+		{"out of memory by its own limit", sandbox.Result{OOMKills: 1, Signal: syscall.SIGKILL,
+			Memory: cgroup.Memory{OOMs: new(int64(1))}}, api.MemoryLimit},
+		{"the host is out of memory", sandbox.Result{OOMKills: 1, Signal: syscall.SIGKILL, MemoryPeak: peak(64 << 20),
+			Memory: cgroup.Memory{OOMs: new(int64(0))}}, api.InternalError},
+		{"the host is out of memory, peak over the limit", sandbox.Result{OOMKills: 1, MemoryPeak: peak(64<<20 + 1),
+			Memory: cgroup.Memory{OOMs: new(int64(0))}}, api.MemoryLimit},
+		{"the host had little memory", sandbox.Result{Memory: cgroup.Memory{OOMs: new(int64(0))}}, ""},
 		{"peak over the limit", sandbox.Result{MemoryPeak: peak(64<<20 + 1)}, api.MemoryLimit},
 		{"memory before time", sandbox.Result{OOMKills: 1, CPUTime: 2 * time.Second}, api.MemoryLimit},
 		{"forbidden call before memory", sandbox.Result{Signal: syscall.SIGSYS, OOMKills: 1}, api.SecurityViolation},

@@ -111,6 +111,7 @@ type Stat struct {
 type Memory struct {
 	Refaults       *int64 // pages that were reclaimed and read again: memory.stat workingset_refault_*
 	LimitHits      *int64 // memory.events max
+	OOMs           *int64 // memory.events oom: how often the limit of the group left the kernel only an OOM kill
 	NUMAMigrations *int64 // memory.stat numa_pages_migrated, since Linux 6.12
 }
 
@@ -136,7 +137,7 @@ func (g *Group) Stat() (Stat, error) {
 		return Stat{}, err
 	}
 	s.Memory = parseMemoryStat(string(stat))
-	s.Memory.LimitHits = findKey(string(events), "max")
+	s.Memory.LimitHits, s.Memory.OOMs = findKey(string(events), "max"), findKey(string(events), "oom")
 	return s, nil
 }
 
