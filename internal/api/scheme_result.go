@@ -282,17 +282,17 @@ func groupScore(g *Group, members []memberResult, full bool) float64 {
 	case Max:
 		return slices.Max(scores)
 	case Average:
-		return addUp(scores, float64(len(scores)))
+		return AddUp(scores, float64(len(scores)))
 	}
-	return addUp(scores, 1)
+	return AddUp(scores, 1)
 }
 
 // Rounding is the tolerance for sums of points.
 const Rounding = 1e-9
 
-// addUp returns the sum of points divided by a number, with 15 significant digits, which a float64 always holds: six
+// AddUp returns the sum of points divided by a number, with 15 significant digits, which a float64 always holds: six
 // times 100.0/6 is 100.
-func addUp(points []float64, by float64) float64 {
+func AddUp(points []float64, by float64) float64 {
 	total, lost := 0.0, 0.0 // lost by rounding so far (Neumaier's algorithm)
 	for _, n := range points {
 		next := total + n

@@ -440,16 +440,16 @@ func score(tests []api.TestReport) *float64 {
 	if !scored {
 		return nil
 	}
-	sum := 0.0
-	for _, t := range tests {
+	scores := make([]float64, len(tests))
+	for i, t := range tests {
 		switch {
 		case t.Score != nil:
-			sum += *t.Score
+			scores[i] = *t.Score
 		case t.Verdict == api.Accepted:
-			sum++
+			scores[i] = 1
 		}
 	}
-	return new(sum / float64(len(tests)))
+	return new(api.AddUp(scores, float64(len(tests))))
 }
 
 // InternalError converts the partial report of a task to the report of a task that failed because of cause.

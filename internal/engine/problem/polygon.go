@@ -202,11 +202,11 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 	}
 	for _, g := range groups {
 		if g.Aggregation == api.PassFail && g.MaxScore == nil {
-			total := 0.0
+			var points []float64
 			for _, m := range g.Members {
-				total += m.Accept
+				points = append(points, m.Accept)
 			}
-			g.MaxScore = &total
+			g.MaxScore = new(api.AddUp(points, 1))
 		}
 	}
 	return nil
