@@ -159,10 +159,9 @@ func (e *evaluation) group(g *Group) (memberResult, error) {
 		n.verdict = e.verdict(g, members, failed, n.score)
 	}
 	switch {
-	case g.MaxScore == nil:
-	case math.Abs(n.score-*g.MaxScore) <= Rounding:
+	case isNear(n.score, g.MaxScore):
 		n.score = *g.MaxScore
-	case n.score > *g.MaxScore:
+	case g.MaxScore != nil && n.score > *g.MaxScore:
 		return n, fmt.Errorf("score %v of group %q is above its maximum %v", n.score, g.Name, *g.MaxScore)
 	}
 	r := GroupReport{Name: g.Name, Verdict: n.verdict}
@@ -194,6 +193,9 @@ func (e *evaluation) custom(g *Group, members []memberResult) (memberResult, err
 	r, err := e.grade(g, ran)
 	if err != nil {
 		return memberResult{}, err
+	}
+	if isNear(r.Score, g.MaxScore) {
+		r.Score = *g.MaxScore
 	}
 	if r.Verdict == Accepted {
 		r.Verdict = scored(Member{MaxScore: g.MaxScore}, r.Score)
@@ -245,7 +247,9 @@ func outcome(at testPlace, t TestReport, scoring bool) (memberResult, error) {
 	case t.Ratio:
 		n.score = *t.Score * at.Accept
 	default:
-		n.score = *t.Score
+		if n.score = *t.Score; isNear(n.score, at.MaxScore) {
+			n.score = *at.MaxScore
+		}
 		n.verdict = scored(at.Member, n.score)
 	}
 	if at.MaxScore != nil && n.score > *at.MaxScore {
@@ -287,8 +291,13 @@ func groupScore(g *Group, members []memberResult, full bool) float64 {
 	return AddUp(scores, 1)
 }
 
-// Rounding is the tolerance for sums of points.
+// Rounding is the tolerance for sums of points, and for shares of them in decimal.
 const Rounding = 1e-9
+
+// isNear reports whether points are the maximum but for rounding. nil means unlimited.
+func isNear(points float64, most *float64) bool {
+	return most != nil && math.Abs(points-*most) <= Rounding
+}
 
 // AddUp returns the sum of points divided by a number, with 15 significant digits, which a float64 always holds: six
 // times 100.0/6 is 100.

@@ -72,3 +72,30 @@ func TestRoundedPoints(t *testing.T) {
 		}
 	}
 }
+
+// TestRoundedPointsOfATest: a checker that writes a share of the points in decimal gives all of them.
+func TestRoundedPointsOfATest(t *testing.T) {
+	third := 100.0 / 3
+	for _, tt := range []struct {
+		score float64
+		want  string
+	}{
+		{33.3333333333, "AC 33.333333333333336"},
+		{33.33333333334, "AC 33.333333333333336"},
+		{33.33, "PC 33.33"},
+		{33.34, `score 33.34 of test "1" is above its maximum 33.333333333333336`},
+	} {
+		s := Scheme{Scoring: true, Root: &Group{Aggregation: Min, Verdict: ByScore,
+			Members: []Member{{Test: "1", Accept: third, MaxScore: &third}}}}
+		r, err := s.Result([]TestReport{{Name: "1", Verdict: Partial, Score: &tt.score}}, "", nil)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = fmt.Sprintf("%s %v", r.Verdict, *r.Score)
+		}
+		if got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.score, got, tt.want)
+		}
+	}
+}
