@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"judged/internal/base/diskcache"
 	"judged/internal/base/units"
@@ -26,9 +27,18 @@ type entry struct {
 	// Size is the full size of the output, which may be cut. Earlier versions did not store it.
 	Size  units.Bytes `json:"output_bytes,omitempty"`
 	Files []string    `json:"files,omitempty"` // of a folder, by their names
+	// Time is when the compiler failed. Earlier versions did not store it.
+	Time time.Time `json:"failed_at,omitzero"`
 
 	transient bool // may end differently another time, so it is not cached
 }
+
+// failureAge is how long a failure is used again. A library that was missing may have been installed meanwhile, which the
+// key does not show.
+const failureAge = 10 * time.Minute
+
+// isStale reports whether the sources should be compiled again.
+func (e entry) isStale(now time.Time) bool { return e.Failure != "" && now.Sub(e.Time) > failureAge }
 
 // cache stores compiled programs.
 type cache struct{ *diskcache.Cache }
@@ -41,14 +51,14 @@ func openCache(folder string, most units.Bytes) (cache, error) {
 	return cache{c}, nil
 }
 
-// pin returns an entry and the folder of its program, which stays until it is released. An entry whose record cannot be
-// read counts as missing.
+// pin returns an entry and the folder of its program, which stays until it is released. A stale entry, and one whose record
+// cannot be read, count as missing.
 func (c cache) pin(key string) (e entry, folder diskcache.Held, ok bool) {
 	if folder, ok = c.Acquire(key); !ok {
 		return e, folder, false
 	}
 	text, err := os.ReadFile(filepath.Join(folder.Path, recordFile))
-	if err != nil || json.Unmarshal(text, &e) != nil {
+	if err != nil || json.Unmarshal(text, &e) != nil || e.isStale(time.Now()) {
 		folder.Release()
 		return entry{}, diskcache.Held{}, false
 	}

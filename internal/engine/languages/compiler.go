@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -160,8 +161,8 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 			return Result{}, fmt.Errorf("compile %s: %w", l.Name, r.Err)
 		}
 		e := r.Val.(entry)
-		if e.transient {
-			return Result{Failure: e.Failure, Output: e.Output, Size: e.Size}, nil
+		if e.Failure != "" { // regardless of an older one that is in use
+			return Result{Failure: e.Failure, Output: e.Output, Size: e.Size, Key: key}, nil
 		}
 	}
 	r, ok := c.cached(p, key)
@@ -257,6 +258,9 @@ func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, 
 		return entry{}, err
 	}
 	defer program.Close() // it may be nil
+	if e.Failure != "" {
+		e.Time = time.Now()
+	}
 	return e, c.cache.put(key, e, program)
 }
 
