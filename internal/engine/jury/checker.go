@@ -215,7 +215,7 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 	if err != nil {
 		return e, err
 	}
-	if e.verdict, err = lastVerdict(stderr); err != nil { // the verdict line may follow long debugging output
+	if e.verdict, e.seen, err = lastVerdict(stderr); err != nil { // the verdict line may follow long debugging output
 		return e, err
 	}
 	for _, f := range []struct {
@@ -237,8 +237,8 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 			*f.to = "empty"
 		}
 	}
-	if first := firstLine(e.report); isVerdict(first) {
-		e.verdict = first
+	if first := firstLine(e.report); verdictOf(first) != "" {
+		e.verdict, e.seen = first, nil
 	}
 	return e, nil
 }

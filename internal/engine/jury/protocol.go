@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -90,6 +91,7 @@ type ending struct {
 	problem        string   // judgeerror.txt of icpc: why the program cannot judge
 	report         string   // result file of testlib
 	verdict        string   // last verdict line on stderr, or the first line of report; "" if neither is one
+	seen           []string // prefixes of all verdict lines on stderr
 	score          string   // score.txt of icpc; "" if absent
 	multiplier     string   // score_multiplier.txt of icpc; "" if absent
 }
@@ -180,7 +182,9 @@ func readTestlib(e ending) (api.CheckReport, error) {
 		r.Message = e.report
 	}
 	n, partial := partialScore(e.verdict)
-	if n >= 0 && (e.code == n%codes || e.code == (n+testlibPartialBase)%codes) {
+	// A message of several lines may quote the program, such as "wrong answer", and then "partially correct (1)".
+	isQuoted := e.code == testlibWrong && slices.Contains(e.seen, wrongPrefix)
+	if n >= 0 && !isQuoted && (e.code == n%codes || e.code == (n+testlibPartialBase)%codes) {
 		points := float64(n)
 		if r.Verdict, r.Score = api.Partial, &points; n == 0 {
 			r.Verdict = api.WrongAnswer
@@ -189,7 +193,8 @@ func readTestlib(e ending) (api.CheckReport, error) {
 	}
 	switch e.code {
 	case testlibOK:
-		if r.Verdict = api.Accepted; partial || strings.HasPrefix(e.verdict, pointsPrefix) {
+		r.Verdict = api.Accepted
+		if (partial || strings.HasPrefix(e.verdict, pointsPrefix)) && !slices.Contains(e.seen, okPrefix) {
 			return r, fmt.Errorf("exited with status %d (ok) and wrote %q", testlibOK, e.verdict)
 		}
 	case testlibWrong:
@@ -215,37 +220,65 @@ const codes = 256
 
 const pointsPrefix = "points "
 
+// The prefixes of the verdict lines for accepted and for a wrong answer.
+const (
+	okPrefix    = "ok"
+	wrongPrefix = "wrong answer"
+)
+
 // testlibVerdicts are the prefixes of testlib's verdict lines.
-var testlibVerdicts = []string{"ok", "wrong answer", "wrong output format", "unexpected eof", "FAIL", "points",
+var testlibVerdicts = []string{okPrefix, wrongPrefix, "wrong output format", "unexpected eof", "FAIL", "points",
 	"partially correct"}
 
-// isVerdict reports whether a line is a verdict line of testlib.
-func isVerdict(line string) bool {
-	return slices.ContainsFunc(testlibVerdicts, func(v string) bool {
-		rest, ok := strings.CutPrefix(line, v)
-		return ok && (rest == "" || rest[0] == ' ')
-	})
+// verdictOf returns the prefix of a verdict line of testlib, or "".
+func verdictOf(line string) string {
+	for _, v := range testlibVerdicts {
+		if rest, ok := strings.CutPrefix(line, v); ok && (rest == "" || rest[0] == ' ') {
+			return v
+		}
+	}
+	return ""
 }
 
-// lastVerdict returns the last verdict line of testlib, or "". Output of the author may precede that line and may quote
-// the contestant's program. Long lines are truncated.
-func lastVerdict(text io.Reader) (last string, err error) {
+// lastVerdict returns the last verdict line of testlib, or "", and the prefixes of all. Output of the author may precede
+// the line of testlib, which may have several lines itself, and both may quote the contestant's program. So of several
+// lines with points it returns the one with the fewest. Long lines are truncated.
+func lastVerdict(text io.Reader) (last string, seen []string, err error) {
 	lines := bufio.NewReaderSize(text, most)
+	fewest, least := "", math.Inf(1)
 	for {
 		line, isLong, err := lines.ReadLine()
 		if errors.Is(err, io.EOF) {
-			return last, nil
+			if _, ok := pointsOf(last); ok {
+				last = fewest
+			}
+			return last, seen, nil
 		}
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
-		if found := message(line); isVerdict(found) {
+		found := message(line)
+		if v := verdictOf(found); v != "" {
 			last = found
+			if n, ok := pointsOf(found); ok && n < least {
+				fewest, least = found, n
+			}
+			if !slices.Contains(seen, v) {
+				seen = append(seen, v)
+			}
 		}
 		for isLong && err == nil {
 			_, isLong, err = lines.ReadLine()
 		}
 	}
+}
+
+// pointsOf returns the number of a verdict line with points.
+func pointsOf(line string) (float64, bool) {
+	rest, hasPrefix := strings.CutPrefix(line, pointsPrefix)
+	number, _, _ := strings.Cut(rest, " ")
+	n, err := parseScore(number)
+	return n, hasPrefix && err == nil
 }
 
 // sioLines is the number of lines that a checker of SIO2 writes.
@@ -339,7 +372,7 @@ func readBridged(e ending) (api.CheckReport, error) {
 		return api.CheckReport{Message: e.stderr, Verdict: scored(points), Score: &points, Ratio: true}, err
 	}
 	if e.code != testlibPoints { // a line that looks like one of testlib means nothing
-		e.verdict = ""
+		e.verdict, e.seen = "", nil
 	}
 	return readTestlib(e)
 }

@@ -81,6 +81,11 @@ func TestCheckerProtocols(t *testing.T) {
 				Message: "points of n: 5\nok so far\npoints 0.5 half"}, ""},
 		{"testlib points that the program wrote", testlib, ending{code: 7, stderr: "points 100\npoints 0 nothing"},
 			api.CheckReport{Verdict: api.WrongAnswer, Score: points(0), Message: "points 100\npoints 0 nothing"}, ""},
+		{"testlib points that the program wrote, in the message", testlib,
+			ending{code: 7, stderr: "points 3 you wrote\npoints 100"},
+			api.CheckReport{Verdict: api.Partial, Score: points(3), Message: "points 3 you wrote\npoints 100"}, ""},
+		{"testlib points after a line like them", testlib, ending{code: 7, stderr: "points 100 of n\npoints many"},
+			api.CheckReport{}, `read the score of exit status 7 (points) in its message: "many" is not a number >= 0`},
 		{"testlib points without a prefix, after debugging", testlib, ending{code: 7, stderr: "n = 5\n0.5 half"},
 			api.CheckReport{Verdict: api.Partial, Score: points(0.5), Message: "n = 5\n0.5 half"}, ""},
 		{"testlib points that could be two", testlib, ending{code: 7, stderr: "5 numbers\n0.5 half"}, api.CheckReport{},
@@ -132,6 +137,16 @@ func TestCheckerProtocols(t *testing.T) {
 		{"testlib partial that the program wrote, before wrong", testlib,
 			ending{code: 1, stderr: "partially correct (1)\nwrong answer"},
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "partially correct (1)\nwrong answer"}, ""},
+		{"testlib partial that the program wrote, quoted after wrong", testlib,
+			ending{code: 1, stderr: "wrong answer found\npartially correct (1)"},
+			api.CheckReport{Verdict: api.WrongAnswer, Message: "wrong answer found\npartially correct (1)"}, ""},
+		{"testlib points that the program wrote, quoted after ok", testlib, ending{stderr: "ok you wrote\npoints 5"},
+			api.CheckReport{Verdict: api.Accepted, Message: "ok you wrote\npoints 5"}, ""},
+		{"testlib partial, nothing, after ok for debugging", testlib, ending{stderr: "ok so far\npartially correct (0)"},
+			api.CheckReport{Verdict: api.WrongAnswer, Score: points(0), Message: "ok so far\npartially correct (0)"}, ""},
+		{"testlib partial in a result file, after wrong for debugging", testlib,
+			ending{code: 1, stderr: "wrong answer so far", report: "partially correct (1)"},
+			api.CheckReport{Verdict: api.Partial, Score: points(1), Message: "partially correct (1)"}, ""},
 		{"testlib 13 without a line", testlib, ending{code: 13, stderr: "13 of 20"}, api.CheckReport{},
 			"exited with status 13, which testlib does not define"},
 		{"testlib partial in a result file", testlib, ending{code: 13, stderr: "See file",
@@ -203,11 +218,11 @@ func TestCheckerProtocols(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var err error
-			if tt.ending.verdict, err = lastVerdict(strings.NewReader(tt.ending.stderr)); err != nil {
+			if tt.ending.verdict, tt.ending.seen, err = lastVerdict(strings.NewReader(tt.ending.stderr)); err != nil {
 				t.Fatal(err)
 			}
-			if isVerdict(firstLine(tt.ending.report)) {
-				tt.ending.verdict = firstLine(tt.ending.report)
+			if verdictOf(firstLine(tt.ending.report)) != "" {
+				tt.ending.verdict, tt.ending.seen = firstLine(tt.ending.report), nil
 			}
 			if tt.ending.lines, err = firstLines(strings.NewReader(tt.ending.stdout), sioLines); err != nil {
 				t.Fatal(err)
@@ -241,7 +256,7 @@ func TestLastVerdict(t *testing.T) {
 		{"a long line", long, strings.TrimRight(long[:most], " ")},
 		{"no UTF-8", "\xff\nwrong answer \xff", "wrong answer \uFFFD"},
 	} {
-		if got, err := lastVerdict(strings.NewReader(tt.text)); got != tt.want || err != nil {
+		if got, _, err := lastVerdict(strings.NewReader(tt.text)); got != tt.want || err != nil {
 			t.Errorf("%s: %.60q, %v; want %.60q", tt.name, got, err, tt.want)
 		}
 	}
