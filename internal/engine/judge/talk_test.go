@@ -138,8 +138,6 @@ func TestConversations(t *testing.T) {
 			interactor: "say=3 4|hear|exit=0", checker: "exit=0", verdict: api.InternalError,
 			message: "the interactor accepted but wrote no output file for the checker; it must write the " +
 				"file named by its second argument"},
-		{name: "icpc judges, not its checker", program: "hear|say=7|end", interactor: "say=3 4|hear|judge=right|exit=42",
-			checker: "exit=1", verdict: api.Accepted, message: "right"},
 		{name: "testlib rejects", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=1",
 			checker: "exit=3", verdict: api.WrongAnswer},
 	})
