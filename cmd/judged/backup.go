@@ -56,7 +56,8 @@ func dataDirFlag(cmd *cobra.Command) {
 	cmd.Flags().String("data-dir", "", "`DIR` for jobs and blobs (default /var/lib/judged)")
 }
 
-// databaseConfig returns the configuration, with --data-dir applied.
+// databaseConfig returns the configuration, with --data-dir applied. It never returns SQLite for a fleet whose jobs are
+// elsewhere: a backup of that would succeed without a job.
 func (a *app) databaseConfig(cmd *cobra.Command) (config.Config, error) {
 	c, err := a.loadConfig()
 	if err != nil {
@@ -68,7 +69,10 @@ func (a *app) databaseConfig(cmd *cobra.Command) (config.Config, error) {
 	if err := c.Validate(); err != nil {
 		return c, &usageError{err}
 	}
-	return c, nil
+	if c.Fleet.Role == config.RoleJudge {
+		return c, usagef("fleet.role: a judge has no jobs; use the configuration of its front")
+	}
+	return c, frontDatabase(c)
 }
 
 // asUnusable turns errors about unusable files into usage errors.

@@ -91,11 +91,16 @@ func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (co
 	if err := c.Validate(); err != nil {
 		return c, &usageError{err}
 	}
+	return c, frontDatabase(c)
+}
+
+// frontDatabase returns an error for a front without the database that all fronts share.
+func frontDatabase(c config.Config) error {
 	if c.Fleet.Role == config.RoleFront && c.Database.URL == "" {
-		return c, usagef("database.url: a front has none; set it or JUDGED_DATABASE_URL to the PostgreSQL server that " +
-			"all fronts share, or give --role all for one host with its own database, which may have judges, too")
+		return usagef("database.url: a front has none; set it or JUDGED_DATABASE_URL to the PostgreSQL server that " +
+			"all fronts share, or use the role all for one host with its own database, which may have judges, too")
 	}
-	return c, nil
+	return nil
 }
 
 // afterSecond returns a context that the second termination signal cancels; the first one cancels the command's context.
