@@ -613,6 +613,15 @@ func testRetention(t *testing.T, b backend) {
 		return events == 0
 	})
 
+	// As a reload does.
+	s.SetRetention(time.Hour, 2)
+	if n, err := s.Sweep(s.ctx()); n != 1 || err != nil {
+		t.Errorf("deleted %d, %v; one job is too many now", n, err)
+	}
+	s.put("third", nil)
+	s.finish(s.take().Lease, api.Accepted)
+	s.SetRetention(time.Hour, 3)
+
 	// Three are too old; one of them also exceeds MaxJobs.
 	s.clock.advance(2 * time.Hour)
 	s.put("newest", nil)
@@ -633,7 +642,7 @@ func testManyOld(t *testing.T, b backend) {
 	}
 	_, err := s.write.Exec(`INSERT INTO events (job, number, body) VALUES (1, 1, '')`)
 	s.must(err)
-	s.opts.Retention = time.Hour
+	s.SetRetention(time.Hour, 0)
 	if n, err := s.Sweep(s.ctx()); n != many || err != nil {
 		t.Errorf("deleted %d, %v; want %d", n, err, many)
 	}

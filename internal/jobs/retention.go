@@ -32,6 +32,15 @@ func (s *Store) maintain(life context.Context) {
 	}
 }
 
+// retention says which finished jobs are kept.
+type retention struct {
+	age  time.Duration
+	jobs int
+}
+
+// SetRetention changes Options.Retention and Options.MaxJobs.
+func (s *Store) SetRetention(age time.Duration, jobs int) { s.retention.Store(&retention{age, jobs}) }
+
 // Sweep deletes finished jobs beyond Options.Retention and Options.MaxJobs, the first to finish first, and returns
 // their number. The store calls it once a minute.
 func (s *Store) Sweep(ctx context.Context) (int, error) {
@@ -54,14 +63,14 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 
 // expiry returns the finish time up to which jobs are deleted because they are too old or exceed MaxJobs. 0 means none.
 func (s *Store) expiry(ctx context.Context) (int64, error) {
-	before := int64(0)
-	if s.opts.Retention > 0 {
-		before = s.now().Add(-s.opts.Retention).UnixNano()
+	before, keep := int64(0), s.retention.Load()
+	if keep.age > 0 {
+		before = s.now().Add(-keep.age).UnixNano()
 	}
-	if s.opts.MaxJobs > 0 {
+	if keep.jobs > 0 {
 		err := s.rows(ctx, s.read, query{"sweep old jobs",
 			`SELECT finished FROM jobs WHERE finished > 0 ORDER BY finished DESC, seq DESC LIMIT 1 OFFSET ?1`,
-			[]any{s.opts.MaxJobs}}, func(rows *sql.Rows) error {
+			[]any{keep.jobs}}, func(rows *sql.Rows) error {
 			var at int64
 			err := rows.Scan(&at)
 			before = max(before, at)

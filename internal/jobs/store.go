@@ -63,6 +63,7 @@ type Store struct {
 	unparked   atomic.Int64  // time up to which unpark has examined jobs, by the database's clock
 
 	maxWaiting atomic.Int64 // Options.MaxWaiting, or the value set by SetMaxWaiting
+	retention  atomic.Pointer[retention]
 
 	prepared struct {
 		sync.Mutex // guards the map
@@ -102,6 +103,7 @@ func connect(o Options) (*Store, error) {
 	s := &Store{opts: o, stop: func() {}}
 	s.SetMaxWaiting(o.MaxWaiting)
 	s.SetTenants(o.Tenants)
+	s.SetRetention(o.Retention, o.MaxJobs)
 	s.setClock(o.Now(), o.elapsed())
 	s.prepared.statements = map[preparedKey]*sql.Stmt{}
 	s.outbox.wake, s.rejudgings = make(chan struct{}, 1), make(chan struct{}, 1)

@@ -23,6 +23,7 @@ func (c Config) Reloaded(next Config) Config {
 	c.Limits.Default, c.Limits.Max, c.Repeats = next.Limits.Default, next.Limits.Max, next.Repeats
 	c.Callbacks = next.Callbacks
 	c.Queue.MaxWaiting = next.Queue.MaxWaiting
+	c.Retention = next.Retention
 	c.Tenants = next.Tenants
 	c.Log.Level = next.Log.Level
 	return c

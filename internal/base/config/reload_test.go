@@ -40,7 +40,8 @@ func TestReloaded(t *testing.T) {
 		"limits.max.memory", "limits.max.output",
 		"limits.max.head", "limits.max.keep", "limits.max.keep_job", "limits.max.processes", "limits.max.tests",
 		"limits.max.files", "limits.max.collect", "limits.max.repeats", "repeats.policy",
-		"queue.max_waiting", "callbacks.secret_file", "callbacks.allow", "log.level"}
+		"queue.max_waiting", "retention.max_age", "retention.max_jobs",
+		"callbacks.secret_file", "callbacks.allow", "log.level"}
 	if diff := cmp.Diff(want, Differences(now, then)); diff != "" {
 		t.Errorf("what takes effect (-want +got):\n%s", diff)
 	}

@@ -28,6 +28,7 @@ func TestSweepBlobs(t *testing.T) {
 	d := &daemon{
 		o: Options{Config: c, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))},
 	}
+	d.config.Store(&c)
 	if err := inOrder(d.openFolder, d.openData)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +82,22 @@ func TestSweepBlobs(t *testing.T) {
 	d.sweepBlobsOnce(t.Context())
 	if !strings.Contains(log.String(), "level=ERROR msg=\"cannot delete unused blobs\"") {
 		t.Errorf("the log does not tell of a failure:\n%s", log.String())
+	}
+}
+
+// TestSweepDue checks that blobs are deleted once an hour, and soon after a reload that changes their retention.
+func TestSweepDue(t *testing.T) {
+	start := time.Now()
+	var last sweep
+	for _, tt := range []struct {
+		minute int
+		age    time.Duration
+		want   bool
+	}{{0, 720 * time.Hour, true}, {1, 720 * time.Hour, false}, {2, 24 * time.Hour, true}, {3, 24 * time.Hour, false},
+		{60, 24 * time.Hour, false}, {62, 24 * time.Hour, true}, {63, 24 * time.Hour, false}} {
+		if got := last.due(tt.age, start.Add(time.Duration(tt.minute)*time.Minute)); got != tt.want {
+			t.Errorf("minute %d, retention %s: due %t, want %t", tt.minute, tt.age, got, tt.want)
+		}
 	}
 }
 

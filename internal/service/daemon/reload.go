@@ -60,6 +60,7 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	}
 	d.store.SetMaxWaiting(then.Queue.MaxWaiting)
 	d.store.SetTenants(then.Tenants)
+	d.store.SetRetention(then.Retention.MaxAge, then.MaxJobs())
 	d.o.Log.Info("reloaded configuration and tokens", "by", "SIGHUP", "changed", config.Differences(now, then), "tokens",
 		read.tokens.Names())
 	if read.tokens == nil {
