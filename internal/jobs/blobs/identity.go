@@ -41,6 +41,15 @@ func Identify(dir, known string) (string, error) {
 	return found, nil
 }
 
+// CheckMounted returns an error for a shared folder without an identity, for which no database is needed.
+func CheckMounted(dir string) error {
+	if _, err := readIdentity(filepath.Join(dir, identityFile)); err != nil {
+		return fmt.Errorf("use blob folder %q: %w; mount the file system that has the blobs, or if the folder is new, "+
+			"start judged with it first", dir, err)
+	}
+	return nil
+}
+
 func readIdentity(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

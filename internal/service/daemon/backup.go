@@ -49,7 +49,13 @@ func openBlobs(life context.Context, c config.Config) (blobStore, error) {
 func Backup(ctx context.Context, c config.Config, file string) (jobs.Archive, error) {
 	// A daemon may have its own folder open: Attach changes nothing there.
 	var files jobs.Files = blobs.Attach(blobFolder(c))
-	if _, bucket := c.Blobs.Parts(); bucket != "" {
+	folder, bucket := c.Blobs.Parts()
+	if folder != "" {
+		if err := blobs.CheckMounted(folder); err != nil {
+			return jobs.Archive{}, &SettingError{"blobs.url", err}
+		}
+	}
+	if bucket != "" {
 		copies, err := os.MkdirTemp(filepath.Dir(file), "judged-backup-")
 		if err != nil {
 			return jobs.Archive{}, fmt.Errorf("create a folder for files of the bucket: %w", err)
