@@ -141,9 +141,14 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 // emptyFlag returns an error for a flag whose value is empty. That is rather a variable of a script that is not set, and
 // judged rejudge --verdict WA --problem "$PROBLEM" would select the jobs of all problems.
 func emptyFlag(cmd *cobra.Command) (err error) {
+	mayBeEmpty := []string{"reason", "after", "checker-arg", "interactor-arg"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		mayBeEmpty := f.NoOptDefVal != "" || slices.Contains([]string{"reason", "after"}, f.Name)
-		if f.Value.Type() == "string" && f.Value.String() == "" && !mayBeEmpty {
+		empty := f.Value.Type() == "string" && f.Value.String() == ""
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values := list.GetSlice()
+			empty = len(values) == 0 || slices.Contains(values, "")
+		}
+		if empty && !slices.Contains(mayBeEmpty, f.Name) {
 			err = usagef("--%s is empty: give a value, or leave the flag out", f.Name)
 		}
 	})

@@ -144,13 +144,6 @@ func (a *app) tuneCommonFlags(cmd *cobra.Command, f *tuneFlags) {
 	a.configFlag(cmd)
 	cmd.Flags().StringSliceVar(&f.only, "only", nil,
 		"only the settings with this `ID`, as in judged doctor; repeatable")
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		// An unset variable of a script must not select all settings.
-		if cmd.Flags().Changed("only") && len(f.only) == 0 {
-			return usagef("read --only: no ID; omit the flag for all settings")
-		}
-		return nil
-	}
 	jsonFlag(cmd, &f.json)
 }
 
