@@ -30,7 +30,7 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		o.QueueDepth, o.DisabledReceivers = d.store.Depth, d.store.DisabledReceivers
 	}
 	if d.judges() {
-		o.Pool = d.o.Config.Slots.Pool
+		o.Pool, o.CanaryInterval = d.o.Config.Slots.Pool, d.o.Config.Canary.Interval
 		o.Host, o.Virtual = d.eng.Host(d.eng.CPUs(), d.health.report()), d.eng.Virtual()
 		o.Slots = d.pool.Snapshot
 		o.Doctor = func() []api.DoctorCheck { return d.health.report().Checks }

@@ -37,6 +37,7 @@ type Options struct {
 	DisabledReceivers func(ctx context.Context) (int, error)
 	// StoreOperations are the values of the label operation.
 	StoreOperations []string
+	CanaryInterval  time.Duration    // 0 if reference kernels are off
 	Now             func() time.Time // nil means time.Now
 }
 
@@ -126,7 +127,7 @@ func New(o Options) *Metrics {
 	m.info(o)
 	m.registerJobs()
 	m.registerRuns()
-	m.registerCanary()
+	m.registerCanary(o.CanaryInterval)
 	m.drift = m.counter("judged_tune_drift_total",
 		"Times that a setting applied by judged tune was found changed, by setting.", "setting")
 	m.storeErrors = m.counter("judged_store_errors_total",
@@ -207,7 +208,12 @@ func (m *Metrics) registerRuns() {
 		"Slowest minus fastest CPU time among the kept runs of one test, divided by their median.", ratioBuckets)
 }
 
-func (m *Metrics) registerCanary() {
+func (m *Metrics) registerCanary(interval time.Duration) {
+	if interval > 0 {
+		registered(m, prometheus.NewGauge(prometheus.GaugeOpts{Name: "judged_canary_interval_seconds",
+			Help: "Time between two runs of the reference kernels on an idle slot; absent if they are off."})).
+			Set(interval.Seconds())
+	}
 	m.canary = m.gauge("judged_canary_seconds", "CPU time of the last run of a reference kernel, by CPUs of the slot.",
 		"cpu", "kernel")
 	m.canaryDeviation = m.gauge("judged_canary_deviation_ratio",

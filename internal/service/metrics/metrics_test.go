@@ -59,8 +59,8 @@ func fed() *Metrics {
 		},
 		Turbo:    func() string { return "on" },
 		Tuned:    func() map[string]bool { return map[string]bool{"thp": true, "governor": false} },
-		Settings: []string{"thp", "governor", "ksm"},
-		Now:      func() time.Time { return time.Unix(1800000000, 0) },
+		Settings: []string{"thp", "governor", "ksm"}, CanaryInterval: 10 * time.Minute,
+		Now: func() time.Time { return time.Unix(1800000000, 0) },
 	})
 	m.JobDone(report(), 1500*ms)
 	m.AuditDone("metal", true)
