@@ -122,8 +122,9 @@ func New(o Options) *Metrics {
 		o.Now = time.Now
 	}
 	m := &Metrics{registry: prometheus.NewRegistry(), now: o.Now}
+	state := newState(o)
 	m.registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newState(o))
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), state)
 	m.info(o)
 	m.registerJobs()
 	m.registerRuns()
@@ -148,6 +149,7 @@ func New(o Options) *Metrics {
 		m.frontsDiffer = registered(m, prometheus.NewGauge(prometheus.GaugeOpts{Name: "judged_fronts_differ",
 			Help: "Other fronts of the database whose settings differ from those of this one; the log names them."}))
 		m.retired = m.counter("judged_nodes_retired_total", "Nodes drained because their times deviate.", "pool")
+		state.pool = func(name string) { m.retired.WithLabelValues(name) } // the counter is 0 before the first
 	}
 	m.preset(o)
 	return m

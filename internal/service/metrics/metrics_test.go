@@ -126,7 +126,9 @@ func exposition(t *testing.T, m *Metrics) string {
 
 func TestExposition(t *testing.T) {
 	const golden = "testdata/golden/metrics.txt"
-	got := exposition(t, fed())
+	m := fed()
+	exposition(t, m) // the first scrape finds the pools
+	got := exposition(t, m)
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -246,6 +248,17 @@ func TestFailingQueueIsCounted(t *testing.T) {
 	}
 	if got := exposition(t, m); !strings.Contains(got, "\njudged_queue_depth_errors_total 1\n") {
 		t.Errorf("first failure is not shown:\n%s", got)
+	}
+}
+
+// TestRetiredStartsAt0 checks that each pool has the counter before its first node is drained: Prometheus sees no
+// increase of a series that begins with 1.
+func TestRetiredStartsAt0(t *testing.T) {
+	m := fed()
+	exposition(t, m)
+	if got := exposition(t, m); !strings.Contains(got, "\njudged_nodes_retired_total{pool=\"default\"} 0\n") ||
+		!strings.Contains(got, "\njudged_nodes_retired_total{pool=\"metal\"} 1\n") {
+		t.Errorf("no counter of a pool, or another than of drained nodes:\n%s", got)
 	}
 }
 

@@ -24,6 +24,8 @@ type state struct {
 	node, deviation, deviates                 *prometheus.Desc
 	disabledReceivers                         *prometheus.Desc
 	queueFailures                             prometheus.Counter
+	// pool is called for each pool; it may be nil.
+	pool func(name string)
 }
 
 func newState(o Options) *state {
@@ -207,6 +209,9 @@ func (s *state) collectPools(ctx context.Context, out chan<- prometheus.Metric, 
 		return // counted in judged_store_errors_total
 	}
 	for _, pool := range pools {
+		if s.pool != nil {
+			s.pool(pool.Name)
+		}
 		out <- gauge(s.poolJudging, float64(pool.Judging), pool.Name)
 		if pool.Screen != nil {
 			out <- gauge(s.screenOpen, is(pool.Screen.Open), pool.Name)
