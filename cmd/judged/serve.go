@@ -47,6 +47,10 @@ and keep their values.`,
 			if err != nil {
 				return err
 			}
+			if ignored := config.Ignored(environ()); len(ignored) > 0 {
+				options.Log.Warn("ignoring environment variables that are no settings; configs/judged.toml has the names",
+					"variables", ignored)
+			}
 			options.Daemon, options.MeasureStarts = true, true
 			options.Languages.Folder = filepath.Join(data, "compiled")
 			abort, stop := afterSecond()

@@ -127,6 +127,11 @@ func TestLoadErrors(t *testing.T) {
 		{"environment value", "", []string{"JUDGED_LIMITS_MAX_TESTS=many"},
 			[]string{"JUDGED_LIMITS_MAX_TESTS: ", "many", "whole number"}},
 		{"environment key", "", []string{"JUDGED_HTTP_LISEN=x"}, []string{"JUDGED_HTTP_LISEN: unknown key"}},
+		// A variable of a template that was not filled in must not remove protection or the database of the file.
+		{"empty variable of a protection", "[http]\ntoken_file = \"tokens\"\n", []string{"JUDGED_HTTP_TOKEN_FILE="},
+			[]string{"JUDGED_HTTP_TOKEN_FILE: empty; unset it, or give a value"}},
+		{"empty variable of a database", "[database]\nurl = \"postgres://h/d\"\n", []string{"JUDGED_DATABASE_URL="},
+			[]string{"JUDGED_DATABASE_URL: empty"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,6 +148,15 @@ func TestLoadErrors(t *testing.T) {
 				rest = after
 			}
 		})
+	}
+}
+
+// TestIgnored checks which variables look like settings and are none.
+func TestIgnored(t *testing.T) {
+	got := Ignored([]string{"JUDGED_HTPP_TOKEN_FILE=x", "JUDGED_HTTP_TOKEN_FILE=x", "JUDGED_URL=x", "JUDGED_TOKEN=x",
+		"JUDGED_TEST_REQUIRE=x", "JUDGED_DATADIR=x", "PATH=x", "=x"})
+	if diff := cmp.Diff([]string{"JUDGED_HTPP_TOKEN_FILE", "JUDGED_DATADIR"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -199,6 +200,9 @@ func (c *Config) overlayEnv(env []string) error {
 		name, value, _ := strings.Cut(variable, "=")
 		k, ok := known[name]
 		switch {
+		case ok && value == "" && k.field.Kind() == reflect.String && k.field.String() != "":
+			errs = append(errs, fmt.Errorf("environment variable %s: empty; unset it, or give a value; to clear %s, remove "+
+				"it from the configuration file", name, k.path))
 		case ok:
 			if err := k.setText(value); err != nil {
 				errs = append(errs, fmt.Errorf("environment variable %s: %w", name, err))
@@ -218,4 +222,22 @@ func inSection(sections map[string]bool, name string) bool {
 		}
 	}
 	return false
+}
+
+// Ignored returns the JUDGED_ variables of env that judged serve does not use: rather misspelled settings. Those of
+// clients and tests are not among them.
+func Ignored(env []string) []string {
+	c := Default()
+	known := map[string]bool{"JUDGED_URL": true, "JUDGED_TOKEN": true}
+	for _, k := range keys(&c) {
+		known[k.environment()] = true
+	}
+	var all []string
+	for _, variable := range env {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "JUDGED_") && !strings.HasPrefix(name, "JUDGED_TEST") && !known[name] {
+			all = append(all, name)
+		}
+	}
+	return all
 }
