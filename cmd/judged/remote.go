@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -31,12 +32,19 @@ const tokenFromUsage = "`FILE` with the bearer token; JUDGED_TOKEN holds the tok
 
 func (r *remote) client() (client.Client, error) {
 	token := os.Getenv("JUDGED_TOKEN")
+	if r.token == "" && strings.ContainsFunc(token, unicode.IsControl) {
+		return client.Client{}, usagef("read JUDGED_TOKEN: not a token; set it to the token, and nothing else")
+	}
 	if r.token != "" {
 		b, err := os.ReadFile(r.token)
 		if err != nil {
 			return client.Client{}, usagef("read --token-from: %w; give a file that exists", err)
 		}
 		token = strings.TrimSpace(string(b))
+		if token == "" || strings.ContainsFunc(token, unicode.IsControl) {
+			return client.Client{}, usagef("read --token-from: %q does not hold a token; write the token into it, and "+
+				"nothing else", r.token)
+		}
 	}
 	u, err := url.Parse(r.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
