@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -288,30 +289,31 @@ func (a *app) printRejudging(v api.Rejudging, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(v)
 	}
-	fmt.Fprintf(a.out, "set %s: %s, %d of %d jobs judged again, %d with another verdict\n", v.ID, v.State, v.Judged,
+	var b strings.Builder
+	fmt.Fprintf(&b, "set %s: %s, %d of %d jobs judged again, %d with another verdict\n", v.ID, v.State, v.Judged,
 		v.Jobs, v.Changed)
 	if v.Reason != "" {
-		fmt.Fprintf(a.out, "reason: %s\n", render.Printable(v.Reason))
+		fmt.Fprintf(&b, "reason: %s\n", render.Printable(v.Reason))
 	}
 	if v.Error != "" {
-		fmt.Fprintf(a.out, "error: %s\n", render.Printable(v.Error))
+		fmt.Fprintf(&b, "error: %s\n", render.Printable(v.Error))
 	}
 	if v.State == api.RejudgingFilling {
-		fmt.Fprintf(a.out, "%d jobs are queued\n", v.Queued)
+		fmt.Fprintf(&b, "%d jobs are queued\n", v.Queued)
 	}
 	for _, c := range v.Verdicts {
 		if c.New != "" {
-			fmt.Fprintf(a.out, "  %s -> %s: %d\n", c.Old, c.New, c.Jobs)
+			fmt.Fprintf(&b, "  %s -> %s: %d\n", c.Old, c.New, c.Jobs)
 		}
 	}
 	for _, s := range v.Skipped {
-		fmt.Fprintf(a.out, "not judged again: %s, %s\n", render.Printable(s.Job), render.Printable(s.Reason))
+		fmt.Fprintf(&b, "not judged again: %s, %s\n", render.Printable(s.Job), render.Printable(s.Reason))
 	}
 	if more := v.SkippedN - len(v.Skipped); more > 0 {
-		fmt.Fprintf(a.out, "not judged again: %d more\n", more)
+		fmt.Fprintf(&b, "not judged again: %d more\n", more)
 	}
-	if v.Page == nil {
-		return nil
+	if _, err := io.WriteString(a.out, b.String()); err != nil || v.Page == nil {
+		return err
 	}
 	rows := make([]text.Row, len(v.Page))
 	for i, r := range v.Page {

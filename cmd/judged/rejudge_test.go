@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,6 +36,22 @@ func TestRejudgeOfNode(t *testing.T) {
 		}
 		if !strings.Contains(got, want) || (err != nil) != truncated {
 			t.Errorf("truncated %t: %s, want %q", truncated, got, want)
+		}
+	}
+}
+
+// TestRejudgingLost: an output that cannot be written is an error, also without a table.
+func TestRejudgingLost(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	a := &app{out: full, err: io.Discard}
+	for name, v := range map[string]api.Rejudging{"summary": {ID: "s"},
+		"skipped": {ID: "s", SkippedN: 1, Skipped: []api.SkippedJob{{Job: "a", Reason: "gone"}}}} {
+		if err := a.printRejudging(v, false); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
