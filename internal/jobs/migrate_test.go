@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -150,4 +153,30 @@ func testRenamedValues(t *testing.T, b backend) {
 	_, err = Restore(s.ctx(), o, within(t.TempDir()), file, unlocked)
 	s.must(err)
 	want(reopen(t, o, c), "saved")
+}
+
+// TestStartMayMigrate checks that what starts judged waits for a migration: it would kill each one, and start the next.
+func TestStartMayMigrate(t *testing.T) {
+	for file, want := range map[string]*regexp.Regexp{
+		"judged.service":        regexp.MustCompile(`(?m)^TimeoutStartSec=(\d+)()min$`),
+		"judged-front.service":  regexp.MustCompile(`(?m)^TimeoutStartSec=(\d+)()min$`),
+		"kubernetes/front.yaml": regexp.MustCompile(`startupProbe:[^\n]*\n.*\n +periodSeconds: (\d+)\n +failureThreshold: (\d+)\n`),
+	} {
+		text, err := os.ReadFile(filepath.Join("../../deploy", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, waits := want.FindStringSubmatch(string(text)), 90*time.Second // the default of systemd
+		if found != nil {
+			first, _ := strconv.Atoi(found[1])
+			waits = time.Duration(first) * time.Minute
+			if found[2] != "" {
+				failures, _ := strconv.Atoi(found[2])
+				waits = time.Duration(first*failures) * time.Second
+			}
+		}
+		if waits <= migrateTimeout {
+			t.Errorf("%s waits for %s, and a migration may take %s", file, waits, migrateTimeout)
+		}
+	}
 }

@@ -25,6 +25,7 @@ type Unit struct {
 // unitIgnores lists settings of [Service] that concern when and what systemd starts and how it supervises it, or
 // that request defaults.
 var unitIgnores = []string{"Type", "NotifyAccess", "ExecStart", "ExecReload", "Slice", "KillMode", "TimeoutStopSec",
+	"TimeoutStartSec",
 	"Restart", "RestartSec", "OOMPolicy",
 	"TasksMax", "StateDirectoryMode", "RuntimeDirectoryPreserve", "ConfigurationDirectory", "KeyringMode"}
 
