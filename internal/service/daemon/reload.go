@@ -18,6 +18,7 @@ func (d *daemon) reloads(ctx context.Context) {
 		case <-d.o.Hangup:
 		}
 		then, err := d.reload(now)
+		d.metrics.Load().Reloaded(err)
 		if err != nil {
 			d.o.Log.Error("cannot reload configuration and tokens; the current ones stay in force", "by",
 				"SIGHUP", "error", err)

@@ -91,6 +91,8 @@ type Metrics struct {
 	canaryDeviation *prometheus.GaugeVec
 	canaryLast      *prometheus.GaugeVec
 
+	reloadFailed prometheus.Gauge
+
 	drift       *prometheus.CounterVec
 	storeErrors *prometheus.CounterVec
 	callbacks   *prometheus.CounterVec
@@ -129,6 +131,8 @@ func New(o Options) *Metrics {
 	m.registerJobs()
 	m.registerRuns()
 	m.registerCanary(o.CanaryInterval)
+	m.reloadFailed = registered(m, prometheus.NewGauge(prometheus.GaugeOpts{Name: "judged_reload_failed",
+		Help: "Whether the last reload failed, so that the settings, tokens and certificates from before are in force."}))
 	m.drift = m.counter("judged_tune_drift_total",
 		"Times that a setting applied by judged tune was found changed, by setting.", "setting")
 	m.storeErrors = m.counter("judged_store_errors_total",

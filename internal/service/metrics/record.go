@@ -240,3 +240,6 @@ func (m *Metrics) CallbackTried(result api.CallbackResult) {
 
 // TuneDrifted counts a setting of judged tune that was found to have changed.
 func (m *Metrics) TuneDrifted(setting string) { m.drift.WithLabelValues(setting).Inc() }
+
+// Reloaded records the result of a reload.
+func (m *Metrics) Reloaded(err error) { m.reloadFailed.Set(is(err != nil)) }
