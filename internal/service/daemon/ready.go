@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/poll"
 )
 
@@ -54,7 +56,29 @@ func (d *daemon) ready() error {
 	if !d.judges() {
 		return reasons(d.accepts(), stored, d.registry.Ready(ctx))
 	}
-	return reasons(d.accepts(), stored, d.health.inUse())
+	return reasons(d.accepts(), stored, d.takesJobs(ctx))
+}
+
+// takesJobs returns the reason why jobs of this host's pool are not judged, here or on another node of the pool, or nil.
+func (d *daemon) takesJobs(ctx context.Context) error {
+	here := d.health.inUse()
+	if here == nil {
+		// While the database is unavailable, that is the reason.
+		if drained, err := d.registry.Drained(ctx, d.node); err != nil || !drained {
+			return nil
+		}
+		here = errors.New("this node is drained or kept out of its pool; see GET /v1/nodes")
+	}
+	nodes, err := d.registry.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(nodes, func(n api.Node) bool {
+		return n.Name != d.node && n.Pool == d.o.Config.Slots.Pool && n.Judging()
+	}) {
+		return nil
+	}
+	return here
 }
 
 // blobRoom returns an error if a shared folder of blobs is full. Another folder is on the disk of the data folder, and
