@@ -36,7 +36,9 @@ func (a *app) undrainCommand() *cobra.Command {
 		Use:   "undrain [flags] CPUS",
 		Short: "Put a drained slot back into use",
 		Long: `Put the slot with these CPUs (as shown by judged slots) back into use, and list
-all slots. This does not end a quarantine, which ends automatically.
+all slots. It also ends a quarantine: the slot then learns its baselines again,
+and its present times count as normal. Fix the host first; a quarantine ends by
+itself when the times are as before.
 
 Exit codes: 0 done, 2 wrong usage or no such slot, 3 the daemon cannot be
 reached.`,
