@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) backupCommand() *cobra.Command {
-	return a.archiveCommand("saved", daemon.Backup, &cobra.Command{
+	return a.archiveCommand("saved", "write a backup to stdout", daemon.Backup, &cobra.Command{
 		Use:   "backup [flags] FILE",
 		Short: "Save all jobs and reports to a file",
 		Long: `Save all jobs and reports to a file, with the stored output of programs and the
@@ -32,10 +32,13 @@ usage, 3 no backup was made.`,
 }
 
 // archiveCommand completes a command that copies between the database and a file, and prints what it did.
-func (a *app) archiveCommand(did string, do func(context.Context, config.Config, string) (jobs.Archive, error),
+func (a *app) archiveCommand(did, not string, do func(context.Context, config.Config, string) (jobs.Archive, error),
 	cmd *cobra.Command) *cobra.Command {
 	var asJSON bool
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if args[0] == "-" || args[0] == "" {
+			return usagef("read FILE %q: want the name of a file; judged does not %s", args[0], not)
+		}
 		c, err := a.databaseConfig(cmd)
 		if err != nil {
 			return err

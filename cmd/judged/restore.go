@@ -7,7 +7,7 @@ import (
 )
 
 func (a *app) restoreCommand() *cobra.Command {
-	return a.archiveCommand("restored", daemon.Restore, &cobra.Command{
+	return a.archiveCommand("restored", "read a backup from stdin", daemon.Restore, &cobra.Command{
 		Use:   "restore [flags] FILE",
 		Short: "Load a backup into an empty database",
 		Long: `Load jobs, reports and files from a file written by judged backup. The daemon
