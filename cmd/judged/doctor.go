@@ -65,6 +65,10 @@ examined.`,
 					}
 				}
 			}
+			if capture == "-" {
+				return usagef("read --capture %q: want the name of a file; judged does not write a capture to "+
+					"stdout", capture)
+			}
 			if capture != "" && (asJSON || cmd.Flags().Changed("explain")) {
 				return usagef("--capture prints nothing: leave out --json and --explain")
 			}
