@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -206,6 +207,10 @@ func parseEntry(line string) (entry, error) {
 			"the third field is not a SHA-256 in hex; write the output of: printf %%s TOKEN | sha256sum")
 	}
 	copy(e.hash[:], hash)
+	if e.hash == sha256.Sum256(nil) { // printf %s "$TOKEN" without that variable
+		return entry{}, errors.New("the SHA-256 is that of an empty text, which no request can send; write the output of: " +
+			"printf %s TOKEN | sha256sum")
+	}
 	return e, nil
 }
 

@@ -100,6 +100,7 @@ func TestTokenFileErrors(t *testing.T) {
 		{"two fields", "\na submit\n", "line 2: 2 fields"},
 		{"scope", "a submit,write " + digest, `line 1: scope "write" is unknown`},
 		{"no hash", "a submit secret-token", "line 1: the third field is not a SHA-256"},
+		{"hash of nothing", "a submit " + digestText(""), "line 1: the SHA-256 is that of an empty text"},
 		{"columns swapped", "a " + digest + " submit", "line 1: a SHA-256 is not the third field"},
 		{"name twice", "a submit " + digest + "\na read " + digestText("y"), `line 2: name "a" has other scopes`},
 		{"name twice, another pool", "a node:p " + digest + "\na node:q " + digestText("y"),
