@@ -259,6 +259,9 @@ func (v *validator) limits(l Limits) {
 
 	between(v, "limits.default.cpu_time", d.CPUTime, time.Millisecond, m.CPUTime)
 	between(v, "limits.default.wall_time", d.WallTime, 0, m.WallTime)
+	v.check(d.WallTime == 0 || d.WallTime >= d.CPUTime, "limits.default.wall_time",
+		"%s is shorter than limits.default.cpu_time, %s; give a longer time, or \"\" for twice the CPU time plus 1s",
+		durationText(d.WallTime), durationText(d.CPUTime))
 	v.check(d.CPUTime%time.Millisecond == 0 && d.WallTime%time.Millisecond == 0,
 		"limits.default", "times finer than a millisecond; write whole milliseconds")
 	between(v, "limits.default.memory", d.Memory, 1<<20, m.Memory)

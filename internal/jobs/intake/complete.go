@@ -604,7 +604,7 @@ func fill(c config.Config, j api.Job) api.Job {
 func fillLimits(c config.Limits, l api.Limits) api.Limits {
 	setDefault(&l.CPUTimeMS, c.Default.CPUTime.Milliseconds())
 	wall := c.Default.WallTime
-	if wall == 0 {
+	if wall <= l.CPUTime() { // not set, or solutions within the limit of CPU time would be WTL
 		wall = min(2*l.CPUTime()+time.Second, c.Max.WallTime)
 	}
 	setDefault(&l.WallTimeMS, wall.Milliseconds())

@@ -88,6 +88,11 @@ func TestDerivedLimits(t *testing.T) {
 			api.Limits{CPUTimeMS: 60000}, 60000, 256 << 20},
 		{"configured", func(c *config.Config) { c.Limits.Default.WallTime = 7e9; c.Limits.Default.Stack = 1 << 18 },
 			api.Limits{CPUTimeMS: 500}, 7000, 1 << 18},
+		// A problem's limit is longer than that of the operator, who has not thought of it: its solutions are not WTL.
+		{"configured, shorter than the CPU time", func(c *config.Config) { c.Limits.Default.WallTime = 7e9 },
+			api.Limits{CPUTimeMS: 10_000}, 21_000, 256 << 20},
+		{"configured, as long as the CPU time", func(c *config.Config) { c.Limits.Default.WallTime = 7e9 },
+			api.Limits{CPUTimeMS: 7000}, 15_000, 256 << 20},
 		{"given", nil, api.Limits{WallTimeMS: 1, Stack: 128 << 10}, 1, 128 << 10},
 	}
 	for _, tt := range tests {
