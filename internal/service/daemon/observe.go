@@ -26,6 +26,12 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		Version: d.o.Version, Revision: d.o.Revision, Ready: d.ready, FreeBytes: d.space.bytes,
 		StoreOperations: append(jobs.Operations(), blobOperation),
 	}
+	o.Expiry = func() (at time.Time) {
+		if c := d.certificate.Load(); c != nil && c.Leaf != nil {
+			at = c.Leaf.NotAfter
+		}
+		return at
+	}
 	if d.hasJobs() {
 		o.QueueDepth, o.DisabledReceivers = d.store.Depth, d.store.DisabledReceivers
 	}

@@ -21,8 +21,9 @@ type Options struct {
 	Host     api.HostReport
 	Virtual  bool
 
-	Ready      func() error // reason why a job submitted now would not be judged, or nil
-	FreeBytes  func() int64 // on the file system of the data; negative if unknown
+	Ready      func() error     // reason why a job submitted now would not be judged, or nil
+	FreeBytes  func() int64     // on the file system of the data; negative if unknown
+	Expiry     func() time.Time // of the certificate in use; zero without one
 	Slots      func() []api.SlotStatus
 	Doctor     func() []api.DoctorCheck
 	QueueDepth func(ctx context.Context) (jobs.Depths, error)

@@ -35,6 +35,7 @@ func fed() *Metrics {
 			Isolation: "isolcpus"}, Virtual: true,
 		Ready:     func() error { return errors.New("draining") },
 		FreeBytes: func() int64 { return 5 << 30 },
+		Expiry:    func() time.Time { return time.Unix(1900000000, 0) },
 		Slots: func() []api.SlotStatus {
 			return []api.SlotStatus{{CPUs: "2", State: slots.Idle}, {CPUs: "3", State: slots.Busy},
 				{CPUs: "3", State: slots.Idle}}
@@ -220,13 +221,14 @@ func TestUnknownStateIsAbsent(t *testing.T) {
 			Slots:      func() []api.SlotStatus { return nil },
 			Doctor:     func() []api.DoctorCheck { return nil },
 			Turbo:      func() string { return "unknown" },
+			Expiry:     func() time.Time { return time.Time{} },
 			QueueDepth: func(context.Context) (jobs.Depths, error) { return nil, errors.New("closed") },
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := labels(t, New(tt.options))
 			for _, name := range []string{"judged_slot_state", "judged_doctor_check_status", "judged_turbo_enabled",
-				"judged_queue_depth"} {
+				"judged_queue_depth", "judged_certificate_expiry_timestamp_seconds"} {
 				if _, ok := got[name]; ok {
 					t.Errorf("%s is there", name)
 				}

@@ -22,7 +22,7 @@ type state struct {
 	ready, free, slot, check, turbo, tuned    *prometheus.Desc
 	depth, poolDepth, poolJudging, screenOpen *prometheus.Desc
 	node, deviation, deviates                 *prometheus.Desc
-	disabledReceivers                         *prometheus.Desc
+	disabledReceivers, expiry                 *prometheus.Desc
 	queueFailures                             prometheus.Counter
 	// pool is called for each pool; it may be nil.
 	pool func(name string)
@@ -36,6 +36,8 @@ func newState(o Options) *state {
 		options: o,
 		ready:   desc("judged_ready", "Whether a job submitted now is accepted and can be judged, as in GET /readyz."),
 		free:    desc("judged_data_free_bytes", "Free space on the file system of the data folder; absent if unknown."),
+		expiry: desc("judged_certificate_expiry_timestamp_seconds",
+			"Unix time at which the certificate in use expires; absent without HTTPS."),
 		slot: desc("judged_slot_state", "State of a slot: 1 for the current state, 0 for the others.", "cpus",
 			"state"),
 		check: desc("judged_doctor_check_status",
@@ -66,7 +68,7 @@ func newState(o Options) *state {
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth, s.poolDepth,
-		s.poolJudging, s.screenOpen, s.node, s.deviation, s.deviates, s.disabledReceivers} {
+		s.poolJudging, s.screenOpen, s.node, s.deviation, s.deviates, s.disabledReceivers, s.expiry} {
 		out <- d
 	}
 	s.queueFailures.Describe(out)
@@ -117,6 +119,11 @@ func (s *state) collectNodes(out chan<- prometheus.Metric) {
 func (s *state) collectReady(out chan<- prometheus.Metric) {
 	if s.options.Ready != nil {
 		out <- gauge(s.ready, is(s.options.Ready() == nil))
+	}
+	if s.options.Expiry != nil {
+		if at := s.options.Expiry(); !at.IsZero() {
+			out <- gauge(s.expiry, float64(at.Unix()))
+		}
 	}
 	if s.options.FreeBytes != nil {
 		if free := s.options.FreeBytes(); free >= 0 {
