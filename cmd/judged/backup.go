@@ -18,13 +18,13 @@ func (a *app) backupCommand() *cobra.Command {
 		Use:   "backup [flags] FILE",
 		Short: "Save all jobs and reports to a file",
 		Long: `Save all jobs and reports to a file, with the stored output of programs and the
-files of unfinished jobs. The file must not exist. The daemon may be running:
+files of problems and unfinished jobs. The file must not exist. The daemon may be running:
 the backup is a consistent snapshot of its database. A backup can be restored to
 SQLite or PostgreSQL, so it can also move jobs from one to the other. It does
 not contain the configuration or the files of finished jobs.
 
-Exit codes: 0 done, 1 done, but files of unfinished jobs are missing, 2 wrong
-usage, 3 no backup was made.`,
+Exit codes: 0 done, 1 done, but files of unfinished jobs, problems or reports are
+missing, 2 wrong usage, 3 no backup was made.`,
 		Example: `  judged backup --data-dir /var/lib/judged /backup/judged-$(date +%F).tar
   judged backup -c judged.toml before-the-contest.tar`,
 		Args: exactly(1, "the FILE to write"),
@@ -99,7 +99,8 @@ func (a *app) printArchive(verb string, archive jobs.Archive, asJSON bool) (err 
 	if err != nil || len(archive.Missing) == 0 {
 		return err
 	}
-	fmt.Fprintf(a.err, "judged: %d files of unfinished jobs are missing or damaged, the first one %s; "+
-		"these jobs cannot be judged: cancel them and submit them again\n", len(archive.Missing), archive.Missing[0])
+	fmt.Fprintf(a.err, "judged: %d files of unfinished jobs, problems and reports are missing or damaged, the first one "+
+		"%s; upload them again: unfinished jobs and problems cannot be judged without them, reports only lack an output\n",
+		len(archive.Missing), archive.Missing[0])
 	return errNo
 }

@@ -17,8 +17,8 @@ nothing.
 
 Jobs that were running at the time of the backup are judged again.
 
-Exit codes: 0 done, 1 done, but the backup lacks files of unfinished jobs, 2
-wrong usage, 3 nothing was restored.`,
+Exit codes: 0 done, 1 done, but the backup lacks files of unfinished jobs,
+problems or reports, 2 wrong usage, 3 nothing was restored.`,
 		Example: `  judged restore --data-dir /var/lib/judged /backup/judged-2026-11-22.tar`,
 		Args:    exactly(1, "the FILE to read"),
 	})

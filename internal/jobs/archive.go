@@ -74,7 +74,8 @@ type Archive struct {
 	Created          time.Time
 	Jobs, Unfinished int
 	Blobs            int
-	// Missing lists files that unfinished jobs name and that were already missing or damaged, so the backup lacks them.
+	// Missing lists files that unfinished jobs, problems and reports name and that were already missing or damaged, so the
+	// backup lacks them.
 	Missing []string
 
 	schema int
