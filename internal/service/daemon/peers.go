@@ -92,8 +92,13 @@ func (d *daemon) latestDoctor(ctx context.Context) (r api.DoctorReport, err erro
 	return r, nil
 }
 
-// asPeer returns the data of this daemon.
-func (d *daemon) asPeer() peer { return peer{At: d.store.Now(), Settings: d.config.Load().Shared()} }
+// asPeer returns the data of this daemon. Its tokens are the accepted ones, not those of the file: a front that was not
+// reloaded accepts a token that was revoked.
+func (d *daemon) asPeer() peer {
+	all := d.config.Load().Shared()
+	all["http.token_file"] = d.api.Load().TokenDigest()
+	return peer{At: d.store.Now(), Settings: all}
+}
 
 // differingPeers returns the keys whose values differ on other daemons, by the names of those daemons. It changes
 // nothing, because GET requests call it.

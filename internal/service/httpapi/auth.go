@@ -156,6 +156,21 @@ func by(r *http.Request) slog.Attr {
 	return slog.String("by", cmp.Or(caller(r.Context()), r.RemoteAddr))
 }
 
+// TokenDigest returns a short digest of the tokens that a server accepts, "" if requests need no token. It does not
+// depend on the order of the file.
+func (s *Server) TokenDigest() string {
+	if s.tokens == nil {
+		return ""
+	}
+	var lines []string
+	for _, e := range s.tokens.entries {
+		lines = append(lines, fmt.Sprintf("%q %q %q %x", e.name, e.scopes(), e.tenant, e.hash))
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
 // equal reports whether two sets of tokens grant the same permissions to the same secrets.
 func (t *Tokens) equal(other *Tokens) bool {
 	if t == nil || other == nil {
