@@ -42,7 +42,12 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	read, err := readCredentials(then)
 	if err != nil {
 		if now.HTTP.TokenFile == "" && then.HTTP.TokenFile != "" {
-			d.refuse("http.token_file is set and cannot be read; correct it and reload judged")
+			why := "http.token_file is set and cannot be read; correct it and reload judged"
+			if read.tokens != nil {
+				why = "http.token_file takes effect with all other files, and one of them cannot be read, see the log; " +
+					"correct it and reload judged"
+			}
+			d.refuse(why)
 		}
 		return now, err
 	}

@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"judged/internal/base/config"
+	"judged/internal/service/httpapi"
 	"judged/internal/service/metrics"
 	"judged/internal/testkit"
 )
@@ -36,5 +38,37 @@ func TestReloadFailureIsAMetric(t *testing.T) {
 	d.metrics.Load().Reloaded(nil)
 	if !has("judged_reload_failed 0") {
 		t.Error("not 0 after a reload that worked")
+	}
+}
+
+// TestReloadRefusal checks the reason for which requests are refused after a reload that adds tokens has failed.
+func TestReloadRefusal(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("tokens", "a read "+strings.Repeat("1", 64)+"\n")
+	for name, tt := range map[string]struct{ tokens, secrets, want string }{
+		"tokens":       {write("bad", "a read\n"), "", "http.token_file is set and cannot be read; "},
+		"another file": {good, write("secrets", "nothing\n"), "http.token_file takes effect with all other files, and one "},
+	} {
+		now := config.Default()
+		next := now
+		next.HTTP.TokenFile, next.Callbacks.SecretFile = tt.tokens, tt.secrets
+		d := &daemon{o: Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Reload: func() (config.Config, error) { return next, nil }}}
+		d.api.Store(httpapi.New(httpapi.Options{Config: now}))
+		if _, err := d.reload(now); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		w := httptest.NewRecorder()
+		d.api.Load().ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/v1/doctor", nil))
+		if w.Code != 503 || !strings.Contains(w.Body.String(), tt.want) {
+			t.Errorf("%s: %d %s, want %q", name, w.Code, w.Body, tt.want)
+		}
 	}
 }
