@@ -36,18 +36,16 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 		return now, err
 	}
 	then := now.Reloaded(next)
-	if err := then.Validate(); err != nil {
-		return now, fmt.Errorf("combined with the settings that need a restart: %w", err)
+	var read credentials
+	why := "http.token_file takes effect with all other settings and files, and one of them cannot be used, see the log; "
+	if err = then.Validate(); err != nil {
+		err = fmt.Errorf("combined with the settings that need a restart: %w", err)
+	} else if read, err = readCredentials(then); read.tokens == nil {
+		why = "http.token_file is set and cannot be read; "
 	}
-	read, err := readCredentials(then)
 	if err != nil {
 		if now.HTTP.TokenFile == "" && then.HTTP.TokenFile != "" {
-			why := "http.token_file is set and cannot be read; correct it and reload judged"
-			if read.tokens != nil {
-				why = "http.token_file takes effect with all other files, and one of them cannot be read, see the log; " +
-					"correct it and reload judged"
-			}
-			d.refuse(why)
+			d.refuse(why + "correct it and reload judged")
 		}
 		return now, err
 	}

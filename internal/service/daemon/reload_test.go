@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"judged/internal/base/config"
+	"judged/internal/base/units"
 	"judged/internal/service/httpapi"
 	"judged/internal/service/metrics"
 	"judged/internal/testkit"
@@ -52,13 +53,21 @@ func TestReloadRefusal(t *testing.T) {
 		return path
 	}
 	good := write("tokens", "a read "+strings.Repeat("1", 64)+"\n")
-	for name, tt := range map[string]struct{ tokens, secrets, want string }{
-		"tokens":       {write("bad", "a read\n"), "", "http.token_file is set and cannot be read; "},
-		"another file": {good, write("secrets", "nothing\n"), "http.token_file takes effect with all other files, and one "},
+	const others = "http.token_file takes effect with all other settings and files, and one "
+	for name, tt := range map[string]struct {
+		tokens, secrets string
+		keep            units.Bytes
+		want            string
+	}{
+		"tokens":       {write("bad", "a read\n"), "", 1 << 20, "http.token_file is set and cannot be read; "},
+		"another file": {good, write("secrets", "nothing\n"), 1 << 20, others},
+		// It does not fit into http.max_blob before the restart.
+		"a setting": {good, "", 32 << 20, others},
 	} {
 		now := config.Default()
-		next := now
-		next.HTTP.TokenFile, next.Callbacks.SecretFile = tt.tokens, tt.secrets
+		now.HTTP.MaxBlob = 2 << 20
+		next := config.Default()
+		next.HTTP.TokenFile, next.Callbacks.SecretFile, next.Limits.Max.Keep = tt.tokens, tt.secrets, tt.keep
 		d := &daemon{o: Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			Reload: func() (config.Config, error) { return next, nil }}}
 		d.api.Store(httpapi.New(httpapi.Options{Config: now}))
