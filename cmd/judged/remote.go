@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,10 +22,16 @@ type remote struct{ url, token string }
 // addFlags declares the flags. Their defaults come from the environment, so that scripts need no flags and a token never
 // appears in a process list.
 func (r *remote) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.url, "url", cmp.Or(os.Getenv("JUDGED_URL"), "http://127.0.0.1:8080"),
+	url, set := os.LookupEnv("JUDGED_URL")
+	if !set {
+		url = defaultURL
+	}
+	cmd.Flags().StringVar(&r.url, "url", url,
 		"`URL` of the daemon; JUDGED_URL sets it too")
 	cmd.Flags().StringVar(&r.token, "token-from", "", tokenFromUsage)
 }
+
+const defaultURL = "http://127.0.0.1:8080"
 
 const tokenFromUsage = "`FILE` with the bearer token; JUDGED_TOKEN holds the token itself"
 
@@ -45,6 +50,10 @@ func (r *remote) client() (client.Client, error) {
 			return client.Client{}, usagef("read --token-from: %q does not hold a token; write the token into it, and "+
 				"nothing else", r.token)
 		}
+	}
+	if r.url == "" { // an empty flag is an error before this
+		return client.Client{}, usagef("read JUDGED_URL: empty; set it to the URL of the daemon, or unset it for %s",
+			defaultURL)
 	}
 	u, err := url.Parse(r.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
