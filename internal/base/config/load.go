@@ -49,6 +49,11 @@ func (c *Config) overlayTOML(path string, data []byte) error {
 	if tables, ok := tablesOf(document["tenants"]); ok {
 		c.Tenants = slices.Repeat([]Tenant{newTenant()}, len(tables))
 	}
+	for _, name := range []string{"pools", "tenants"} {
+		if list, ok := document[name].([]any); ok && len(list) == 0 {
+			delete(document, name)
+		}
+	}
 	known := map[string]key{}
 	for _, k := range keys(c) {
 		known[k.path] = k

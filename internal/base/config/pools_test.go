@@ -53,6 +53,14 @@ name = "iron"
 	}
 }
 
+// TestNoTables checks that an empty list, as templates write it, is that of a file without the key.
+func TestNoTables(t *testing.T) {
+	c, err := Load(write(t, "pools = []\ntenants = []\n[log]\nlevel = \"warn\"\n"), nil)
+	if err != nil || len(c.Pools)+len(c.Tenants) > 0 || c.Log.Level != "warn" {
+		t.Errorf("%+v %+v, level %s, %v", c.Pools, c.Tenants, c.Log.Level, err)
+	}
+}
+
 func TestPoolErrors(t *testing.T) {
 	for name, test := range map[string]struct{ file, want string }{
 		"key of a second pool": {"[[pools]]\nname = \"a\"\n[[pools]]\nname = \"b\"\nweight = 1\n",
@@ -75,6 +83,8 @@ func TestPoolErrors(t *testing.T) {
 			`pools[0].decided_by: "b c" is not a name; `},
 		"checks": {"[[pools]]\nname=\"a\"\ndecided_by=\"b\"\ncheck_percent = 0\n",
 			"pools[0].check_percent: 0 is out of range; use"},
+		"checks of a pool that decides": {"[[pools]]\nname=\"a\"\ncheck_percent = 5\n",
+			"pools[0].check_percent: given without decided_by; "},
 		"contests": {"[[pools]]\nname=\"a\"\ncontest_percent=101\n",
 			"pools[0].contest_percent: 101 is out of range; use"},
 		"percent": {"[[pools]]\nname=\"a\"\naudit_percent = 101\n",
