@@ -133,6 +133,9 @@ func unknownKey(known map[string]key, path string) error {
 		found = isSection(known, section)
 	}
 	names := map[string]bool{}
+	if section == "" { // arrays of tables without elements have no keys
+		names["pools"], names["tenants"] = true, true
+	}
 	for p := range known {
 		if section != "" && !strings.HasPrefix(p, section+".") {
 			continue
