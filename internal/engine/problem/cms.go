@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/base/units"
 	"judged/internal/engine/jury"
 )
 
@@ -116,14 +115,10 @@ func isOfCMS(name string) bool {
 
 func (c *cmsTask) readLimits(s *settings) {
 	for _, key := range []string{"timeout", "time_limit"} {
-		if limit, ok := s.positive(key); ok {
-			c.p.Limits.Time = seconds(limit)
-		}
+		s.duration(key, &c.p.Limits.Time)
 	}
 	for _, key := range []string{"memlimit", "memory_limit"} {
-		if limit, ok := s.positive(key); ok {
-			c.p.Limits.Memory = units.Bytes(limit * (1 << 20))
-		}
+		s.size(key, 1<<20, &c.p.Limits.Memory)
 	}
 }
 

@@ -179,6 +179,8 @@ func TestCMSRefused(t *testing.T) {
 			`unknown score_type "Best"`},
 		{"groups", whole.with(pack{"task.yaml": "n_input: 1\nscore_type: GroupMin\nscore_type_parameters: [[1]]"}),
 			"a group needs points and tests"},
+		{"time limit", whole.with(pack{"task.yaml": "n_input: 1\ntime_limit: 0.0001"}),
+			"time_limit: 0.0001 seconds are less than a millisecond"},
 		{"instances", whole.with(pack{"task.yaml": "n_input: 1\nnum_processes: 99", "check/manager.py": ""}),
 			"num_processes 99 is out of range"},
 	} {

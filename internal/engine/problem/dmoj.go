@@ -19,7 +19,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"judged/internal/api"
-	"judged/internal/base/units"
 )
 
 // dmojFile contains the settings of a problem of the DMOJ judge. It has no limits, because DMOJ keeps them on its site.
@@ -63,9 +62,7 @@ func (p *Package) readDMOJ(t *tree) error {
 	}
 	s.decode("points", &d.points)
 	s.decode("binary_data", &d.binary)
-	if n, ok := s.positive("output_limit_length"); ok {
-		p.Limits.Output = units.Bytes(n)
-	}
+	s.size("output_limit_length", 1, &p.Limits.Output)
 	names := s.mapping("file_io")
 	names.decode("input", &p.InputFile)
 	names.decode("output", &p.OutputFile)

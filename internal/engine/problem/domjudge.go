@@ -77,8 +77,8 @@ func (p *Package) readDOMjudge(t *tree) error {
 // limitOfDOMjudge sets the time limit. It adds a finding if another file has another one.
 func (p *Package) limitOfDOMjudge(file, value string) error {
 	n, err := strconv.ParseFloat(value, 64)
-	if err != nil || !(n > 0 && n < maxLimit) {
-		return fmt.Errorf("%s: time limit %q is not a number of seconds above 0", file, value)
+	if err != nil || !(n >= 0.001 && n < maxLimit) {
+		return fmt.Errorf("%s: time limit %q is not a number of seconds from 0.001", file, value)
 	}
 	if limit := seconds(n); p.Limits.Time != 0 && p.Limits.Time != limit {
 		p.find("the time limit is %s in %s and %s in another file; the former is used", units.Duration(limit), file,

@@ -159,34 +159,21 @@ func (p *Package) readName(s *settings) {
 func (p *Package) readLimits(s *settings) {
 	l := s.mapping("limits")
 	l.ofOthers(p.Format, otherLimits[p.Format]...)
-	if limit, ok := l.positive("time_limit"); ok {
-		p.Limits.Time = seconds(limit)
-	}
-	if m, ok := l.positive("time_multiplier"); ok {
-		p.TimeRule.Accepted = m
-	}
-	if m, ok := l.positive("time_safety_margin"); ok {
-		p.TimeRule.Rejected = m
-	}
+	l.duration("time_limit", &p.Limits.Time)
+	l.duration("time_resolution", &p.TimeRule.Resolution)
+	l.factor("time_multiplier", &p.TimeRule.Accepted)
+	l.factor("time_safety_margin", &p.TimeRule.Rejected)
 	m := l.mapping("time_multipliers")
-	if x, ok := m.positive("ac_to_time_limit"); ok {
-		p.TimeRule.Accepted = x
-	}
-	if x, ok := m.positive("time_limit_to_tle"); ok {
-		p.TimeRule.Rejected = x
-	}
-	if x, ok := l.positive("time_resolution"); ok {
-		p.TimeRule.Resolution = seconds(x)
-	}
-	for key, to := range map[string]*units.Bytes{"memory": &p.Limits.Memory, "output": &p.Limits.Output} {
-		if n, ok := l.positive(key); ok {
-			*to = units.Bytes(n * (1 << 20))
-		}
-	}
+	m.factor("ac_to_time_limit", &p.TimeRule.Accepted)
+	m.factor("time_limit_to_tle", &p.TimeRule.Rejected)
+	l.size("memory", 1<<20, &p.Limits.Memory)
+	l.size("output", 1<<20, &p.Limits.Output)
 	switch n, ok := l.positive("validation_passes"); {
 	case n != math.Trunc(n):
 		l.fail("validation_passes", "%v is not a whole number", n)
-	case ok && p.Limits.Passes > 0:
+	case ok && p.Limits.Passes == 0:
+		p.find("problem.yaml: limits: validation_passes has no effect, because type is not multi-pass")
+	case ok:
 		p.Limits.Passes = int(n)
 	}
 	for _, x := range []struct{ key, instead string }{
@@ -236,6 +223,36 @@ func (s *settings) positive(key string) (float64, bool) {
 		return 0, false
 	}
 	return n, true
+}
+
+// duration decodes a number of seconds into to. Limits are whole milliseconds, so a shorter time would mean no limit.
+func (s *settings) duration(key string, to *time.Duration) {
+	switch n, ok := s.positive(key); {
+	case ok && seconds(n) < time.Millisecond:
+		s.fail(key, "%v seconds are less than a millisecond; use at least 0.001", n)
+	case ok:
+		*to = seconds(n)
+	}
+}
+
+// size decodes a number of units into to.
+func (s *settings) size(key string, unit units.Bytes, to *units.Bytes) {
+	switch n, ok := s.positive(key); {
+	case ok && n*float64(unit) < 1:
+		s.fail(key, "%v times %s is less than a byte", n, unit)
+	case ok:
+		*to = units.Bytes(n * float64(unit))
+	}
+}
+
+// factor decodes a factor between times into to.
+func (s *settings) factor(key string, to *float64) {
+	switch n, ok := s.positive(key); {
+	case ok && n < 1:
+		s.fail(key, "%v is less than 1; use at least 1", n)
+	case ok:
+		*to = n
+	}
 }
 
 // seconds converts a number of seconds, rounded to nanoseconds.

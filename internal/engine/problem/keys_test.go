@@ -166,7 +166,12 @@ func (u keyUse) usedIn(t *testing.T, version string) string {
 	}
 	p := pack{"data/sample/1.in": "", "data/sample/1.ans": "", "data/secret/a/1.in": "", "data/secret/a/1.ans": "",
 		"data/secret/b/1.in": "", "data/secret/b/1.ans": "", "input_validators/v.py": "", "submissions/accepted/x.py": ""}
-	if u.key != "type" {
+	switch u.key {
+	case "type":
+	case "limits.validation_passes":
+		settings += "type: [scoring, multi-pass]\n"
+		p["output_validator/v.py"] = ""
+	default:
 		settings += "type: scoring\n"
 	}
 	if u.key != "name" {

@@ -369,6 +369,9 @@ func TestUnsupported(t *testing.T) {
 			"problem.yaml: limits: time_multipliers is not used: line 1: \"3\" has no keys; write a mapping"},
 		{"key of another version, out of range", pack{"problem.yaml": "limits: {time_multipliers: {ac_to_time_limit: -1}}"},
 			"problem.yaml: limits: time_multipliers: ac_to_time_limit is not used: -1 is out of range"},
+		{"passes without multi-pass",
+			pack{"problem.yaml": "problem_format_version: 2025-09\nlimits: {validation_passes: 3}"},
+			"problem.yaml: limits: validation_passes has no effect, because type is not multi-pass"},
 		{"key of legacy", pack{"problem.yaml": "problem_format_version: 2025-09\nvalidation: custom\n",
 			"output_validator/v.py": ""}, "problem.yaml: validation is not a key of the format 2025-09"},
 		{"submit-answer", pack{"problem.yaml": "type: submit-answer"}, "unsupported: type submit-answer"},
@@ -454,7 +457,20 @@ func TestRefused(t *testing.T) {
 		{"half a pass", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\ntype: multi-pass\n" +
 			"limits: {validation_passes: 2.5}"}).folder(t), "limits: validation_passes: 2.5 is not a whole number"},
 		{"time limit of DOMjudge", legacyPack.with(pack{domjudgeFile: "timelimit =\n"}).folder(t),
-			`domjudge-problem.ini: time limit "" is not a number of seconds above 0`},
+			`domjudge-problem.ini: time limit "" is not a number of seconds from 0.001`},
+		{"time limit of DOMjudge of less than a millisecond", legacyPack.with(pack{timeLimitFile: "0.0005\n"}).folder(t),
+			`.timelimit: time limit "0.0005" is not a number of seconds from 0.001`},
+		{"time limit of less than a millisecond", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
+			"limits: {time_limit: 0.0005}"}).folder(t), "time_limit: 0.0005 seconds are less than a millisecond"},
+		{"time resolution of nothing", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
+			"limits: {time_resolution: 1e-10}"}).folder(t), "time_resolution: 1e-10 seconds are less than a millisecond"},
+		{"memory limit of nothing", legacyPack.with(pack{"problem.yaml": "limits: {memory: 1e-9}"}).folder(t),
+			"limits: memory: 1e-09 times 1MiB is less than a byte"},
+		{"factor below 1", legacyPack.with(pack{"problem.yaml": "limits: {time_multiplier: 0.5}"}).folder(t),
+			"limits: time_multiplier: 0.5 is less than 1"},
+		{"factor of a newer version below 1", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\n" +
+			"limits: {time_multipliers: {time_limit_to_tle: 0.9}}"}).folder(t),
+			"limits: time_multipliers: time_limit_to_tle: 0.9 is less than 1"},
 		{"zip slip", legacyPack.with(pack{"../evil": "x"}).zip(t, ""), `entry "../evil": invalid name`},
 		{"absolute name", legacyPack.with(pack{"/etc/evil": "x"}).zip(t, ""), `entry "/etc/evil": invalid name`},
 		{"tar slip", legacyPack.with(pack{"../evil": "x"}).tar(t, true), `invalid name`},

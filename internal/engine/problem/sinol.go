@@ -125,14 +125,14 @@ func (x *sinolPackage) readID(s *settings) error {
 }
 
 func readSinolLimits(s *settings) (l sinolLimits, err error) {
-	l.time, _ = s.positive("time_limit")
-	l.memory, _ = s.positive("memory_limit")
+	s.factor("time_limit", &l.time)
+	s.factor("memory_limit", &l.memory)
 	s.decode("time_limits", &l.times)
 	s.decode("memory_limits", &l.memories)
 	for key, all := range map[string]map[string]float64{"time_limits": l.times, "memory_limits": l.memories} {
 		for of, n := range all {
-			if !(n > 0 && n < maxLimit) {
-				s.fail(key, "%s: %v is out of range; use a number above 0", of, n)
+			if !(n >= 1 && n < maxLimit) {
+				s.fail(key, "%s: %v is out of range; use a number of at least 1", of, n)
 			}
 		}
 	}
