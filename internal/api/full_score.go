@@ -20,12 +20,18 @@ func (s Scheme) Full(checkerScores bool) (float64, bool) {
 func (s Scheme) GivesPoints(checkerScores bool) bool {
 	loses := false
 	s.walk(func(_ []*Group, m Member) { loses = loses || m.Reject != 0 })
-	return loses || maxScore(s.Root, func(g *Group, sum float64) float64 {
+	return loses || s.Root.Largest(checkerScores) != 0
+}
+
+// Largest returns the largest score that comes from the members of the group, up to the maxima of all groups in it, or +Inf
+// where a checker gives points without a maximum.
+func (g *Group) Largest(checkerScores bool) float64 {
+	return maxScore(g, func(g *Group, sum float64) float64 {
 		if g.MaxScore != nil {
 			return min(sum, *g.MaxScore)
 		}
 		return sum
-	}, checkerScores) != 0
+	}, checkerScores)
 }
 
 // maxScore returns the largest score of a group, +Inf where none is known. bound is called with what comes from the members.

@@ -52,7 +52,8 @@ func TestGroupsOfAnyVersion(t *testing.T) {
 			[]string{`"" sum by_score unbounded [] continue=true`, `"sample" sum first_error unbounded [] continue=false`,
 				`"secret" sum by_score 100 [] continue=true`, `"secret/a" pass-fail by_score 30 [] continue=false`,
 				`"secret/b" pass-fail by_score unbounded [] continue=false`}, "0 0 0 0",
-			[]string{`unknown key "max_score" in data/test_group.yaml`}},
+			[]string{`unknown key "max_score" in data/test_group.yaml`,
+				"data/secret/b gives no points, because its test_group.yaml does not set their maximum"}},
 		{"legacy of DOMjudge", legacy, pack{"domjudge-problem.ini": "timelimit=2",
 			"data/testdata.yaml":          "on_reject: continue\ngrader_flags: sum",
 			"data/secret/testdata.yaml":   "on_reject: continue",
@@ -148,4 +149,51 @@ func pointsOf(g *api.Group) string {
 		}
 	}
 	return text
+}
+
+// TestWrongPoints: groups without points that nobody set to 0, and with more points than their maximum, are findings.
+func TestWrongPoints(t *testing.T) {
+	const over = `%s gives up to %g points, more than its maximum %g; a submission that gets more is an internal error`
+	none := func(group string) string {
+		return "data/" + group + " gives no points, because its test_group.yaml does not set their maximum"
+	}
+	kattis := pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\ntype: scoring\n",
+		"data/secret/a/1.in": "", "data/secret/a/1.ans": "", "data/secret/b/1.in": "", "data/secret/b/1.ans": "",
+		"data/secret/a/test_group.yaml": "max_score: 100", "submissions/accepted/x.py": ""}
+	group := func(text string) pack { return kattis.with(pack{"data/secret/b/test_group.yaml": text}) }
+	draft := pack{"problem.yaml": "problem_format_version: 2023-07\nname: x\ntype: scoring\n",
+		"data/secret/test_group.yaml": "scoring: {score: 20, aggregation: sum}"}
+	for _, tt := range []struct {
+		name string
+		pack pack
+		want []string
+	}{
+		{"all points", group("max_score: 0"), nil},
+		{"folder without settings", kattis, []string{none("secret/b")}},
+		{"group without a maximum", group(""), []string{none("secret/b")}},
+		{"tests without points", group("score_aggregation: sum"), []string{none("secret/b")}},
+		{"tests without a maximum", group("score_aggregation: min\nmax_score: unbounded"), []string{none("secret/b")}},
+		{"points of the validator", group("score_aggregation: sum").with(pack{"output_validator/v.py": ""}), nil},
+		{"folder in a group of a draft", kattis.with(draft).with(pack{
+			"data/secret/a/test_group.yaml": "scoring: {score: 20}", "data/secret/b/test_group.yaml": "scoring: {score: 0}",
+			"data/secret/a/c/1.in": "", "data/secret/a/c/1.ans": ""}), nil},
+		{"group of a draft", kattis.with(draft).with(pack{"data/secret/a/test_group.yaml": "scoring: {score: 20}"}),
+			[]string{none("secret/b")}},
+		{"more than the default", group("max_score: 50"), []string{fmt.Sprintf(over, "data/secret", 150.0, 100.0)}},
+		{"more than the largest", group("max_score: 50").with(pack{
+			"data/secret/test_group.yaml": "score_aggregation: min\nmax_score: 40"}),
+			[]string{fmt.Sprintf(over, "data/secret", 50.0, 40.0)}},
+		{"legacy", legacyPack.with(pack{"problem.yaml": "type: scoring\n", "data/testdata.yaml": "range: 0 5",
+			"data/secret/testdata.yaml": "accept_score: 4\nrange: 0 7", "data/sample/testdata.yaml": "range: 0 1"}),
+			[]string{fmt.Sprintf(over, "data", 8.0, 5.0), fmt.Sprintf(over, "data/secret", 8.0, 7.0)}},
+	} {
+		p, err := openTest(t, tt.pack.folder(t))
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if diff := cmp.Diff(tt.want, p.Findings); diff != "" {
+			t.Errorf("%s: findings (-want +got)\n%s", tt.name, diff)
+		}
+		p.Close()
+	}
 }

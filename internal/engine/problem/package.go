@@ -256,12 +256,39 @@ func (p *Package) checkPoints() error {
 	if p.Scheme.Scoring && !p.Scheme.GivesPoints(byChecker) {
 		return fmt.Errorf("no test gives points; %s", p.howToGivePoints())
 	}
+	p.findWrongPoints(p.Scheme.Root, byChecker)
 	if full, known := p.Scheme.Full(byChecker); known {
 		for i := range p.Submissions {
 			p.Submissions[i].full = &full
 		}
 	}
 	return nil
+}
+
+// findWrongPoints adds findings for groups in a group that give more points than its maximum, which is an IE of each
+// submission that gets them, and for groups that give none because nobody set their maximum.
+func (p *Package) findWrongPoints(g *api.Group, byChecker bool) {
+	if !p.Scheme.Scoring {
+		return
+	}
+	unbounded := *g
+	unbounded.MaxScore = nil
+	sum := unbounded.Largest(byChecker)
+	if g.MaxScore != nil && sum > *g.MaxScore+api.Rounding && !math.IsInf(sum, 1) {
+		p.find("%s gives up to %g points, more than its maximum %g; a submission that gets more is an internal error",
+			path.Join("data", g.Name), sum, *g.MaxScore)
+	}
+	for i, m := range g.Members {
+		if m.Group == nil || i == 0 && g.IgnoreFirst {
+			continue
+		}
+		p.findWrongPoints(m.Group, byChecker)
+		inner := api.Scheme{Root: m.Group, Scoring: true}
+		needsMaximum := p.Format == Kattis || p.Format == Draft23
+		if needsMaximum && m.Group.MaxScore == nil && g.Aggregation != api.PassFail && !inner.GivesPoints(byChecker) {
+			p.find("data/%s gives no points, because its %s does not set their maximum", m.Group.Name, groupFile)
+		}
+	}
 }
 
 // howToGivePoints is the next step for a problem whose tests give no points, in the words of its format.
