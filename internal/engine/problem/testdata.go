@@ -147,7 +147,8 @@ func (r *dataReader) group(name string, from inherited) (*api.Group, error) {
 		return nil, err
 	}
 	tests, folders := r.list(name)
-	if name == "secret" && r.p.Format != Legacy && len(tests) > 0 && r.hasGroups(folders) {
+	nextToGroups := name == "secret" && r.p.Format != Legacy && len(tests) > 0 && r.hasGroups(folders)
+	if nextToGroups {
 		r.p.find("data/secret has groups and tests next to them, such as %s; the format allows only one of both, and "+
 			"judged gives no points for these tests", tests[0])
 	}
@@ -155,6 +156,9 @@ func (r *dataReader) group(name string, from inherited) (*api.Group, error) {
 		tests, folders = r.listAll(name), nil // the folders are not groups
 	}
 	member := r.testScore(g, from.legacyGrading, len(tests))
+	if nextToGroups && r.kind.scoring && !from.legacy {
+		member = api.Member{MaxScore: new(float64)}
+	}
 	for _, child := range merged(tests, folders) {
 		full := path.Join(name, child.name)
 		if child.folder {
