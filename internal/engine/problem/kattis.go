@@ -345,6 +345,10 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 			p.find("output_validator is not a folder of the format legacy, which has output_validators; judged uses it")
 		}
 	}
+	if p.Format != Legacy && len(programs) == 0 && len(t.under("output_validators")) > 0 {
+		p.find("output_validators is not a folder of the format %s, which has output_validator; judged uses it", p.Format)
+		k.custom = true
+	}
 	if k.custom {
 		if t.has("output_validators/"+buildScript) || t.has("output_validators/"+runScript) {
 			// As in DOMjudge, the scripts are for all files of the folder.

@@ -395,6 +395,12 @@ func TestUnsupported(t *testing.T) {
 		{"two validators", pack{"problem.yaml": "validation: custom", "output_validators/a.py": "",
 			"output_validators/b.py": ""},
 			"unsupported: more than one output validator; only output_validators/a.py is used"},
+		{"output validator in the folder of legacy", pack{"problem.yaml": "problem_format_version: 2025-09",
+			"output_validators/v/v.py": ""},
+			"output_validators is not a folder of the format 2025-09, which has output_validator; judged uses it"},
+		{"interactor in the folder of legacy", pack{
+			"problem.yaml": "problem_format_version: 2025-09\ntype: interactive", "output_validators/v/v.py": ""},
+			"output_validators is not a folder of the format 2025-09, which has output_validator; judged uses it"},
 		{"files of tests of another version", pack{"data/secret/2.files/x": ""}, "data/secret/2.files/x is not used"},
 		{"subfolders in files of tests", pack{"problem.yaml": "problem_format_version: 2025-09",
 			"data/secret/2.files/a/b": ""},
