@@ -527,6 +527,33 @@ func TestRefused(t *testing.T) {
 			"constants: {n: " + strings.Repeat("x", 1<<19) + "}\n",
 			"include/default/x": strings.Repeat("{{n}}", 200)}).folder(t),
 			"the files with constants are larger than 64MiB together"},
+		{"arguments that are a text", kattisPack.with(pack{"data/secret/1/a.yaml": "args: --fast now"}).folder(t),
+			"read data/secret/1/a.yaml: args: is a text; write a list, such as [--fast, now]"},
+		{"arguments of the output validator that are a text",
+			kattisPack.with(pack{"data/secret/2/test_group.yaml": "output_validator_args: case_sensitive"}).folder(t),
+			"output_validator_args: is a text; write a list, such as [case_sensitive]"},
+		{"arguments of an input validator that are a text", kattisPack.with(pack{"input_validators/v.py": "",
+			"data/secret/1/a.yaml": "input_validator_args: {v.py: x}"}).folder(t),
+			"input_validator_args: v.py: is a text; write a list, such as [x]"},
+		{"argument without a value", kattisPack.with(pack{"data/secret/1/a.yaml": "args: [a, , b]"}).folder(t),
+			"parse data/secret/1/a.yaml"},
+		{"argument that is null", kattisPack.with(pack{"data/secret/1/a.yaml": "args:\n- a\n-\n- b"}).folder(t),
+			"args: item 2 has no value"},
+		{"required group that is null", kattisPack.with(pack{
+			"data/secret/2/test_group.yaml": "max_score: 1\nrequire_pass: [~]",
+		}).folder(t), "require_pass: item 1 has no value"},
+		{"flag that is null", legacyPack.with(pack{
+			"data/testdata.yaml": "output_validator_flags: [~]",
+		}).folder(t), "output_validator_flags: item 1 has no value"},
+		{"verdict that is null", kattisPack.with(pack{
+			"submissions/submissions.yaml": "accepted: {permitted: [AC, ~]}",
+		}).folder(t), "permitted: item 2 has no value"},
+		{"permitted verdicts without a value", kattisPack.with(pack{
+			"submissions/submissions.yaml": "accepted: {permitted: }",
+		}).folder(t), "accepted: permitted: has no value; give one, or remove the key"},
+		{"message without a value", kattisPack.with(pack{
+			"submissions/submissions.yaml": "accepted: {secret: {message: }}",
+		}).folder(t), "secret: message: has no value"},
 		{"custom grader", legacyPack.with(pack{"data/testdata.yaml": "grading: custom"}).folder(t),
 			`grading: "custom" needs one program in graders/, and type: scoring`},
 		{"two graders", legacyPack.with(pack{"graders/a.py": "", "graders/b.py": ""}).folder(t), "has 2 graders"},

@@ -195,6 +195,12 @@ func (s *settings) decode(key string, v any) bool {
 	if !ok || n.Tag == "!!null" {
 		return false
 	}
+	for i, item := range n.Content {
+		if n.Kind == yaml.SequenceNode && item.Tag == "!!null" { // it would be left out, or 0
+			s.fail(key, "item %d has no value; write one, or remove the item", i+1)
+			return false
+		}
+	}
 	if err := n.Decode(v); err != nil {
 		s.fail(key, "%s", oneLine(err))
 		return false
@@ -259,6 +265,16 @@ func (s *settings) list(key string) []string {
 	var list []string
 	s.decode(key, &list)
 	return list
+}
+
+// arguments decodes a list of strings. Words of a text would be one argument, which nobody wants.
+func (s *settings) arguments(key string) []string {
+	if n := s.keys[key]; n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+		s.fail(key, "is a text; write a list, such as [%s]", strings.Join(strings.Fields(n.Value), ", "))
+		s.ignore(key)
+		return nil
+	}
+	return s.list(key)
 }
 
 // text decodes a string that does not affect judging.

@@ -254,6 +254,11 @@ func (s *Submission) override(p *Package, from *settings, key string) error {
 }
 
 func (s *Submission) expect(p *Package, m *settings, e *Expectation) {
+	for _, key := range []string{"permitted", "required", "message"} {
+		if n, ok := m.keys[key]; ok && n.Tag == "!!null" {
+			m.fail(key, "has no value; give one, or remove the key")
+		}
+	}
 	for key, to := range map[string]*[]string{"permitted": &e.Permitted, "required": &e.Required} {
 		m.decode(key, to)
 		for _, word := range *to {

@@ -307,11 +307,11 @@ func isTestFiles(name string) bool { return strings.Contains(name, filesSuffix+"
 // testSettings reads the settings that groups and tests have in common. It ignores what contestants see of a failed
 // test, which is up to the platform.
 func (r *dataReader) testSettings(s *settings, from *inherited) {
-	if own := s.list("args"); own != nil {
+	if own := s.arguments("args"); own != nil {
 		from.args = own
 	}
-	r.arguments(s, "output_validator_args", (*settings).list, &from.checkerArgs)
-	r.arguments(s, "input_validator_args", (*settings).list, &from.validatorArgs)
+	r.arguments(s, "output_validator_args", (*settings).arguments, &from.checkerArgs)
+	r.arguments(s, "input_validator_args", (*settings).arguments, &from.validatorArgs)
 	feedback := false
 	s.decode("full_feedback", &feedback)
 	s.text("description")
