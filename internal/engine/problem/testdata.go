@@ -328,6 +328,13 @@ func (r *dataReader) arguments(s *settings, key string, read func(*settings, str
 	}
 	*to = programArgs{}
 	m := s.mapping(key)
+	if r.p.Format == Legacy && m.has("flags") { // {name: VALIDATOR, flags: ...}
+		name := ""
+		m.decode("name", &name)
+		if (*to)[name] = read(m, "flags"); name != "" && !r.hasProgram(name) {
+			r.p.find("%s: unknown validator %q", m.file, name)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.keys)) {
 		(*to)[name] = read(m, name)
 		if !r.hasProgram(name) {

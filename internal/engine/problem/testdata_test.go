@@ -29,6 +29,10 @@ func TestSettingsOfTests(t *testing.T) {
 		"data/testdata.yaml":        "input_validator_flags: low 1\noutput_validator_flags: {v: a b, w: c}\n",
 		"data/secret/testdata.yaml": "input_validator_flags: ''\n", "data/invalid_inputs/i.in": "",
 		"output_validators/v/v.py": ""})
+	named := legacyPack.with(pack{"problem.yaml": "name: x\nvalidation: custom\n", "output_validators/v/v.py": "",
+		"data/testdata.yaml": "input_validator_flags: {name: check, flags: low 1}\n" +
+			"output_validator_flags: {flags: a b}\n",
+		"data/secret/testdata.yaml": "input_validator_flags: {name: other, flags: x}\n"})
 	const v1, v2 = "input_validators/a.py", "input_validators/b"
 	for _, tt := range []struct {
 		name     string
@@ -57,6 +61,12 @@ func TestSettingsOfTests(t *testing.T) {
 			{Name: "invalid_inputs/i", CheckerArgs: []string{"a", "b"},
 				ValidatorArgs: map[string][]string{"input_validators/check.py": {"low", "1"}}},
 		}, []string{`data/testdata.yaml: output_validator_flags: unknown validator "w"`}},
+		{"legacy with keys for a name", named, []Test{
+			{Name: "sample/1", CheckerArgs: []string{"a", "b"},
+				ValidatorArgs: map[string][]string{"input_validators/check.py": {"low", "1"}}},
+			{Name: "secret/10", CheckerArgs: []string{"a", "b"}},
+			{Name: "secret/2", CheckerArgs: []string{"a", "b"}},
+		}, []string{`data/secret/testdata.yaml: input_validator_flags: unknown validator "other"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := openTest(t, tt.pack.folder(t))
