@@ -405,6 +405,13 @@ func (r *dataReader) invalidInputs(top inherited) error {
 }
 
 func (r *dataReader) outputs(folder string, valid bool, top inherited) error {
+	if files := r.t.under("data/" + folder); len(files) > 0 && (r.p.Interactor != nil || r.p.Limits.Passes > 0) {
+		r.p.find("data/%s is not used: a problem that is interactive or multi-pass has no outputs", folder)
+		for _, f := range files {
+			r.t.use("data/" + folder + "/" + f.Name)
+		}
+		return nil
+	}
 	tests, err := r.validation(folder, top)
 	for _, t := range tests {
 		if !r.t.has("data/"+t.Name+".ans") || !r.t.has("data/"+t.Name+".out") {
