@@ -56,7 +56,7 @@ func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) 
 	rejects map[string]bool) {
 	rejects = map[string]bool{}
 	named := func(name string) func(problem.Test) bool { return func(t problem.Test) bool { return t.Name == name } }
-	for _, t := range slices.Concat(pkg.Tests, pkg.InvalidInputs, x.Valid, x.Invalid) {
+	for _, t := range inputsFor(pkg, x) {
 		invalid, own := slices.ContainsFunc(pkg.InvalidInputs, named(t.Name)), slices.ContainsFunc(x.Invalid, named(t.Name))
 		switch status, exited := exits[t.Name]; {
 		case !exited:
@@ -73,9 +73,23 @@ func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) 
 	return differences, rejects
 }
 
-// validatorTests are the inputs that a validator reads.
+// inputsFor are the tests whose inputs a validator reads: those of submissions, those of outputs alone, and its own.
+func inputsFor(pkg *problem.Package, x problem.Validator) []problem.Test {
+	all, known := slices.Clone(pkg.Tests), map[string]bool{}
+	for _, t := range all {
+		known[t.Name] = true
+	}
+	for _, o := range pkg.Outputs {
+		if !known[o.Test.Name] {
+			all = append(all, o.Test)
+		}
+	}
+	return slices.Concat(all, pkg.InvalidInputs, x.Valid, x.Invalid)
+}
+
+// validatorTests are the inputs that a validator reads, as tests of a job.
 func validatorTests(pkg *problem.Package, x problem.Validator) (tests []api.Test) {
-	for _, t := range slices.Concat(pkg.Tests, pkg.InvalidInputs, x.Valid, x.Invalid) {
+	for _, t := range inputsFor(pkg, x) {
 		j := t.Job()
 		j.Args, j.CheckerArgs, j.Answer, j.Limits = t.ArgsOf(x), nil, nil, api.Limits{}
 		tests = append(tests, j)

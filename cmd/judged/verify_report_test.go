@@ -94,6 +94,23 @@ func TestValidatedNeedsExits(t *testing.T) {
 	}
 }
 
+// TestInputsOfOutputs: the inputs of data/valid_output and data/invalid_output must be valid. An output of a test that
+// submissions have, too, is no further input.
+func TestInputsOfOutputs(t *testing.T) {
+	pkg := &problem.Package{Tests: []problem.Test{{Name: "sample/1"}}, Outputs: []problem.Output{
+		{Test: problem.Test{Name: "sample/1"}, Valid: true},
+		{Test: problem.Test{Name: "invalid_output/1", ValidatorArgs: map[string][]string{"": {"x"}}}}}}
+	v := problem.Validator{Program: problem.Program{Name: "v"}, OK: 42}
+	want := []api.Test{{Name: "sample/1"}, {Name: "invalid_output/1", Args: []string{"x"}}}
+	if diff := cmp.Diff(want, validatorTests(pkg, v)); diff != "" {
+		t.Errorf("inputs (-want +got)\n%s", diff)
+	}
+	got, _ := validated(pkg, v, map[string]int{"sample/1": 42, "invalid_output/1": 43})
+	if diff := cmp.Diff([]string{"v rejects the input of invalid_output/1"}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestCheckerDifferences: a checker must exit, with the status of the expected verdict.
 func TestCheckerDifferences(t *testing.T) {
 	pkg := &problem.Package{Checker: problem.Checker{Program: &problem.Program{Name: "c"}}}
