@@ -36,6 +36,8 @@ type dmojProblem struct {
 	binary        bool // test data is used unchanged
 	cases         int  // so far
 	batch         int  // so far
+	// Pretests are counted apart: these are the numbers of their batches and cases.
+	pretestBatches, pretestTests int
 }
 
 // readDMOJ reads a problem: its cases in order, in batches or single, with their files in an archive or next to
@@ -182,6 +184,9 @@ func (d *dmojProblem) readCases(s *settings) error {
 	d.p.Scheme.Root, d.p.Scheme.Scoring = root, true
 	into := root
 	for i, c := range append(pretests, cases...) {
+		if i == len(pretests) {
+			d.pretestBatches, d.pretestTests = d.batch, len(d.p.Tests)
+		}
 		g, points, err := d.group(c)
 		if err != nil {
 			return fmt.Errorf("%s: case %d: %w", dmojFile, i+1, err)
@@ -224,10 +229,10 @@ func (d *dmojProblem) group(c dmojCase) (*api.Group, float64, error) {
 			"its cases have the files")
 	}
 	for _, n := range c.Dependencies {
-		if n < 1 || n >= d.batch {
+		if n < 1 || n >= d.batch-d.pretestBatches {
 			return nil, 0, fmt.Errorf("dependencies: no earlier batch has the number %d", n)
 		}
-		g.RequirePass = append(g.RequirePass, "batch"+strconv.Itoa(n))
+		g.RequirePass = append(g.RequirePass, "batch"+strconv.Itoa(d.pretestBatches+n))
 	}
 	for i, one := range c.Batched {
 		if one.Batched != nil {
@@ -248,6 +253,10 @@ func (d *dmojProblem) add(g *api.Group, name string, c dmojCase, points float64)
 	for _, key := range slices.Sorted(maps.Keys(c.Others)) {
 		if !slices.Contains(ofCase, key) {
 			return fmt.Errorf("unsupported key %q in a case", key)
+		}
+		value, binary := c.Others[key], d.binary
+		if err := value.Decode(&binary); key == "binary_data" && (err != nil || binary != d.binary) {
+			d.p.unsupported("binary_data: %s of single cases; set it for all cases", value.Value)
 		}
 	}
 	if len(d.p.Tests) == maxEntries {
@@ -272,9 +281,9 @@ func (d *dmojProblem) add(g *api.Group, name string, c dmojCase, points float64)
 	if d.validatorArgs != nil {
 		batch := 0
 		if strings.HasPrefix(name, "batch") {
-			batch = d.batch
+			batch = d.batch - d.pretestBatches
 		}
-		t.ValidatorArgs = map[string][]string{"": d.argsOf(batch, len(d.p.Tests))}
+		t.ValidatorArgs = map[string][]string{"": d.argsOf(batch, len(d.p.Tests)-d.pretestTests)}
 	}
 	d.p.Tests = append(d.p.Tests, t)
 	g.Members = append(g.Members, api.Member{Test: name, Accept: points, MaxScore: &points})

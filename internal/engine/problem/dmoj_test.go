@@ -227,6 +227,60 @@ func TestDMOJPrograms(t *testing.T) {
 	}
 }
 
+// TestDMOJPretests: dependencies, and the arguments of a validator, count batches and cases without pretests.
+func TestDMOJPretests(t *testing.T) {
+	const init = `pretest_test_cases: [{batched: [{in: a, out: a}]}, {batched: [{in: a, out: a}], dependencies: [1]}]
+test_cases: [{batched: [{in: a, out: a}]}, {batched: [{in: a, out: a}], dependencies: [1]}]
+validator: {source: v.py}
+`
+	p, err := openTest(t, pack{"init.yml": init, "a": "", "v.py": ""}.folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	want := []string{`"" sum by_score unbounded [] continue=true`, `"batch1" min by_score 0 [] continue=false`,
+		`"after batch1" sum by_score unbounded [batch1] continue=true`, `"batch2" min by_score 0 [batch1] continue=false`,
+		`"after batch2" sum by_score unbounded [batch2] continue=true`, `"batch3" min by_score 1 [] continue=false`,
+		`"batch4" min by_score 1 [batch3] continue=false`}
+	if diff := cmp.Diff(want, summarize(p).Groups); diff != "" {
+		t.Errorf("groups (-want +got)\n%s", diff)
+	}
+	var args []string
+	for _, test := range p.Tests {
+		args = append(args, strings.Join(test.ValidatorArgs[""], " "))
+	}
+	if diff := cmp.Diff([]string{"1 0", "2 1", "1 0", "2 1"}, args); diff != "" {
+		t.Errorf("arguments of the validator (-want +got)\n%s", diff)
+	}
+	refused := strings.ReplaceAll(init, "dependencies: [1]}]\nval", "dependencies: [2]}]\nval")
+	const later = "case 4: dependencies: no earlier batch has the number 2"
+	if _, err := openTest(t, pack{"init.yml": refused, "a": "", "v.py": ""}.folder(t)); err == nil ||
+		!strings.Contains(err.Error(), later) {
+		t.Errorf("error %v, want one with %q", err, later)
+	}
+}
+
+// TestDMOJBinaryCase: test data that a case declares binary would be changed, which is a finding.
+func TestDMOJBinaryCase(t *testing.T) {
+	for init, want := range map[string][]string{
+		"test_cases: [{in: a, out: a, binary_data: true}]": {
+			"unsupported: binary_data: true of single cases; set it for all cases"},
+		"binary_data: true\ntest_cases: [{in: a, out: a, binary_data: false}]": {
+			"unsupported: binary_data: false of single cases; set it for all cases"},
+		"test_cases: [{in: a, out: a, binary_data: false}]":                   nil,
+		"binary_data: true\ntest_cases: [{in: a, out: a, binary_data: true}]": nil,
+	} {
+		p, err := openTest(t, pack{"init.yml": init, "a": ""}.folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, p.Findings); diff != "" {
+			t.Errorf("%s: findings (-want +got)\n%s", init, diff)
+		}
+		p.Close()
+	}
+}
+
 func TestDMOJRefused(t *testing.T) {
 	archived := pack{"init.yml": "archive: data.zip\n"}
 	for _, tt := range []struct {
