@@ -175,7 +175,7 @@ func (x *sinolPackage) readOverrides(s *settings) error {
 // readContestType reads how points are given.
 func (x *sinolPackage) readContestType(s *settings) {
 	kind := "default"
-	switch s.decode("sinol_contest_type", &kind); kind {
+	switch s.decode("sinol_contest_type", &kind); strings.ToLower(kind) {
 	case "default", "oij":
 	case "oi":
 		x.timed = true
@@ -267,6 +267,7 @@ func (x *sinolPackage) program(name string) *Program {
 func (x *sinolPackage) readTests() error {
 	pattern := regexp.MustCompile(`^` + regexp.QuoteMeta(x.id) + `(([0-9]+)[a-z]?[a-z0-9]*)\.in$`)
 	byGroup := map[string][]Test{}
+	var noTime, noMemory []string
 	x.tests = map[string][]string{}
 	for _, f := range x.t.under("in") {
 		m := pattern.FindStringSubmatch(f.Name)
@@ -278,6 +279,12 @@ func (x *sinolPackage) readTests() error {
 			group = "0"
 		}
 		timeMS, memoryKiB := x.limits.of(test, group)
+		if timeMS == 0 {
+			noTime = append(noTime, test)
+		}
+		if memoryKiB == 0 {
+			noMemory = append(noMemory, test)
+		}
 		own := api.Limits{CPUTimeMS: int64(timeMS), Memory: units.Bytes(memoryKiB) << 10}
 		t := Test{Name: test, Input: x.t.use("in/" + f.Name)}
 		if own != (api.Limits{CPUTimeMS: int64(x.limits.time), Memory: units.Bytes(x.limits.memory) << 10}) {
@@ -300,6 +307,8 @@ func (x *sinolPackage) readTests() error {
 	for _, group := range x.groups {
 		x.p.Tests = append(x.p.Tests, byGroup[group]...)
 	}
+	x.findMissing("time_limits", noTime, "the largest one of the others")
+	x.findMissing("memory_limits", noMemory, "the default of the host")
 	for _, limits := range []map[string]float64{x.limits.times, x.limits.memories} {
 		for _, of := range slices.Sorted(maps.Keys(limits)) {
 			if x.tests[of] == nil && !slices.ContainsFunc(x.p.Tests, func(t Test) bool { return t.Name == of }) {
@@ -308,6 +317,17 @@ func (x *sinolPackage) readTests() error {
 		}
 	}
 	return x.findAnswers()
+}
+
+// findMissing adds a finding for tests without a limit that others have.
+func (x *sinolPackage) findMissing(key string, tests []string, instead string) {
+	switch n := len(tests); {
+	case n == len(x.p.Tests) || n == 0:
+	case n == 1:
+		x.p.find("%s: %s has no limit of test %s; it gets %s", sinolFile, key, tests[0], instead)
+	default:
+		x.p.find("%s: %s has no limit of %d tests, such as %s; they get %s", sinolFile, key, n, tests[0], instead)
+	}
 }
 
 // findAnswers finds the answers, or says how the solution makes them.

@@ -239,6 +239,32 @@ func TestSinolRefused(t *testing.T) {
 	}
 }
 
+// TestSinolMissingLimits: sinol-make requires limits for each test; a test without one next to others is a finding.
+func TestSinolMissingLimits(t *testing.T) {
+	small := pack{"in/x0.in": "", "out/x0.out": "", "in/x1a.in": "", "out/x1a.out": "", "in/x1b.in": "", "out/x1b.out": ""}
+	for config, want := range map[string][]string{
+		"memory_limit: 1000": nil,
+		"time_limits: {1: 500}\nmemory_limits: {1b: 1000}": {
+			"config.yml: time_limits has no limit of test 0; it gets the largest one of the others",
+			"config.yml: memory_limits has no limit of 2 tests, such as 0; they get the default of the host"},
+		"time_limits: {0: 100, 1: 500}\nmemory_limits: {0: 1000}\nmemory_limit: 2000": nil,
+	} {
+		p, err := openTest(t, small.with(pack{"config.yml": config}).folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, p.Findings); diff != "" {
+			t.Errorf("%s: findings (-want +got)\n%s", config, diff)
+		}
+		p.Close()
+	}
+	p, err := openTest(t, small.with(pack{"config.yml": "sinol_contest_type: OIJ"}).folder(t))
+	if err != nil {
+		t.Fatalf("sinol-make reads the contest type regardless of case: %v", err)
+	}
+	p.Close()
+}
+
 // TestSinolMissingSolution: points of a solution that is not there cannot be compared.
 func TestSinolMissingSolution(t *testing.T) {
 	p, err := openTest(t, sinolPack.with(pack{"config.yml": "sinol_task_id: sum\n" +
