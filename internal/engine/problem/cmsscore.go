@@ -1,8 +1,10 @@
 package problem
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -131,47 +133,29 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 	default:
 		return fmt.Errorf("unknown score_type %q; use Sum, GroupMin or GroupMul", kind)
 	}
-	var groups [][]any
+	var groups []yaml.Node
 	if err := parameters.Decode(&groups); err != nil {
 		return errors.New(oneLine(err))
 	}
 	if len(groups) == 0 {
 		return fmt.Errorf("%s has no group; give points and tests of each, such as [[20, 3], [80, 5]]", kind)
 	}
-	next := 0
 	if len(groups)*c.inputs > maxMatches {
 		return fmt.Errorf("%d groups for %d tests; no problem needs that", len(groups), c.inputs)
 	}
-	for _, g := range groups {
-		if len(g) < 2 {
-			return fmt.Errorf("a group needs points and tests, such as [20, 3]")
+	next, way := 0, ""
+	for _, n := range groups {
+		points, tests, err := c.groupParameters(n)
+		if err != nil {
+			return err
 		}
-		points, err := strconv.ParseFloat(fmt.Sprint(g[0]), 64)
-		if err != nil || !(points >= 0 && api.ValidPoints(points)) {
-			return fmt.Errorf("points %v are not a number >= 0", g[0])
+		first := cmp.Or(way, fmt.Sprintf("%T", tests))
+		if way = fmt.Sprintf("%T", tests); way != first {
+			return errors.New("the groups give their tests in different ways; use numbers, patterns or lists for all")
 		}
 		x := cmsSubtask{points: points}
-		switch tests := g[1].(type) {
-		case int:
-			if tests < 0 {
-				return fmt.Errorf("%d tests of a group are less than 0", tests)
-			}
-			for range min(tests, c.inputs) {
-				x.tests = append(x.tests, next)
-				next++
-			}
-		case string:
-			pattern, err := regexp.Compile("^(?:" + tests + ")")
-			if err != nil {
-				return err
-			}
-			for i := range c.inputs {
-				if pattern.MatchString(cmsTestName(i)) {
-					x.tests = append(x.tests, i)
-				}
-			}
-		default:
-			return fmt.Errorf("tests %v of a group are neither a number nor a pattern", g[1])
+		if x.tests, err = c.testsOfGroup(tests, &next); err != nil {
+			return err
 		}
 		c.subtask = append(c.subtask, x)
 	}
@@ -179,6 +163,77 @@ func (c *cmsTask) readScoreType(kind string, parameters yaml.Node) error {
 		return fmt.Errorf("the groups have %d tests, but n_input is %d", next, c.inputs)
 	}
 	return nil
+}
+
+// groupParameters reads the points and the tests of a group, from a list or a mapping.
+func (c *cmsTask) groupParameters(n yaml.Node) (points float64, tests any, err error) {
+	var list []any
+	named := struct {
+		Points any                  `yaml:"max_score"`
+		Tests  any                  `yaml:"testcases"`
+		Others map[string]yaml.Node `yaml:",inline"`
+	}{}
+	if n.Kind == yaml.MappingNode {
+		err = n.Decode(&named)
+		list = []any{named.Points, named.Tests}
+		for _, key := range slices.Sorted(maps.Keys(named.Others)) {
+			if key != "always_show_testcases" {
+				c.p.find("unknown key %q in score_type_parameters", key)
+			}
+		}
+	} else {
+		err = n.Decode(&list)
+	}
+	if err != nil {
+		return 0, nil, errors.New(oneLine(err))
+	}
+	if len(list) < 2 {
+		return 0, nil, errors.New("a group needs points and tests, such as [20, 3]")
+	}
+	points, err = strconv.ParseFloat(fmt.Sprint(list[0]), 64)
+	if err != nil || !(points >= 0 && api.ValidPoints(points)) {
+		return 0, nil, fmt.Errorf("points %v are not a number >= 0", list[0])
+	}
+	return points, list[1], nil
+}
+
+// testsOfGroup returns the tests of a group: as many as a number says, from next on, those whose names match a pattern, or
+// those of a list of names.
+func (c *cmsTask) testsOfGroup(given any, next *int) (tests []int, err error) {
+	switch given := given.(type) {
+	case int:
+		if given < 0 {
+			return nil, fmt.Errorf("%d tests of a group are less than 0", given)
+		}
+		for range min(given, c.inputs) {
+			tests = append(tests, *next)
+			*next++
+		}
+	case string:
+		pattern, err := regexp.Compile("^(?:" + given + ")")
+		if err != nil {
+			return nil, err
+		}
+		for i := range c.inputs {
+			if pattern.MatchString(cmsTestName(i)) {
+				tests = append(tests, i)
+			}
+		}
+	case []any:
+		for _, name := range given {
+			i, err := strconv.Atoi(fmt.Sprint(name))
+			if _, isText := name.(string); err != nil || !isText || i < 0 || i >= c.inputs || cmsTestName(i) != name {
+				return nil, fmt.Errorf("no test has the name %q; use %q to %q", fmt.Sprint(name), cmsTestName(0),
+					cmsTestName(c.inputs-1))
+			}
+			tests = append(tests, i)
+		}
+		slices.Sort(tests)
+		tests = slices.Compact(tests)
+	default:
+		return nil, fmt.Errorf("tests %v of a group are neither a number nor a pattern nor a list of names", given)
+	}
+	return tests, nil
 }
 
 // maxMatches bounds the patterns of groups, each of which is compared with the names of all tests.
