@@ -46,7 +46,7 @@ func (p *Package) readDOMjudge(t *tree) error {
 			continue
 		}
 		key, value, given := strings.Cut(line, "=")
-		key, value = strings.TrimSpace(key), strings.Trim(strings.TrimSpace(value), `"'`)
+		key, value = strings.TrimSpace(key), valueOfINI(value)
 		if seen[key] {
 			p.find("%s, line %d: duplicate key %q; the last one is used", domjudgeFile, n, key)
 			if key == "timelimit" {
@@ -72,6 +72,18 @@ func (p *Package) readDOMjudge(t *tree) error {
 		}
 	}
 	return lines.Err()
+}
+
+// valueOfINI returns a value without its quotes and the comment after it.
+func valueOfINI(text string) string {
+	text = strings.TrimSpace(text)
+	if text != "" && strings.ContainsRune(`"'`, rune(text[0])) {
+		if value, _, closed := strings.Cut(text[1:], text[:1]); closed {
+			return value
+		}
+	}
+	value, _, _ := strings.Cut(text, ";")
+	return strings.Trim(strings.TrimSpace(value), `"'`)
 }
 
 // limitOfDOMjudge sets the time limit. It adds a finding if another file has another one.

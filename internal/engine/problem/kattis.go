@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -77,6 +78,9 @@ func (p *Package) readKattis(t *tree) error {
 
 func (p *Package) readVersion(s *settings) error {
 	version := "legacy"
+	if n, given := s.keys["problem_format_version"]; given && n.Tag == "!!null" {
+		return errors.New("read problem.yaml: problem_format_version: has no value; give one, or remove the key for legacy")
+	}
 	s.decode("problem_format_version", &version)
 	switch version {
 	case "legacy", "legacy-icpc", "icpc":
@@ -116,7 +120,8 @@ func (p *Package) readType(s *settings) kind {
 	if passFail && k.scoring {
 		p.find("problem.yaml: type: pass-fail and scoring exclude each other; judged gives points")
 	}
-	for _, word := range s.someWords("validation") {
+	words := s.someWords("validation")
+	for _, word := range words {
 		switch word {
 		case "default":
 		case "custom":
@@ -132,6 +137,12 @@ func (p *Package) readType(s *settings) kind {
 		default:
 			s.fail("validation", "%q is unknown; use default or custom, with score, interactive or multi-pass", word)
 		}
+	}
+	if k.custom && slices.Contains(words, "default") {
+		p.find("problem.yaml: validation: default and custom exclude each other; judged uses the output validator")
+	}
+	if k.scored && !k.custom {
+		s.fail("validation", "score needs custom, as the default comparison gives no points; add custom, or remove score")
 	}
 	k.flags = s.words("validator_flags")
 	if k.multiPass {
@@ -349,14 +360,14 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 		p.find("output_validators is not a folder of the format %s, which has output_validator; judged uses it", p.Format)
 		k.custom = true
 	}
-	if k.custom {
+	if k.custom || k.interactive || k.multiPass {
 		if t.has("output_validators/"+buildScript) || t.has("output_validators/"+runScript) {
 			// As in DOMjudge, the scripts are for all files of the folder.
 			programs = append(programs, wholeFolder("output_validators", t.under("output_validators")))
 		} else {
 			programs = append(programs, t.programs("output_validators")...)
 		}
-	} else if !k.interactive && !k.multiPass && len(t.under("output_validators")) > 0 {
+	} else if len(t.under("output_validators")) > 0 {
 		p.find("output_validators is not used, because problem.yaml does not set validation: custom")
 	}
 	programs, err := filterPrograms(p, programs, func(x Program) Program { return x })

@@ -2,6 +2,8 @@ package problem
 
 import (
 	"math"
+	"path"
+	"slices"
 	"strconv"
 
 	"judged/internal/api"
@@ -81,6 +83,9 @@ func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
 	l.custom = grading == "custom"
 	if flags := s.words("grader_flags"); flags != nil {
 		l.graderFlags = flags
+		if !l.custom && path.Dir(s.file) != "data" && slices.Contains(flags, "ignore_sample") {
+			r.p.find("%s: ignore_sample has an effect only in data/%s", s.file, legacyFile)
+		}
 		for _, flag := range flags {
 			if _, known := graderFlags[flag]; !known && !l.custom {
 				r.p.unsupported("grader_flags: %s", flag)

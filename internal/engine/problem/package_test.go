@@ -379,6 +379,11 @@ func TestUnsupported(t *testing.T) {
 			"data/secret/2.yaml": "args: [a]"},
 			"unsupported: args of tests in a submit-answer problem, such as those of secret/2"},
 		{"constants", pack{"problem.yaml": "constants: {n: 5}"}, `unknown key "constants" in problem.yaml`},
+		{"default and custom", pack{"problem.yaml": "validation: default custom", "output_validators/v.py": ""},
+			"problem.yaml: validation: default and custom exclude each other; judged uses the output validator"},
+		{"samples that are ignored too late", pack{"problem.yaml": "type: scoring",
+			"data/secret/testdata.yaml": "grader_flags: ignore_sample"},
+			"data/secret/testdata.yaml: ignore_sample has an effect only in data/testdata.yaml"},
 		{"graders", pack{"graders/g.py": ""}, "graders is not used, because no group sets grading: custom"},
 		{"grader flags", pack{"data/secret/testdata.yaml": "grader_flags: sum best"}, "unsupported: grader_flags: best"},
 		{"output without an answer", pack{"data/valid_output/a.in": "", "data/valid_output/a.out": ""},
@@ -460,6 +465,10 @@ func TestRefused(t *testing.T) {
 			`read problem.yaml: type: "scorin" is unknown; use pass-fail`},
 		{"unknown validation", legacyPack.with(pack{"problem.yaml": "validation: costum\n"}).folder(t),
 			`read problem.yaml: validation: "costum" is unknown; use default`},
+		{"points of the default comparison", legacyPack.with(pack{"problem.yaml": "type: scoring\nvalidation: score\n"}).
+			folder(t), "validation: score needs custom, as the default comparison gives no points"},
+		{"version without a value", kattisPack.with(pack{"problem.yaml": "problem_format_version:\nname: x\n"}).folder(t),
+			"read problem.yaml: problem_format_version: has no value"},
 		{"half a pass", kattisPack.with(pack{"problem.yaml": "problem_format_version: 2025-09\ntype: multi-pass\n" +
 			"limits: {validation_passes: 2.5}"}).folder(t), "limits: validation_passes: 2.5 is not a whole number"},
 		{"time limit of DOMjudge", legacyPack.with(pack{domjudgeFile: "timelimit =\n"}).folder(t),
@@ -627,6 +636,51 @@ func TestRefused(t *testing.T) {
 				t.Errorf("written outside: %v", made)
 			}
 		})
+	}
+}
+
+// TestInteractiveOfLegacy: the output validator of an interactive problem is used with the words of DOMjudge, too.
+func TestInteractiveOfLegacy(t *testing.T) {
+	for settings, want := range map[string]string{
+		"validation: custom interactive":  "interactor",
+		"validation: default interactive": "interactor",
+		"type: interactive":               "interactor",
+		"type: multi-pass":                "icpc",
+		"validation: multi-pass":          "icpc",
+		"validation: default":             "kattis",
+	} {
+		p, err := openTest(t, legacyPack.with(pack{"problem.yaml": settings, "output_validators/v.py": ""}).folder(t))
+		if err != nil {
+			t.Errorf("%s: %v", settings, err)
+			continue
+		}
+		got := p.Checker.Kind
+		if p.Interactor != nil {
+			got = "interactor" + got
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", settings, got, want)
+		}
+		p.Close()
+	}
+}
+
+// TestDOMjudgeINI: values of domjudge-problem.ini may be quoted, and a comment may follow them, as in PHP.
+func TestDOMjudgeINI(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"timelimit=5": 5 * time.Second, "timelimit = '5'": 5 * time.Second,
+		"timelimit = 2.5 ; seconds":                 2500 * time.Millisecond,
+		"name = \"a; b\" ; c\ntimelimit = \"5\" ;x": 5 * time.Second,
+	} {
+		p, err := openTest(t, legacyPack.with(pack{domjudgeFile: text, "problem.yaml": "type: pass-fail"}).folder(t))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if p.Limits.Time != want || p.Name != "" && p.Name != "a; b" {
+			t.Errorf("%s: time limit %s, want %s; name %q", text, p.Limits.Time, want, p.Name)
+		}
+		p.Close()
 	}
 }
 
