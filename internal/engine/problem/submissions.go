@@ -21,6 +21,7 @@ type Submission struct {
 	Lower, Upper bool
 	Skip         bool     // do not run the submission
 	full         *float64 // required score if only AC is expected; nil if unknown
+	optedOut     bool     // by use_for_time_limit: false of a folder or a glob, which has no effect on others
 }
 
 // Expectation describes the verdicts that a submission must get. Verdicts are those of the CCS Contest API, or those of
@@ -205,10 +206,17 @@ func (p *Package) readPatterns(t *tree, s *settings) error {
 			}
 			x := &p.Submissions[i]
 			x.Expected, x.Lower, x.Upper = append(x.Expected, more.Expected...), more.Lower, more.Upper
+			x.optedOut = x.optedOut || more.optedOut
 			x.declare(more)
 		}
 		if !matched {
 			p.find("%s: no submission matches %q", s.file, pattern)
+		}
+	}
+	for _, x := range p.Submissions {
+		if x.optedOut && (x.Lower || x.Upper) {
+			p.find("%s bounds the time limit although a glob sets %s: false, by another glob or its folder; set it for "+
+				"that one, too", x.Name, useForTimeLimit)
 		}
 	}
 	return nil
@@ -220,7 +228,7 @@ func (s *Submission) override(p *Package, from *settings, key string) error {
 	all := Expectation{}
 	if len(s.Expected) == 1 {
 		all = s.Expected[0]
-		if p.Format != Legacy {
+		if use, given := m.keys[useForTimeLimit]; p.Format != Legacy || given && use.Value != "true" {
 			s.Lower, s.Upper = false, false // derived from the new expectation
 		}
 	}
@@ -287,10 +295,12 @@ func (s *Submission) expect(p *Package, m *settings, e *Expectation) {
 	s.boundTimeLimit(p, m, *e)
 }
 
-// boundTimeLimit sets how a submission bounds the time limit. In legacy packages without use_for_time_limit, that
-// follows from the expectation about all tests.
+const useForTimeLimit = "use_for_time_limit"
+
+// boundTimeLimit sets how a submission bounds the time limit by this expectation, in addition to others. In legacy packages
+// without use_for_time_limit, that follows from the folder.
 func (s *Submission) boundTimeLimit(p *Package, m *settings, e Expectation) {
-	const key = "use_for_time_limit"
+	const key = useForTimeLimit
 	use := "true"
 	if n, ok := m.keys[key]; ok {
 		m.ignore(key)
@@ -304,7 +314,7 @@ func (s *Submission) boundTimeLimit(p *Package, m *settings, e Expectation) {
 			p.unsupported("%s of some of the tests; a submission bounds the time limit with all tests", key)
 		}
 	case use != "true":
-		s.Lower, s.Upper = use == "lower", use == "upper"
+		s.Lower, s.Upper, s.optedOut = s.Lower || use == "lower", s.Upper || use == "upper", s.optedOut || use == "false"
 	case p.Format != Legacy:
 		s.Lower = s.Lower || e.Permitted != nil && !slices.Contains(e.Permitted, "TLE")
 		s.Upper = s.Upper || slices.Equal(e.Required, []string{"TLE"})

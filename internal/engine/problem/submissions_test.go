@@ -117,6 +117,8 @@ func TestSubmissionsYAML(t *testing.T) {
 		"data/secret/1.ans": "", "submissions/accepted/a/start.py": "", "submissions/accepted/a/helper.py": "",
 		"submissions/mixed/m.py": "", "submissions/odd/o.py": ""}
 	accepted := []Expectation{{Permitted: []string{"AC"}}}
+	const still = " bounds the time limit although a glob sets use_for_time_limit: false, by another glob or its folder; " +
+		"set it for that one, too"
 	const unknown = "submissions/odd: unknown folder; its submissions are run but have no expected result"
 	type result struct {
 		Language, Entry string
@@ -142,6 +144,14 @@ func TestSubmissionsYAML(t *testing.T) {
 			"odd: {permitted: [WA], use_for_time_limit: upper}\n", [3]result{{"python", "", accepted, false, false},
 			{"python", "", []Expectation{{Permitted: []string{"AC", "WA"}}}, true, false},
 			{"python", "", []Expectation{{Permitted: []string{"WA"}}}, false, true}}, nil},
+		{"time limit by globs", "accepted/a: {use_for_time_limit: false}\n" +
+			"'mixed/*': {permitted: [AC], use_for_time_limit: false}\nmixed/m.py: {required: [TLE]}\n" +
+			"odd/o.py: {use_for_time_limit: lower}\n'odd/{o,p}.py': {use_for_time_limit: false}\n",
+			[3]result{{"python", "", append(accepted, Expectation{}), true, false},
+				{"python", "", []Expectation{{Permitted: []string{"AC"}}, {Required: []string{"TLE"}}}, false, true},
+				{"python", "", []Expectation{{}, {}}, true, false}},
+			[]string{"submissions/accepted/a" + still, "submissions/mixed/m.py" + still, "submissions/odd/o.py" + still,
+				unknown}},
 		{"another meaning of a folder", "accepted: {permitted: [AC, TLE]}\n'*/{m,o}.py': {required: [AC]}\n",
 			[3]result{{"python", "", []Expectation{{Permitted: []string{"AC", "TLE"}}}, false, false},
 				{"python", "", []Expectation{{Required: []string{"AC"}}}, false, false},
