@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -312,6 +313,9 @@ func (p *Package) readFolders(t *tree) {
 		if strings.Contains(name, "/") {
 			p.unsupported("files in subfolders of include/, such as %s", f.Name)
 			continue
+		}
+		if isMain(name) && slices.Contains(startedByName, languageByEnding[path.Ext(name)]) {
+			p.unsupported("include/%s as the start of a program; submissions start with their own source", f.Name)
 		}
 		p.Includes[language] = append(p.Includes[language], File{name, f.Path})
 	}

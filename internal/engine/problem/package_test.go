@@ -406,6 +406,10 @@ func TestUnsupported(t *testing.T) {
 		{"interactor in the folder of legacy", pack{
 			"problem.yaml": "problem_format_version: 2025-09\ntype: interactive", "output_validators/v/v.py": ""},
 			"output_validators is not a folder of the format 2025-09, which has output_validator; judged uses it"},
+		{"code that starts the submission", pack{"include/python3/__main__.py": "", "include/cpp/main.cpp": ""},
+			"unsupported: include/python3/__main__.py as the start of a program; submissions start with their own source"},
+		{"code for all languages that starts the submission", pack{"include/default/main.js": "", "include/c/main.c": ""},
+			"unsupported: include/default/main.js as the start of a program; submissions start with their own source"},
 		{"files of tests of another version", pack{"data/secret/2.files/x": ""}, "data/secret/2.files/x is not used"},
 		{"subfolders in files of tests", pack{"problem.yaml": "problem_format_version: 2025-09",
 			"data/secret/2.files/a/b": ""},

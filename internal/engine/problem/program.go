@@ -192,8 +192,7 @@ func (p Program) entry() (*File, error) {
 		sources = others
 	}
 	for _, f := range sources {
-		stem := strings.Trim(strings.TrimSuffix(f.Name, path.Ext(f.Name)), "_")
-		if len(sources) == 1 || strings.EqualFold(stem, "main") {
+		if len(sources) == 1 || isMain(f.Name) {
 			return f, nil
 		}
 	}
@@ -211,6 +210,11 @@ func (p Program) entry() (*File, error) {
 			"; languages such as C++ do not need this"}
 	}
 	return sources[0], nil
+}
+
+// isMain reports whether a source has the name of the one with the entry point: main or __main__.
+func isMain(name string) bool {
+	return strings.EqualFold(strings.Trim(strings.TrimSuffix(name, path.Ext(name)), "_"), "main")
 }
 
 // startedByName are the languages whose programs start in a file that must be named. The formats define the name for
