@@ -151,11 +151,7 @@ type verification struct {
 func (v *verifier) verify(ctx context.Context) (verification, error) {
 	r := verification{Package: v.pkg.Name, Format: v.pkg.Format, Version: v.pkg.Version,
 		TimeLimit: v.pkg.Limits.Time, rule: v.pkg.TimeRule, strict: v.strict}
-	for _, finding := range v.pkg.Findings {
-		if !slices.Contains(v.pkg.Unchecked, finding) { // which are differences
-			r.Findings = append(r.Findings, finding)
-		}
-	}
+	r.Findings = v.findings()
 	if r.TimeLimit == 0 {
 		r.Inferred = true
 		proposal, err := v.propose(ctx)
@@ -186,6 +182,18 @@ func (v *verifier) verify(ctx context.Context) (verification, error) {
 	r.Warnings = r.timing()
 	r.OK = r.isOK()
 	return r, nil
+}
+
+// findings are those of the package that are no differences.
+func (v *verifier) findings() []string {
+	all := slices.DeleteFunc(slices.Clone(v.pkg.Findings), func(f string) bool {
+		return slices.Contains(v.pkg.Unchecked, f)
+	})
+	required := slices.Contains([]api.ProblemFormat{problem.Legacy, problem.Draft23, problem.Kattis}, v.pkg.Format)
+	if required && len(v.pkg.Validators) == 0 {
+		all = append(all, "no input validator has read the inputs; add one to input_validators")
+	}
+	return all
 }
 
 // count counts what was judged of all that are next to submissions. What was not is a finding.

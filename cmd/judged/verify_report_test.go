@@ -94,6 +94,23 @@ func TestValidatedNeedsExits(t *testing.T) {
 	}
 }
 
+// TestNoValidators: a package of ICPC or Kattis without an input validator, which its format requires, is a finding.
+func TestNoValidators(t *testing.T) {
+	for _, tt := range []struct {
+		pkg  problem.Package
+		want string
+	}{
+		{problem.Package{Format: problem.Legacy}, "no input validator has read the inputs; add one to input_validators"},
+		{problem.Package{Format: problem.Kattis, Validators: []problem.Validator{{}}}, ""},
+		{problem.Package{Format: problem.CMS}, ""},
+	} {
+		v := &verifier{pkg: &tt.pkg}
+		if diff := cmp.Diff(tt.want, strings.Join(v.findings(), "\n")); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.pkg.Format, diff)
+		}
+	}
+}
+
 // TestInputsOfOutputs: the inputs of data/valid_output and data/invalid_output must be valid. An output of a test that
 // submissions have, too, is no further input.
 func TestInputsOfOutputs(t *testing.T) {
