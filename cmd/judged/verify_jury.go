@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 
 	"judged/internal/api"
@@ -194,7 +195,7 @@ func outputDifference(o problem.Output, r api.Report) string {
 	case valid == o.Valid:
 		return ""
 	case withoutPoints:
-		return fmt.Sprintf("the checker accepts %s with 0 points", o.Test.Name)
+		return fmt.Sprintf("the checker accepts %s%s with 0 points", o.Test.Name, path.Ext(o.Path))
 	}
-	return fmt.Sprintf("the checker gives %s for %s", said, o.Test.Name)
+	return fmt.Sprintf("the checker gives %s for %s%s", said, o.Test.Name, path.Ext(o.Path))
 }

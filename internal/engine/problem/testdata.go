@@ -246,12 +246,28 @@ func (r *dataReader) test(name string, from inherited) (Test, error) {
 	}
 	t, err := r.withSettings(name, from)
 	t.Answer = r.t.use(ans)
-	out := "data/" + name + ".out"
-	if r.p.Format != Legacy && r.p.Interactor == nil && r.p.Limits.Passes == 0 && r.t.has(out) {
-		// An output for people, which is assumed to be correct.
-		r.p.Outputs = append(r.p.Outputs, Output{Test: t, Path: r.t.use(out), Valid: true})
+	if shown := r.shown(name); shown != "" && err == nil {
+		r.p.Outputs = append(r.p.Outputs, Output{Test: t, Path: r.t.use(shown), Valid: true})
 	}
 	return t, err
+}
+
+// shown returns the file of a test that people see as a right output, so that the checker must accept it, or "". That is the
+// answer of a sample if no other file replaces it.
+func (r *dataReader) shown(name string) string {
+	name = "data/" + name
+	replaced := slices.ContainsFunc([]string{".ans.statement", ".interaction"}, func(ending string) bool {
+		return r.t.has(name + ending)
+	})
+	switch {
+	case r.p.Format == Legacy || r.p.Interactor != nil || r.p.Limits.Passes > 0:
+		return ""
+	case r.t.has(name + ".out"):
+		return name + ".out"
+	case strings.HasPrefix(name, "data/sample/") && !replaced && r.p.Checker.Program != nil && r.t.has(name+".ans"):
+		return name + ".ans"
+	}
+	return ""
 }
 
 // withSettings returns a test with its input and its own settings.

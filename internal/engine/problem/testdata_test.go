@@ -123,6 +123,45 @@ func TestGroupsNeedSettings(t *testing.T) {
 	}
 }
 
+// TestShownAnswers: the checker must accept the output of a sample that people see: its .out or else its answer.
+func TestShownAnswers(t *testing.T) {
+	base := pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\n",
+		"data/sample/1.in": "", "data/sample/1.ans": "",
+		"data/secret/2.in": "", "data/secret/2.ans": "", "output_validator/v.py": "", "submissions/accepted/a.py": ""}
+	for _, tt := range []struct {
+		name string
+		pack pack
+		want []string
+	}{
+		{"the answer", base, []string{"sample/1.ans"}},
+		{"an output", base.with(pack{"data/sample/1.out": "", "data/secret/2.out": ""}),
+			[]string{"sample/1.out", "secret/2.out"}},
+		{"another text", base.with(pack{"data/sample/1.ans.statement": ""}), nil},
+		{"an interaction", base.with(pack{"data/sample/1.interaction": ""}), nil},
+		{"the default comparison", base.without("output_validator/v.py"), nil},
+		{"legacy", base.with(pack{"problem.yaml": "validation: custom\n", "output_validators/v.py": ""}).without(
+			"output_validator/v.py"), nil},
+		{"interactive", base.with(pack{"problem.yaml": base["problem.yaml"] + "type: interactive\n"}), nil},
+		{"multi-pass", base.with(pack{"problem.yaml": base["problem.yaml"] + "type: multi-pass\n"}), nil},
+	} {
+		p, err := openTest(t, tt.pack.folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range p.Outputs {
+			if !o.Valid {
+				t.Errorf("%s: %s must be wrong", tt.name, o.Path)
+			}
+			got = append(got, o.Test.Name+filepath.Ext(o.Path))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.name, diff)
+		}
+		p.Close()
+	}
+}
+
 // TestUnchecked: an output that the checker is not tested with fails the verification.
 func TestUnchecked(t *testing.T) {
 	p, err := openTest(t, legacyPack.with(pack{"data/invalid_output/1.in": "", "data/invalid_output/1.ans": "",
