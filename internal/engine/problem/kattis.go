@@ -173,6 +173,10 @@ func (p *Package) readLimits(s *settings) {
 	l.ofOthers(p.Format, otherLimits[p.Format]...)
 	l.duration("time_limit", &p.Limits.Time)
 	l.duration("time_resolution", &p.TimeRule.Resolution)
+	if p.Format != Legacy && p.Limits.Time%p.TimeRule.Resolution != 0 {
+		p.find("problem.yaml: limits: time_limit %s is no multiple of time_resolution %s, which the format requires",
+			units.Duration(p.Limits.Time), units.Duration(p.TimeRule.Resolution))
+	}
 	l.factor("time_multiplier", &p.TimeRule.Accepted)
 	l.factor("time_safety_margin", &p.TimeRule.Rejected)
 	m := l.mapping("time_multipliers")

@@ -369,6 +369,9 @@ func TestUnsupported(t *testing.T) {
 			"problem.yaml: limits: time_multipliers is not used: line 1: \"3\" has no keys; write a mapping"},
 		{"key of another version, out of range", pack{"problem.yaml": "limits: {time_multipliers: {ac_to_time_limit: -1}}"},
 			"problem.yaml: limits: time_multipliers: ac_to_time_limit is not used: -1 is out of range"},
+		{"time limit between multiples", pack{
+			"problem.yaml": "problem_format_version: 2025-09\nlimits: {time_limit: 0.3, time_resolution: 0.2}"},
+			"problem.yaml: limits: time_limit 300.0 ms is no multiple of time_resolution 200.0 ms"},
 		{"passes without multi-pass",
 			pack{"problem.yaml": "problem_format_version: 2025-09\nlimits: {validation_passes: 3}"},
 			"problem.yaml: limits: validation_passes has no effect, because type is not multi-pass"},
