@@ -115,7 +115,7 @@ func (t *tree) ofDOMjudge() (string, error) {
 			return "", err
 		}
 		for _, m := range expectedTag().FindAllSubmatch(head, -1) {
-			if string(m[1]) == "SCORE" {
+			if strings.EqualFold(string(m[1]), "SCORE") {
 				return "submissions/" + f.Name, nil
 			}
 		}

@@ -395,6 +395,8 @@ func TestUnsupported(t *testing.T) {
 			`submissions/accepted/a.cpp: unknown result "FAST" after @EXPECTED_RESULTS@`},
 		{"tag without a result", pack{"submissions/accepted/a.cpp": "// @EXPECTED_RESULTS@: ???"},
 			`submissions/accepted/a.cpp: unknown result "???" after @EXPECTED_RESULTS@`},
+		{"tag that contradicts the folder", pack{"submissions/accepted/a.cpp": "// @EXPECTED_RESULTS@: TIMELIMIT"},
+			"submissions/accepted/a.cpp: its tag expects TLE, and its folder AC; the tag is used"},
 		{"two tags", pack{"submissions/accepted/a.cpp": "@EXPECTED_RESULTS@: CORRECT\n@EXPECTED_SCORE@: TIMELIMIT"},
 			"submissions/accepted/a.cpp: more than one @EXPECTED_SCORE@; the first is used"},
 		{"score that cannot be read", pack{"submissions/accepted/a.cpp": "// @EXPECTED_SCORE@: nan"},

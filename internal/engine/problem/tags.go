@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,14 +13,14 @@ import (
 // maxTagged is the number of bytes at the start of a source that are searched for tags.
 const maxTagged = 64 << 10
 
-// expectedTag has results, or a score. DOMjudge also takes results after SCORE.
-var expectedTag = text.Pattern(`@EXPECTED_([A-Z]+)@: *([A-Za-z_, -]*[A-Za-z]|[^\s*]*)`)
+// expectedTag has results, or a score, with letters of any case. DOMjudge also takes results after SCORE.
+var expectedTag = text.Pattern(`@(?i:EXPECTED)_([A-Za-z]+)@: *([A-Za-z_, -]*[A-Za-z]|[^\s*]*)`)
 
 // domjudgeResults maps the words of @EXPECTED_RESULTS@ to verdicts.
 var domjudgeResults = map[string]string{
 	"CORRECT": "AC", "ACCEPTED": "AC", "WRONG-ANSWER": "WA", "NO-OUTPUT": "WA", "OUTPUT-LIMIT": "WA",
 	"TIMELIMIT": "TLE", "TIME_LIMIT_EXCEEDED": "TLE", "RUN-ERROR": "RTE", "RUN_TIME_ERROR": "RTE", "WRONG_ANSWER": "WA",
-	"COMPILER-ERROR": "CE",
+	"COMPILER-ERROR": "CE", "COMPILER_ERROR": "CE", "NO_OUTPUT": "WA", "OUTPUT_LIMIT": "WA",
 }
 
 // readTags reads DOMjudge's tags in the sources. They replace the expectation of the folder. A tag without a usable
@@ -33,15 +34,16 @@ func (s *Submission) readTags(p *Package) error {
 		results, score := "", ""
 		for _, m := range expectedTag().FindAllSubmatch(head, -1) {
 			value, into := string(m[2]), &results
-			if kind := string(m[1]); kind != "RESULTS" && kind != "SCORE" {
+			kind := strings.ToUpper(string(m[1]))
+			if kind != "RESULTS" && kind != "SCORE" {
 				p.find("%s: unknown tag @EXPECTED_%s@; use @EXPECTED_RESULTS@ or @EXPECTED_SCORE@", s.Name, kind)
 				continue
 			}
-			if _, err := strconv.ParseFloat(value, 64); err == nil && string(m[1]) == "SCORE" {
+			if _, err := strconv.ParseFloat(value, 64); err == nil && kind == "SCORE" {
 				into = &score
 			}
 			if *into != "" {
-				p.find("%s: more than one @EXPECTED_%s@; the first is used", s.Name, m[1])
+				p.find("%s: more than one @EXPECTED_%s@; the first is used", s.Name, kind)
 				continue
 			}
 			if *into = value; into == &results {
@@ -65,6 +67,10 @@ func (s *Submission) expectResults(p *Package, words string) {
 			return
 		}
 		final = append(final, verdict)
+	}
+	of := domjudgeResults[strings.ToUpper(path.Base(path.Dir(s.Name)))]
+	if of != "" && !slices.Contains(final, of) {
+		p.find("%s: its tag expects %s, and its folder %s; the tag is used", s.Name, strings.Join(final, " or "), of)
 	}
 	s.Expected = []Expectation{{Final: final}}
 	s.Lower, s.Upper = slices.Equal(final, []string{"AC"}), slices.Equal(final, []string{"TLE"})
