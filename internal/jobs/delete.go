@@ -20,7 +20,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		return fmt.Errorf("delete job %q: %w", id, api.ErrNotFound)
 	}
 	err := s.tx(ctx, "delete job", func(ctx context.Context, tx *sql.Tx) error {
-		d := deletion{ctx, tx, s.driver.sql}
+		d := deletion{ctx, tx, s.driver.sql, s.now().UnixNano()}
 		r, err := d.job(id)
 		if err == nil {
 			err = d.unused(r)
@@ -48,6 +48,7 @@ type deletion struct {
 	ctx context.Context
 	tx  *sql.Tx
 	sql func(string) string
+	now int64
 }
 
 func (d deletion) rows(text string, scan func(*sql.Rows) error, args ...any) error {
@@ -124,12 +125,12 @@ func (d deletion) remove(seq int64) error {
 	for _, text := range []string{
 		`DELETE FROM labels WHERE job = ?1`,
 		`DELETE FROM events WHERE job = ?1`,
-		`UPDATE feed SET job = 0 WHERE job = ?1`,
 		`DELETE FROM jobs WHERE seq = ?1`,
 	} {
 		if _, err := d.tx.ExecContext(d.ctx, d.sql(text), seq); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := d.tx.ExecContext(d.ctx, d.sql(`UPDATE feed SET job = 0, number = ?1 WHERE job = ?2`), d.now, seq)
+	return err
 }

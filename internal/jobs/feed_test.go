@@ -278,6 +278,64 @@ func testFeedAfterRejudging(t *testing.T, b backend) {
 	}
 }
 
+// testFeedIsSwept checks that neither positions of deleted jobs nor jobs that wait for long keep the sweep from events
+// that are too old, and that the events before a recent deletion stay.
+func testFeedIsSwept(t *testing.T, b backend) {
+	fill := func(s *bench, from string) {
+		t.Helper()
+		_, err := s.write.Exec(fmt.Sprintf(`INSERT INTO feed (job, number) WITH RECURSIVE n (i) AS
+(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT f.job, f.number FROM n, (%s LIMIT 1) AS f`, feedWindow+10, from))
+		s.must(err)
+	}
+	for name, block := range map[string]func(*bench){
+		"deleted": func(s *bench) {
+			s.put("gone", func(j *api.Job) { j.Priority = api.Contest })
+			s.finish(s.take().Lease, api.Accepted)
+			s.must(s.Delete(s.ctx(), "gone"))
+			fill(s, `SELECT job, number FROM feed WHERE job = 0 ORDER BY position DESC`)
+		},
+		"waiting": func(s *bench) {
+			s.put("waits", func(j *api.Job) { j.Pool = "away" })
+			fill(s, `SELECT job, number FROM feed ORDER BY position DESC`)
+			s.put("old", func(j *api.Job) { j.Priority = api.Contest })
+			s.finish(s.take().Lease, api.Accepted)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := b.open(t, nil)
+			s.put("first", nil)
+			_, positions := s.readAll(FeedOldest)
+			block(s)
+			_, err := s.Sweep(s.ctx())
+			s.must(err)
+			if _, err := s.Follow(s.ctx(), positions[0], FeedFilter{}); err != nil {
+				t.Errorf("resumed before what is recent: %v", err)
+			}
+			s.clock.advance(2 * feedAge)
+			s.must(s.deleteAndPut())
+			_, err = s.Sweep(s.ctx())
+			s.must(err)
+			if _, err := s.Follow(s.ctx(), positions[0], FeedFilter{}); !errors.Is(err, ErrNoPosition) {
+				t.Errorf("resumed after an event that is too old: %v", err)
+			}
+			rows := 0
+			s.must(s.read.QueryRow(`SELECT COUNT(*) FROM feed`).Scan(&rows))
+			if rows > 20 {
+				t.Errorf("%d rows are left", rows)
+			}
+		})
+	}
+}
+
+// deleteAndPut ends and deletes a job, and puts another.
+func (b *bench) deleteAndPut() error {
+	b.put("next", func(j *api.Job) { j.Priority = api.Contest })
+	b.finish(b.take().Lease, api.Accepted)
+	err := b.Delete(b.ctx(), "next")
+	b.put("last", nil)
+	return err
+}
+
 // testSlowFollower checks that a follower whose next events are no longer in memory gets all events, each once.
 func testSlowFollower(t *testing.T, b backend) {
 	s := b.open(t, nil)

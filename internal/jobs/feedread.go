@@ -273,25 +273,38 @@ func (d *feedDecoder) endedJob(ctx context.Context, r *feedRow) (*endedJob, erro
 	return j, nil
 }
 
-// sweepFeed deletes the rows before the last one that is too old or whose job was deleted. That row stays as the oldest
-// position; its event is not visible. A job of an applied rejudging does not count: it has the times of the old report,
-// so that its rows, even the newest one, would be too old.
+// sweptWindow examines the rows of a window. ended is when the job of a row ended or was deleted, or 0 if that is not
+// known; a row without a job has its time of deletion as its number. A job of an applied rejudging does not count: it
+// has the times of the old report, so that its rows, even the newest one, would be too old.
+const sweptWindow = `SELECT COALESCE(MAX(CASE WHEN ended > 0 AND ended < ?1 THEN position END), 0),
+	COALESCE(MAX(position), 0), COALESCE(MAX(ended), 0), COUNT(*)
+FROM (SELECT f.position, CASE WHEN f.job = 0 THEN f.number WHEN j.seq IS NULL THEN 1 WHEN r.id IS NOT NULL THEN 0
+	ELSE j.finished END AS ended
+FROM (SELECT position, job, number FROM feed WHERE position > ?2 ORDER BY position LIMIT ?3) AS f
+LEFT JOIN jobs j ON j.seq = f.job LEFT JOIN rejudged r ON r.id = j.id AND r.state = ?4) AS found`
+
+// sweepFeed deletes the rows before the last one that is too old or whose job was swept. That row stays as the oldest
+// position; its event is not visible. Rows of jobs that have not ended are passed over.
 func (s *Store) sweepFeed(ctx context.Context) error {
 	old := s.now().Add(-feedAge).UnixNano()
-	for {
-		var last int64
-		err := s.rows(ctx, s.read, query{"sweep old events", `SELECT COALESCE(MAX(f.position), 0)
-FROM (SELECT position, job FROM feed ORDER BY position LIMIT ?1) AS f LEFT JOIN jobs j ON j.seq = f.job
-LEFT JOIN rejudged r ON r.id = j.id AND r.state = ?3
-WHERE f.job > 0 AND (j.seq IS NULL OR j.finished > 0 AND j.finished < ?2 AND r.id IS NULL)`,
-			[]any{feedWindow, old, rejudgedReplaced}},
-			func(rows *sql.Rows) error { return rows.Scan(&last) })
+	for after := int64(0); ; {
+		var tooOld, last, ended int64
+		var n int
+		err := s.rows(ctx, s.read, query{"sweep old events", sweptWindow, []any{old, after, feedWindow, rejudgedReplaced}},
+			func(rows *sql.Rows) error { return rows.Scan(&tooOld, &last, &ended, &n) })
 		if err != nil {
 			return err
 		}
-		n, err := s.exec(ctx, "sweep old events", `DELETE FROM feed WHERE position < ?1`, last)
-		if err != nil || n == 0 {
+		deleted, err := s.exec(ctx, "sweep old events", `DELETE FROM feed WHERE position < ?1`, tooOld)
+		switch {
+		case err != nil:
 			return err
+		case deleted > 0:
+			after = 0
+		case n < feedWindow || ended >= old:
+			return nil
+		default:
+			after = last
 		}
 	}
 }

@@ -18,10 +18,10 @@ import (
 
 // scansSQLite lists plans that may read a whole table or index: start of the statement -> reason.
 var scansSQLite = map[string]string{
-	countText:                         "counts the queue, in the background",
-	waitingText:                       "counts the queue",
-	"DELETE FROM key_value":           "reads all values once a minute",
-	"SELECT COALESCE(MAX(f.position)": "reads a batch in the order of the table, once a minute",
+	countText:                  "counts the queue, in the background",
+	waitingText:                "counts the queue",
+	"DELETE FROM key_value":    "reads all values once a minute",
+	"SELECT COALESCE(MAX(CASE": "reads a batch in the order of the table, once a minute",
 	"SELECT COUNT(*) FROM audits WHERE finished": "reads the audits that are not compared yet",
 	"SELECT outputs FROM jobs":                   "reads all outputs once an hour, and no other jobs",
 }

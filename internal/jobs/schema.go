@@ -22,8 +22,9 @@ import (
 // jobs of a pool and priority, see turns.
 //
 // The feed lists the events of all jobs by their numbers. Triggers fill it, so that no statement can change a job
-// without its event: {feed} creates them. A row of job 0 is a position without an event. Positions start at the time in
-// microseconds, so that a reader that has a position of another database, or of one before a restore, does not find it.
+// without its event: {feed} creates them. A row of job 0 is a position without an event; its number is the time when its
+// job was deleted. Positions start at the time in microseconds, so that a reader that has a position of another database,
+// or of one before a restore, does not find it.
 //
 // The column callback of a job is the ID of the receiver, or empty. A trigger, which {callbacks} creates, inserts the
 // row of callbacks when the job ends, so that no statement can end a job without its callback. Its due is the time from

@@ -233,6 +233,7 @@ var suite = map[string]func(*testing.T, backend){
 	"feed filters":      testFeedFilters,
 	"feed of the end":   testFeedOfTheEnd,
 	"feed is kept":      testFeedIsKept,
+	"feed is swept":     testFeedIsSwept,
 	"feed of rejudging": testFeedAfterRejudging,
 	"slow follower":     testSlowFollower,
 	"retention":         testRetention,
