@@ -297,6 +297,14 @@ func testReceivers(t *testing.T, b backend) {
 // testSweepCallbacks checks that a callback is deleted with its job, and dropped if only the job was deleted.
 func testSweepCallbacks(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.MaxJobs = 1 })
+	s.put("deleted", calls(receiverA))
+	s.finish(s.take().Lease, api.Accepted)
+	s.must(s.Delete(s.ctx(), "deleted"))
+	left := 0
+	s.must(s.read.QueryRow(`SELECT COUNT(*) FROM callbacks`).Scan(&left))
+	if left > 0 {
+		t.Errorf("%d callbacks are left of a deleted job", left)
+	}
 	for _, id := range []string{"old", "new"} {
 		s.put(id, calls(receiverA))
 		s.finish(s.take().Lease, api.Accepted)

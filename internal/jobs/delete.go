@@ -12,8 +12,8 @@ import (
 // ErrInUse means that a job cannot be deleted yet. The wrapping error says why.
 var ErrInUse = errors.New("the job is in use")
 
-// Delete deletes a job that has ended, with its labels, test events and earlier reports. Its blobs are deleted after
-// their retention. The feed keeps the positions of its events, so that readers can resume there. Delete returns
+// Delete deletes a job that has ended, with its labels, test events, callback and earlier reports. Its blobs are deleted
+// after their retention. The feed keeps the positions of its events, so that readers can resume there. Delete returns
 // ErrInUse if the job has not ended, belongs to another job, or has an open audit or rejudging.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	if !ValidStoredID(id) {
@@ -125,6 +125,7 @@ func (d deletion) remove(seq int64) error {
 	for _, text := range []string{
 		`DELETE FROM labels WHERE job = ?1`,
 		`DELETE FROM events WHERE job = ?1`,
+		`DELETE FROM callbacks WHERE job = ?1`,
 		`DELETE FROM jobs WHERE seq = ?1`,
 	} {
 		if _, err := d.tx.ExecContext(d.ctx, d.sql(text), seq); err != nil {
