@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/base/units"
 	"judged/internal/client"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -86,5 +90,52 @@ func TestOutputsOfANode(t *testing.T) {
 	}
 	if got := strings.Join(stored, " "); got != "1234 abc" {
 		t.Errorf("stored %q", got)
+	}
+}
+
+// failingBlobs fails to store while fail is above 0, and counts it down.
+type failingBlobs struct {
+	Blobs
+	fail int
+}
+
+func (f *failingBlobs) Put(ctx context.Context, digest string, r io.Reader) (string, units.Bytes, bool, error) {
+	if f.fail--; f.fail >= 0 {
+		return "", 0, false, blobs.ErrAway
+	}
+	return f.Blobs.Put(ctx, digest, r)
+}
+
+// TestOutputsAfterAnOutage checks that outputs that could not be stored do not count: a node sends them again.
+func TestOutputsAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	store := openStore(t)
+	files := &failingBlobs{openBlobs(t.TempDir(), 1<<20), 5}
+	front := frontOf(t, store, func(o *Options) { o.Blobs = files })
+	_, _, err := store.Put(t.Context(), jobs.Submission{ID: "a", Job: api.Job{CPUs: 1, Tests: []api.Test{{Name: "1"}},
+		Keep: api.Keep{Stdout: api.KeepAlways, Bytes: 4, Total: 8}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := api.Caller{Node: "n", Protocol: api.FleetProtocols().Newest}
+	a, err := client.Post[api.TakeAnswer](t.Context(), front, "/v1/work/take",
+		api.TakeRequest{Caller: caller, Width: 1, CPUs: "2", WaitMS: 10_000}, time.Minute)
+	if err != nil || a.Work == nil {
+		t.Fatal(a, err)
+	}
+	var got []string
+	for range 7 {
+		_, err := client.Post[api.Nothing](t.Context(), front, "/v1/work/keep", api.KeepRequest{
+			Hold: api.Hold{Caller: caller, ID: "a", Attempt: a.Work.Attempt}, SHA256: digestText("1234"),
+			Content: []byte("1234")}, 0)
+		kind := ""
+		if p := (*client.Problem)(nil); errors.As(err, &p) {
+			kind = p.Kind()
+		}
+		got = append(got, kind)
+	}
+	want := append(slices.Repeat([]string{"temporary-failure"}, 5), "", "")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kinds of problems (-want +got):\n%s", diff)
 	}
 }

@@ -325,6 +325,9 @@ func (s *Server) storeOutput(r *http.Request, q *api.KeepRequest) (any, error) {
 		return nil, invalidReport(q.Hold, fmt.Errorf("an output of %d bytes is more than the job keeps", size))
 	}
 	_, _, _, err = s.blobs.Put(r.Context(), q.SHA256, bytes.NewReader(q.Content))
+	if err != nil && !errors.As(err, new(*blobs.DigestError)) {
+		s.leases.spend(q.Lease(), -size) // the node sends it again
+	}
 	return api.Nothing{}, err
 }
 
