@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,10 +153,11 @@ func (d *daemon) storeOutput(ctx context.Context, content string) (digest string
 	return digest, err
 }
 
-// Put stores a blob. It stops an upload before it fills the disk.
+// Put stores a blob. It stops an upload before it fills the disk. Quotas limit new blobs only: a caller sends a blob, or a
+// job with its files, again if the response was lost.
 func (f *files) Put(ctx context.Context, digest string,
 	r io.Reader) (sum string, n units.Bytes, created bool, err error) {
-	if err := f.quotas.CheckUpload(ctx); err != nil {
+	if err := f.quotas.CheckUpload(ctx); err != nil && !f.has(digest) {
 		return "", 0, false, err
 	}
 	from := &upload{Reader: r, space: f.space}
@@ -170,9 +173,17 @@ func (f *files) Put(ctx context.Context, digest string,
 	return sum, n, created, err
 }
 
+// has reports whether all of these blobs are stored.
+func (f *files) has(digests ...string) bool {
+	return !slices.ContainsFunc(digests, func(digest string) bool {
+		_, err := f.Stat(digest)
+		return err != nil
+	})
+}
+
 // PutAll stores contents, unless they would fill the disk.
 func (f *files) PutAll(ctx context.Context, contents map[string][]byte) error {
-	if err := f.quotas.CheckUpload(ctx); err != nil {
+	if err := f.quotas.CheckUpload(ctx); err != nil && !f.has(slices.Collect(maps.Keys(contents))...) {
 		return err
 	}
 	fresh, size := units.Bytes(0), reserveBytes
