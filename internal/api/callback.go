@@ -89,7 +89,7 @@ const MaxCallbackTries = 20
 
 // CallbackTry is one try to deliver a callback.
 type CallbackTry struct {
-	Number    int            `json:"number"` // from 1; the try after one that a shutdown interrupted has the same number
+	Number    int            `json:"number"` // from 1; the try after an interrupted one has the same number
 	StartedAt time.Time      `json:"started_at,omitzero"`
 	Took      time.Duration  `json:"took_ns,omitempty"`
 	Result    CallbackResult `json:"result"`
@@ -102,10 +102,11 @@ type CallbackResult string
 
 // The results of a try, a closed set.
 const (
-	TryDelivered   CallbackResult = "delivered"
-	TryFailed      CallbackResult = "failed"      // it is tried again
-	TryGivenUp     CallbackResult = "given_up"    // the last try failed, or the receiver wants no more
-	TryInterrupted CallbackResult = "interrupted" // judged ended meanwhile; it is tried again
+	TryDelivered CallbackResult = "delivered"
+	TryFailed    CallbackResult = "failed"   // it is tried again
+	TryGivenUp   CallbackResult = "given_up" // the last try failed, or the receiver wants no more
+	// TryInterrupted means that judged ended meanwhile, or could not read files of the report. It is tried again.
+	TryInterrupted CallbackResult = "interrupted"
 )
 
 // CallbackResults returns all results.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
 	"judged/internal/testkit"
 )
 
@@ -310,6 +312,29 @@ func TestSlowReceiver(t *testing.T) {
 	for id, n := range d.busy {
 		if n > 1 {
 			t.Errorf("receiver %s has %d tries at once before one has succeeded", id, n)
+		}
+	}
+}
+
+// TestFilesAway checks that a try for which files of the report cannot be read for a while does not count.
+func TestFilesAway(t *testing.T) {
+	f := open(t, jobs.Options{})
+	d := f.deliverer(settings(t))
+	format := Format{Pauses: []time.Duration{time.Second, 5 * time.Second}}
+	for name, tt := range map[string]struct {
+		err  error
+		want api.CallbackResult
+	}{
+		"bucket away":  {blobs.ErrAway, api.TryInterrupted},
+		"disk is full": {fmt.Errorf("create upload: %w", syscall.ENOSPC), api.TryInterrupted},
+		"no such file": {blobs.ErrNotFound, api.TryGivenUp},
+		"other":        {errors.New("decode"), api.TryGivenUp},
+	} {
+		try := jobs.TriedCallback{Try: api.CallbackTry{Number: 3}}
+		d.decide(&try, format, fmt.Errorf("%w: %w", errBody, tt.err), false)
+		again := try.Next.Sub(f.store.Now()).Round(5*time.Second) > 0
+		if try.Try.Result != tt.want || again != (tt.want == api.TryInterrupted) || try.Receiver != nil {
+			t.Errorf("%s: %+v, want %s", name, try, tt.want)
 		}
 	}
 }

@@ -13,12 +13,14 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"judged/internal/api"
 	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
 )
 
 const (
@@ -193,6 +195,9 @@ func (d *Deliverer) decide(t *jobs.TriedCallback, f Format, failed error, stoppe
 	case stopped:
 		t.Try.Result, t.Next = api.TryInterrupted, d.o.Store.Now()
 		return // a shutdown is not the receiver's fault
+	case isAway(failed):
+		t.Try.Result, t.Next = api.TryInterrupted, d.o.Store.Now().Add(jitter(awayPause))
+		return
 	case gone || t.Try.Number > len(pauses):
 		t.Try.Result = api.TryGivenUp
 	default:
@@ -211,6 +216,20 @@ func (d *Deliverer) decide(t *jobs.TriedCallback, f Format, failed error, stoppe
 		}
 		return paused, disabled
 	}
+}
+
+// awayPause is the pause after a try for which the files of the report could not be read.
+const awayPause = 10 * time.Second
+
+// isAway reports whether a body could not be created because files cannot be read now. Formats such as that of Judge0
+// have too few tries to wait for a bucket.
+func isAway(err error) bool {
+	for _, passing := range []error{blobs.ErrAway, syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE} {
+		if errors.Is(err, errBody) && errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
 }
 
 // note logs failures for the operator. It logs only the origin of a URL, because its path may contain a secret.
