@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"judged/internal/jobs/blobs"
@@ -51,30 +53,50 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	path, err := s.blobs.Path(digest)
+	content, size, err := s.contentOf(r.Method, digest)
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
+	defer content.Close()
 	h := w.Header()
 	h.Set("ETag", strconv.Quote(digest))
 	h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	// A browser must never execute what a contestant has submitted.
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", "attachment")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(info.Size())))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(size)))
 	answer := &contentWriter{ResponseWriter: w}
-	http.ServeContent(answer, r, "", time.Time{}, f)
+	http.ServeContent(answer, r, "", time.Time{}, content)
 	return answer.refused
 }
+
+// contentOf opens a blob for a method. HEAD has no body, and a bucket would have to send all of it first: a client that
+// asks whether a large file is stored would give up.
+func (s *Server) contentOf(method, digest string) (content io.ReadSeekCloser, size int64, err error) {
+	if method == http.MethodHead {
+		n, err := s.blobs.Stat(digest)
+		return sizeOnly{io.NewSectionReader(strings.NewReader(""), 0, int64(n))}, int64(n), err
+	}
+	path, err := s.blobs.Path(digest)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// sizeOnly is a content that is not read.
+type sizeOnly struct{ *io.SectionReader }
+
+// Close implements io.Closer.
+func (sizeOnly) Close() error { return nil }
 
 // contentWriter replaces the errors of http.ServeContent, which are plain text or empty, by a problem.
 type contentWriter struct {

@@ -21,6 +21,36 @@ import (
 	"judged/internal/jobs"
 )
 
+// farBlobs are blobs in a bucket without copies here: reading one would fetch it.
+type farBlobs struct {
+	Blobs
+	fetched *int
+}
+
+func (f farBlobs) Path(digest string) (string, error) {
+	*f.fetched++
+	return f.Blobs.Path(digest)
+}
+
+// TestHeadFetchesNothing checks that asking for a blob does not fetch it from a bucket.
+func TestHeadFetchesNothing(t *testing.T) {
+	fetched := 0
+	f := newFixture(t, func(o *Options) { o.Blobs = farBlobs{o.Blobs, &fetched} })
+	target := "/v1/blobs/" + digestText("hello")
+	f.ask("PUT", target, "hello")
+	get, head := f.ask("GET", target, "", "Range: bytes=1-2"), f.ask("HEAD", target, "", "Range: bytes=1-2")
+	if diff := cmp.Diff(get.Header(), head.Header()); diff != "" || get.Code != 206 || head.Code != get.Code {
+		t.Errorf("GET %d, HEAD %d, headers (-get +head):\n%s", get.Code, head.Code, diff)
+	}
+	get, head = f.ask("GET", target, ""), f.ask("HEAD", target, "")
+	if diff := cmp.Diff(get.Header(), head.Header()); diff != "" || head.Code != 200 || head.Body.Len() > 0 {
+		t.Errorf("HEAD %d with %d bytes, headers (-get +head):\n%s", head.Code, head.Body.Len(), diff)
+	}
+	if fetched != 2 {
+		t.Errorf("fetched %d times for two GET", fetched)
+	}
+}
+
 func TestBlobs(t *testing.T) {
 	f := newFixture(t)
 	digest := digestText("hello")
