@@ -18,6 +18,7 @@ type Bucket struct {
 	copies Cache
 	bucket *bucket
 	size   units.Bytes // maximum size of copies that have been unused for long
+	recent recent      // blobs without a copy
 }
 
 // BucketOptions describe a Bucket.
@@ -73,7 +74,7 @@ func (b *Bucket) PutAll(ctx context.Context, contents map[string][]byte) error {
 
 // Verify is like Store.Verify, for the copy of this process, or for the object in the bucket if there is no copy.
 func (b *Bucket) Verify(ctx context.Context, digest string) error {
-	_, err := b.copies.Path(digest) // fetching verifies it
+	_, err := b.Path(digest) // fetching verifies it
 	if err == nil {
 		err = b.copies.Store.Verify(ctx, digest)
 	}
@@ -81,13 +82,26 @@ func (b *Bucket) Verify(ctx context.Context, digest string) error {
 }
 
 // Path returns the file of a copy. It fetches the blob if the copy is missing.
-func (b *Bucket) Path(digest string) (string, error) { return b.copies.Path(digest) }
+func (b *Bucket) Path(digest string) (string, error) {
+	path, err := b.copies.Path(digest)
+	if errors.Is(err, ErrNotFound) {
+		b.recent.forget(digest) // deleted by a person, or because it was damaged
+	}
+	return path, err
+}
 
 // Stat is like Store.Stat.
 func (b *Bucket) Stat(digest string) (units.Bytes, error) {
 	n, err := b.copies.Store.Stat(digest)
-	if errors.Is(err, ErrNotFound) && ValidDigest(digest) {
-		return b.bucket.use(b.copies.Life, digest)
+	if !errors.Is(err, ErrNotFound) || !ValidDigest(digest) {
+		return n, err
+	}
+	now := b.bucket.now()
+	if n, known := b.recent.size(digest, now); known {
+		return n, nil
+	}
+	if n, err = b.bucket.use(b.copies.Life, digest); err == nil {
+		b.recent.add(digest, n, now)
 	}
 	return n, err
 }
