@@ -227,8 +227,7 @@ func (h *host) runCompiler(ctx context.Context, folder string, t task, sources [
 			err: fmt.Errorf("the compile script returned an error: %s", line[1])}
 	}
 	c := compilation{Metadata: scriptMetadata(ended.Result)}
-	if m := entryPointLine().FindSubmatch(ended.Output); m != nil {
-		c.EntryPoint = string(bytes.TrimSpace(m[1]))
+	if c.EntryPoint = entryPointIn(ended.Output); c.EntryPoint != "" {
 		c.Metadata += "entry_point: " + c.EntryPoint + "\n"
 	}
 	var why string
@@ -273,6 +272,21 @@ var (
 	internalErrorLine = text.Pattern(`(?mi)^internal-error: *(.*)$`)
 	entryPointLine    = text.Pattern(`(?m)^.*[Dd]etected entry_point: (.*)\n?`)
 )
+
+// maxEntryPoint is the longest entry point that fits into the database of the server, in characters.
+const maxEntryPoint = 255
+
+// entryPointIn returns the last entry point in the output of a compile script, as DOMjudge does, or "". A submission can
+// have the compiler print such a line. It skips what the database of the server refuses, because the server would never
+// accept the result.
+func entryPointIn(output []byte) (name string) {
+	for _, m := range entryPointLine().FindAllSubmatch(output, -1) {
+		if found := string(bytes.TrimSpace(m[1])); found != "" && text.CheckLine(found, maxEntryPoint) == nil {
+			name = found
+		}
+	}
+	return name
+}
 
 // notUsable returns why the result of a compile script is not a program, or "".
 func (s *Service) notUsable(folder string) (string, error) {

@@ -88,9 +88,13 @@ func (e *fakeEngine) RunScript(_ context.Context, s languages.Script, take func(
 		ended.Failure, ended.Code = "the compiler exited with status 1", 1
 		return ended, nil
 	case strings.Contains(text, "script error"):
-		ended.Output = []byte("internal-error: no compiler here\n")
+		_, more, _ := strings.Cut(text, "script error")
+		ended.Output = []byte("internal-error: no compiler here" + more + "\n")
 	case made == programName:
 		ended.Output = []byte("Info: detected entry_point: Main\nwarning: x\n")
+		if _, said, prints := strings.Cut(text, "#pragma message "); prints {
+			ended.Output = append(ended.Output, "note: "+said...)
+		}
 	case made == "":
 		ended.Output = []byte("version 1.2 \n")
 	}

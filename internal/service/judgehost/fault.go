@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 )
 
 // faultKind is the kind of object that an internal error disables on the server.
@@ -94,11 +95,13 @@ func (h *host) report(ctx context.Context, t task, err error) {
 	}
 }
 
-// clip truncates a text to n bytes.
+// clip truncates a text to n bytes. It may quote what a program has printed; the database of the server refuses invalid
+// UTF-8.
 func clip(s string, n int) string {
+	const mark = "..."
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
 		return s
 	}
-	const mark = "..."
-	return s[:n-len(mark)] + mark
+	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
 }

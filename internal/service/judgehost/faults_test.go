@@ -109,6 +109,73 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestTextsOfPrograms: what a compiler prints never keeps a result or an internal error from the database of the server,
+// which refuses invalid and long texts with 500. The task would come again for ever.
+func TestTextsOfPrograms(t *testing.T) {
+	t.Parallel()
+	const detected = "#pragma message detected entry_point: "
+	for name, tt := range map[string]struct {
+		source      string
+		entry, said string // what the server has
+	}{
+		"name":             {"1 WA\n" + detected + "Größe\n", "Größe", ""},
+		"invalid":          {"1 WA\n" + detected + "\xff\xfe\n", "Main", ""},
+		"long":             {"1 WA\n" + detected + strings.Repeat("é", 200) + "\n", "Main", ""},
+		"control":          {"1 WA\n" + detected + "a\x1b[2J\n", "Main", ""},
+		"error":            {"script error", "", "the compile script returned an error: no compiler here"},
+		"error, invalid":   {"script error \xff", "", "no compiler here \ufffd"},
+		"error, cut":       {"script error x" + strings.Repeat("é", 200), "", "éé..."},
+		"error, cut other": {"script error " + strings.Repeat("é", 200), "", "éé..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			id := w.submit(w.problem("1"), tt.source)
+			stop := w.start(newFakeEngine(1))
+			testkit.WaitFor(t, patience, "a result, an error or a complaint", func() bool {
+				return w.Judging(id).Result != "" || len(w.Errors()) > 0 || len(w.Complaints()) > 0
+			})
+			stop()
+			entry, said := "", ""
+			for _, c := range w.Judging(id).Compiled {
+				entry = c.EntryPoint
+			}
+			for _, e := range w.Errors() {
+				said = e.Description
+			}
+			if entry != tt.entry || !strings.HasSuffix(said, tt.said) || tt.said == "" && said != "" {
+				t.Errorf("entry point %q, want %q; internal error %q, want %q", entry, tt.entry, said, tt.said)
+			}
+			w.clean()
+		})
+	}
+}
+
+// TestErrorOfReplacedScript: the server answers null, or nothing, to an internal error of a script that has been replaced
+// meanwhile. That is an answer, and the error is not sent again.
+func TestErrorOfReplacedScript(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"null", "", "7"} {
+		w := newWorld(t)
+		var calls atomic.Int64
+		w.Fault = func(method, path string) *domserver.Fault {
+			if method+" "+path != "POST judgehosts/internal-error" {
+				return nil
+			}
+			calls.Add(1)
+			return &domserver.Fault{Corrupt: func(string) string { return body }}
+		}
+		w.submit(w.problem("1"), "script error")
+		stop := w.start(newFakeEngine(1))
+		testkit.WaitFor(t, patience, "the internal error", func() bool { return len(w.Errors()) > 0 })
+		stop()
+		if n := calls.Load(); n != 1 {
+			t.Errorf("answer %q: sent %d times", body, n)
+		}
+		w.clean()
+	}
+}
+
 // matches reports whether a request is the call, and not one below it.
 func matches(call, method, path string) bool {
 	rest, ok := strings.CutPrefix(method+" "+path, call)

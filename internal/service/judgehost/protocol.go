@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -358,11 +359,21 @@ func (c *Client) addDebugInfo(ctx context.Context, host string, t stringOrNumber
 		path: "judgehosts/add-debug-info/" + url.PathEscape(host) + "/" + string(t), form: form, tries: reportTries})
 }
 
-// internalError reports a fault and returns the number of the internal error.
-func (c *Client) internalError(ctx context.Context, form url.Values) (string, error) {
-	id, err := get[stringOrNumber](ctx, c, request{method: http.MethodPost, path: "judgehosts/internal-error", form: form,
-		limit: smallAnswer, tries: reportTries})
-	return string(id), err
+// internalError reports a fault and returns the number of the internal error. It is "" if the server has none, because
+// the script has been replaced meanwhile.
+func (c *Client) internalError(ctx context.Context, form url.Values) (number string, err error) {
+	err = c.do(ctx, request{method: http.MethodPost, path: "judgehosts/internal-error", form: form, limit: smallAnswer,
+		tries: reportTries, take: func(in io.Reader) error {
+			body, err := io.ReadAll(in)
+			if err != nil || len(bytes.TrimSpace(body)) == 0 {
+				return err
+			}
+			var found stringOrNumber
+			err = json.Unmarshal(body, &found)
+			number = string(found)
+			return err
+		}})
+	return number, err
 }
 
 // encoded encodes a binary value for a form.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 func (s *Server) after(d time.Duration) <-chan time.Time { return time.After(d) }
@@ -145,6 +146,9 @@ func (s *Server) updateJudging(host, id string, form url.Values) (any, error) {
 	if !known {
 		return nil, fmt.Errorf("compile_success %q", values["compile_success"])
 	}
+	if err := column("entry_point", values["entry_point"]); err != nil {
+		return nil, err
+	}
 	j := t.judging
 	for _, c := range j.Compiled {
 		if c.Success != ok {
@@ -158,6 +162,15 @@ func (s *Server) updateJudging(host, id string, form url.Values) (any, error) {
 		s.invalidate(j)
 	}
 	return nil, nil
+}
+
+// column checks a text that the server stores in a column of 255 characters: its database refuses others, with 500.
+func column(name, value string) error {
+	const longest = 255
+	if !utf8.ValidString(value) || utf8.RuneCountInString(value) > longest {
+		return fmt.Errorf("%s %q does not fit into the database", name, value)
+	}
+	return nil
 }
 
 func (s *Server) invalidate(j *Judging) {
@@ -332,12 +345,14 @@ func (s *Server) addError(form url.Values) (any, error) {
 	}
 	member := map[string]string{"judgehost": "hostname", "testcase": "testcaseid", "compile_script": "compile_script_id",
 		"run_script": "run_script_id", "compare_script": "compare_script_id"}[disabled["kind"]]
-	const longest = 255
+	if err := column("description", values["description"]); err != nil {
+		return nil, err
+	}
 	if !strings.HasPrefix(values["disabled"], `{"kind":"`) { // the server compares it as a text
 		return nil, fmt.Errorf("disabled %q does not begin with the kind", values["disabled"])
 	}
-	if member == "" || len(disabled) != 2 || disabled[member] == "" || len(values["description"]) > longest {
-		return nil, fmt.Errorf("disabled %q, description of %d bytes", values["disabled"], len(values["description"]))
+	if member == "" || len(disabled) != 2 || disabled[member] == "" {
+		return nil, fmt.Errorf("disabled %q", values["disabled"])
 	}
 	e := InternalError{Description: values["description"], Log: values["judgehostlog"], Kind: disabled["kind"],
 		ID: disabled[member], Host: values["hostname"]}
