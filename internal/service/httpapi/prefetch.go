@@ -75,6 +75,9 @@ func (s *Server) prefetched(ctx context.Context, q api.PrefetchRequest) ([]api.B
 		}
 	}
 	for _, digest := range q.Blobs {
+		if err := checkDigest(digest); err != nil {
+			return nil, err
+		}
 		if err := add(digest); err != nil {
 			return nil, err
 		}
