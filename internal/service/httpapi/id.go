@@ -29,6 +29,12 @@ func batchID(caller, key string, index int) string {
 	return jobs.OwnID("batch", fmt.Sprintf("%s\x00%s\x00%d", caller, key, index))
 }
 
+// keyedSet derives the ID of a rejudging from the caller and the Idempotency-Key.
+func keyedSet(caller, key string) string {
+	sum := sha256.Sum256([]byte("rejudging\x00" + caller + "\x00" + key))
+	return "key-" + idText.EncodeToString(sum[:20])
+}
+
 // oldKeyedID returns the ID that earlier versions derived. Any caller may have given it to a job.
 func oldKeyedID(caller, key string) string {
 	sum := sha256.Sum256([]byte(caller + "\x00" + key))

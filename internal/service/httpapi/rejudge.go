@@ -27,9 +27,19 @@ const maxReason = 1000
 // postRejudging stores a set of jobs to be judged again, which is filled in the background. A repeated request does not
 // create a second set.
 func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
+	key, err := keyOf(r)
+	if err != nil {
+		return err
+	}
 	q, err := readStrict[api.RejudgingRequest](s, w, r)
 	if err != nil {
 		return err
+	}
+	if key != "" {
+		if q.ID != "" {
+			return problem("bad-request", "send one of them", "the request has both id and the header Idempotency-Key")
+		}
+		q.ID = keyedSet(caller(r.Context()), key)
 	}
 	if err := s.checkRejudging(r.Context(), &q); err != nil {
 		return err

@@ -304,3 +304,25 @@ func TestRejudgingRefused(t *testing.T) {
 		t.Errorf("jobs of refused sets wait: %v, %v", w, err)
 	}
 }
+
+// TestRejudgingKeys checks that a request that is sent again with its Idempotency-Key does not create a second set.
+func TestRejudgingKeys(t *testing.T) {
+	f := newRejudgeFixture(t)
+	const jobs, others = `{"jobs": ["a"], "reason": "r"}`, `{"jobs": ["b"]}`
+	created := f.submit("POST", "/v1/rejudgings", jobs, "Idempotency-Key: one")
+	again := f.submit("POST", "/v1/rejudgings", jobs, "Idempotency-Key: one")
+	first, second := answer[api.Rejudging](t, created), answer[api.Rejudging](t, again)
+	if created.Code != 201 || again.Code != 200 || first.ID != second.ID || first.ID == "" {
+		t.Errorf("%d %q, again %d %q", created.Code, first.ID, again.Code, second.ID)
+	}
+	wantProblem(t, f.submit("POST", "/v1/rejudgings", others, "Idempotency-Key: one"), "conflict")
+	wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"id": "x", "jobs": ["a"]}`, "Idempotency-Key: two"), "bad-request")
+	wantProblem(t, f.submit("POST", "/v1/rejudgings", jobs, "Idempotency-Key: "), "bad-request")
+	if w := f.submit("POST", "/v1/rejudgings", others, "Idempotency-Key: two"); w.Code != 201 {
+		t.Errorf("another key: %d %s", w.Code, w.Body)
+	}
+	list := answer[api.RejudgingList](t, f.ask("GET", "/v1/rejudgings", ""))
+	if n := len(list.Rejudgings); n != 2 {
+		t.Errorf("%d sets, want 2", n)
+	}
+}
