@@ -118,10 +118,22 @@ func (f listForm) query(after string) url.Values {
 			q.Set(name, value)
 		}
 	}
-	for _, label := range strings.Fields(f.Labels) {
+	for _, label := range labelsIn(f.Labels) {
 		q.Add("label", label)
 	}
 	return q
+}
+
+// labelsIn splits a text into labels. A word without a key belongs to the value before it.
+func labelsIn(text string) (all []string) {
+	for _, word := range strings.Fields(text) {
+		if key, _, found := strings.Cut(word, "="); len(all) > 0 && (!found || key == "") {
+			all[len(all)-1] += " " + word
+		} else {
+			all = append(all, word)
+		}
+	}
+	return all
 }
 
 // instant completes the value of a field for a time, which is in UTC.
