@@ -139,3 +139,45 @@ func TestOutputsAfterAnOutage(t *testing.T) {
 		t.Errorf("kinds of problems (-want +got):\n%s", diff)
 	}
 }
+
+// TestLargeOutputOfANode checks that a front takes an output of limits.max.keep, which has a third more as base64, also
+// where that is more than http.max_body.
+func TestLargeOutputOfANode(t *testing.T) {
+	t.Parallel()
+	const most = 256 << 10
+	store, files := openStore(t), openBlobs(t.TempDir(), 1<<20)
+	front := frontOf(t, store, func(o *Options) {
+		o.Blobs, o.Config.HTTP.MaxBody, o.Config.Limits.Max.Keep = files, 64<<10, most
+	})
+	_, _, err := store.Put(t.Context(), jobs.Submission{ID: "a", Job: api.Job{CPUs: 1, Tests: []api.Test{{Name: "1"}},
+		Keep: api.Keep{Stdout: api.KeepAlways, Bytes: most, Total: most}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := api.Caller{Node: "n", Protocol: api.FleetProtocols().Newest}
+	a, err := client.Post[api.TakeAnswer](t.Context(), front, "/v1/work/take",
+		api.TakeRequest{Caller: caller, Width: 1, CPUs: "2", WaitMS: 10_000}, time.Minute)
+	if err != nil || a.Work == nil {
+		t.Fatal(a, err)
+	}
+	hold := api.Hold{Caller: caller, ID: "a", Attempt: a.Work.Attempt}
+	var got []string
+	for _, size := range []int{most, most + 1<<12} {
+		content := strings.Repeat("x", size)
+		_, err := client.Post[api.Nothing](t.Context(), front, "/v1/work/keep", api.KeepRequest{Hold: hold,
+			SHA256: digestText(content), Content: []byte(content)}, 0)
+		kind := ""
+		if p := (*client.Problem)(nil); errors.As(err, &p) {
+			kind = p.Kind()
+		}
+		got = append(got, kind)
+	}
+	if diff := cmp.Diff([]string{"", "too-large"}, got); diff != "" {
+		t.Errorf("kinds of problems (-want +got):\n%s", diff)
+	}
+	_, err = client.Post[api.Nothing](t.Context(), front, "/v1/work/emit", api.EmitRequest{Hold: hold, N: 1,
+		Test: api.TestReport{Name: "1", Verdict: api.Accepted, Message: strings.Repeat("x", 70<<10)}}, 0)
+	if !client.TooLarge(err) {
+		t.Errorf("another body beyond http.max_body: %v", err)
+	}
+}

@@ -167,7 +167,11 @@ func New(o Options) *Server {
 		s.linkKey = make([]byte, sha256.Size)
 		rand.Read(s.linkKey)
 	}
-	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
+	body := int64(o.Config.HTTP.MaxBody)
+	if o.Work != nil {
+		body = max(body, outputBody(o.Config))
+	}
+	s.memory = semaphore.NewWeighted(bodiesAtOnce * body)
 	s.codec = newCodec()
 	s.unpacking, s.batching = semaphore.NewWeighted(1), semaphore.NewWeighted(1)
 	s.document = openAPIOf(o.Config)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,7 +139,11 @@ func readWork[T any, P fromNode[T]](s *Server, w http.ResponseWriter, r *http.Re
 func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next string) error {
 	aside := &room{memory: s.memory}
 	defer aside.release()
-	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
+	most := int64(s.config.HTTP.MaxBody)
+	if _, keeps := v.(*api.KeepRequest); keeps {
+		most = max(most, outputBody(s.config))
+	}
+	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), most)
 	body, err := io.ReadAll(aside)
 	if err != nil {
 		return unreadable(err)
@@ -147,6 +152,11 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next stri
 		return problem("bad-request", next, "read the body: %s", err)
 	}
 	return nil
+}
+
+// outputBody returns the maximum size of a request that has an output of a job: base64, and the other members.
+func outputBody(c config.Config) int64 {
+	return int64(base64.StdEncoding.EncodedLen(int(c.Limits.Max.Keep))) + 2<<10
 }
 
 func callerName(r *http.Request) string { return caller(r.Context()) }
