@@ -56,6 +56,9 @@ func play(t *testing.T, answers ...http.HandlerFunc) (Client, *script) {
 	return Client{Base: server.URL, Token: "secret"}, s
 }
 
+// asStream is a header of says.
+const asStream = "Content-Type: text/event-stream"
+
 func says(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		kind := "application/json"
@@ -356,9 +359,7 @@ func TestWaitOutlivesARestart(t *testing.T) {
 
 func TestWatchResumes(t *testing.T) {
 	t.Parallel()
-	stream := func(text string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
-	}
+	stream := func(text string) http.HandlerFunc { return says(200, text, asStream) }
 	running := ": judged\n\nid: 5\nevent: running\ndata: {\"seq\":5,\n" +
 		"data: \"job\":\"a\",\"type\":\"running\",\"at\":\"2026-11-20T12:00:00Z\"}\n\n"
 	c, s := play(t, stream(running+"id: 7\ndata: {\"seq\":7"),
@@ -381,9 +382,7 @@ func TestWatchResumes(t *testing.T) {
 
 func TestFollowResumes(t *testing.T) {
 	t.Parallel()
-	stream := func(text string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
-	}
+	stream := func(text string) http.HandlerFunc { return says(200, text, asStream) }
 	event := func(id, job string) string {
 		return "id: " + id + "\nevent: queued\ndata: {\"seq\":1,\"job\":\"" + job +
 			"\",\"type\":\"queued\",\"at\":\"2026-11-20T12:00:00Z\"}\n\n"
@@ -416,7 +415,10 @@ func TestWatchEnds(t *testing.T) {
 	}{
 		{"all seen", says(204, ""), ""},
 		{"no such job", says(404, `{"detail":"no such job"}`), "no such job"},
-		{"not events", says(200, "data: <html>\n\n"), "check that the address"},
+		{"not events", says(200, "data: <html>\n\n", asStream), "check that the address"},
+		{"a page of a proxy", says(200, "<html>\n\n", "Content-Type: text/html"), "check that the address"},
+		{"JSON", says(200, "{}"), "check that the address"},
+		{"a stream with parameters", says(200, doneMessage, asStream+"; charset=utf-8"), ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -430,7 +432,7 @@ func TestWatchEnds(t *testing.T) {
 			}
 		})
 	}
-	c, _ := play(t, says(200, strings.ReplaceAll(doneMessage, "done", "running")))
+	c, _ := play(t, says(200, strings.ReplaceAll(doneMessage, "done", "running"), asStream))
 	for range c.Watch(t.Context(), "a", 0) {
 		break // a reader that has stopped is not called again
 	}

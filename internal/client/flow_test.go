@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,11 @@ func (s *slowLine) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	body := &drops{r.Context(), s.answer, s.each}
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body), Request: r}, nil
+	header := http.Header{"Content-Type": {"application/json"}}
+	if strings.HasSuffix(r.URL.Path, "/events") {
+		header.Set("Content-Type", "text/event-stream")
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(body), Request: r}, nil
 }
 
 type drops struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -114,7 +115,12 @@ func (w *watch) once(ctx context.Context) error {
 		w.over = true
 		return nil
 	}
-	err = w.read(&flow{Reader: res.Body, alarm: alarm, patience: silence})
+	// A page that a proxy sends instead would be a stream without events, which is read again for ever.
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "text/event-stream" {
+		err = w.read(&flow{Reader: res.Body, alarm: alarm, patience: silence})
+	} else {
+		err = fmt.Errorf("%w stream, but of the type %.70q", errFormat, res.Header.Get("Content-Type"))
+	}
 	if errors.Is(err, errFormat) {
 		return fmt.Errorf("read events from %s: %w; check that the address is that of a judged of this version", w.path,
 			err)
