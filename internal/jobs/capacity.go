@@ -47,15 +47,18 @@ const (
 	countShare = 20
 )
 
-// reserve reserves a place in the queue until release. refused is ErrFull or a QuotaError of the tenant.
-func (s *Store) reserve(caller context.Context, tenant string) (refused, err error) {
-	if s.maxWaiting.Load() <= 0 && s.usage.tenant(tenant).MaxWaiting == 0 {
+// reserve reserves a place in the queue until release. part divides the number of places of the tenant. refused is
+// ErrFull or a QuotaError of the tenant.
+func (s *Store) reserve(caller context.Context, tenant string, part int) (refused, err error) {
+	quota := s.usage.tenant(tenant).MaxWaiting
+	if s.maxWaiting.Load() <= 0 && quota == 0 {
 		return nil, nil
 	}
+	quota = (quota + part - 1) / part
 	ctx, cancel := context.WithTimeout(caller, s.opts.Timeout)
 	defer cancel()
 	for {
-		refused, count := s.placeOrCount(tenant)
+		refused, count := s.placeOrCount(tenant, quota)
 		if count == nil {
 			return refused, nil
 		}
@@ -70,9 +73,10 @@ func (s *Store) reserve(caller context.Context, tenant string) (refused, err err
 	}
 }
 
-// placeOrCount reserves a place. If only a count can show whether there is room, it returns that count.
-func (s *Store) placeOrCount(tenant string) (refused error, count *counting) {
-	r, quota := &s.capacity, s.usage.tenant(tenant).MaxWaiting
+// placeOrCount reserves a place if fewer jobs of the tenant than its quota wait; 0 means no limit. If only a count can
+// show whether there is room, it returns that count.
+func (s *Store) placeOrCount(tenant string, quota int) (refused error, count *counting) {
+	r := &s.capacity
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	most, t := int(s.maxWaiting.Load()), r.tenants[tenant]
@@ -195,7 +199,7 @@ func (s *Store) place(ctx context.Context, tenant string) (refused, err error) {
 	} else if err != nil {
 		return nil, err
 	}
-	return s.reserve(ctx, tenant)
+	return s.reserve(ctx, tenant, 1)
 }
 
 // countText reads two covering indexes: queued jobs, and those that run or whose delay has not passed. Queued jobs

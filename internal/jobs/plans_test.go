@@ -462,7 +462,7 @@ func (b *bench) exerciseRejudging(prefix, original string) {
 		b.must(b.SelectRejudged(ctx, b.unfinished(id), []SelectedJob{selected, {ID: "other"}, {ID: "gone",
 			Skipped: "gone"}},
 			RejudgingProgress{Selected: true}))
-		_, err = b.UnqueuedJobs(ctx, id, 10)
+		_, err = b.UnqueuedJobs(ctx, id, "", 10)
 		b.must(err)
 		_, err = b.RejudgingRoom(ctx)
 		b.must(errors.Join(err, b.SkipRejudged(ctx, id, api.SkippedJob{Job: "other", Reason: "no such job"})))

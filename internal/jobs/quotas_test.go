@@ -66,6 +66,37 @@ func testWaitingQuota(t *testing.T, be backend) {
 	}
 }
 
+// testRejudgingQuota checks that the jobs of a rejudging take at most half of the places of a tenant: the others are for
+// its contestants.
+func testRejudgingQuota(t *testing.T, be backend) {
+	b := be.open(t, func(o *Options) { o.Tenants = []config.Tenant{{Name: "a", Weight: 1, MaxWaiting: 4}} })
+	var found []SelectedJob
+	for _, id := range []string{"1", "2", "3"} {
+		b.putOf("a", id, nil)
+		b.finish(b.take().Lease, api.WrongAnswer)
+		found = append(found, SelectedJob{ID: id, Verdict: api.WrongAnswer})
+	}
+	_, err := b.PutRejudging(b.ctx(), api.RejudgingRequest{ID: "set"}, "digest")
+	b.must(err)
+	b.must(b.SelectRejudged(b.ctx(), b.unfinished("set"), found, RejudgingProgress{Selected: true}))
+	queue := func(f SelectedJob) error {
+		n := again("set", f.ID)
+		n.Tenant = "a"
+		return b.QueueRejudged(b.ctx(), "set", f, n)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, quotaOf(queue(f)))
+	}
+	if diff := cmp.Diff([]string{"<nil>", "<nil>", "a max_waiting"}, got); diff != "" {
+		t.Errorf("jobs of the rejudging (-want +got):\n%s", diff)
+	}
+	want := []string{"true <nil>", "true <nil>", "false a max_waiting"}
+	if diff := cmp.Diff(want, b.tries("a", "4", "5", "6")); diff != "" {
+		t.Errorf("jobs of contestants (-want +got):\n%s", diff)
+	}
+}
+
 // testDailyQuotas checks that a tenant that has used up a daily quota is refused until the next day, also after a
 // restart.
 func testDailyQuotas(t *testing.T, be backend) {

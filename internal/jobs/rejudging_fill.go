@@ -128,15 +128,17 @@ func notFilled(id string) error {
 	return fmt.Errorf("fill rejudging %q: it has ended, or another process fills it: %w", id, api.ErrFinal)
 }
 
-// UnqueuedJobs returns the IDs of up to limit selected jobs of a rejudging that are not queued yet.
-func (s *Store) UnqueuedJobs(ctx context.Context, id string, limit int) (originals []string, err error) {
-	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT original FROM rejudged WHERE rejudging = ?1 AND state = ?2
-ORDER BY original LIMIT ?3`, []any{id, rejudgedSelected, limit}}, func(rows *sql.Rows) error {
-		var original string
-		err := rows.Scan(&original)
-		originals = append(originals, original)
-		return err
-	})
+// UnqueuedJobs returns the IDs of up to limit selected jobs of a rejudging that are not queued yet, after one of them or
+// "".
+func (s *Store) UnqueuedJobs(ctx context.Context, id, after string, limit int) (originals []string, err error) {
+	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT original FROM rejudged WHERE rejudging = ?1
+AND original > ?2 AND state = ?3 ORDER BY original LIMIT ?4`, []any{id, after, rejudgedSelected, limit}},
+		func(rows *sql.Rows) error {
+			var original string
+			err := rows.Scan(&original)
+			originals = append(originals, original)
+			return err
+		})
 	return originals, err
 }
 
@@ -158,10 +160,13 @@ func (s *Store) RejudgingRoom(ctx context.Context) (int, error) {
 	return max(max(most/2, 1)-depths.Total(), 0), err
 }
 
+// tenantPart is the part of the places of a tenant that rejudgings may use: a half, as of the whole queue.
+const tenantPart = 2
+
 // QueueRejudged queues the job that judges a selected one again, once. old holds the current verdict. QueueRejudged
-// returns ErrFull, or ErrFinal if the rejudging is no longer being filled.
+// returns ErrFull, a QuotaError of the job's tenant, or ErrFinal if the rejudging is no longer being filled.
 func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n Submission) error {
-	refused, err := s.reserve(ctx, n.Tenant)
+	refused, err := s.reserve(ctx, n.Tenant, tenantPart)
 	if err != nil {
 		return err
 	}

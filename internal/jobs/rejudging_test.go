@@ -125,7 +125,7 @@ func testFilling(t *testing.T, be backend) {
 	b.put(RejudgeID("set", "c"), nil) // put by another client
 	b.must(b.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "c"}, again("set", "c")))
 	room(0)
-	if left, err := b.UnqueuedJobs(b.ctx(), "set", 10); len(left) > 0 || err != nil {
+	if left, err := b.UnqueuedJobs(b.ctx(), "set", "", 10); len(left) > 0 || err != nil {
 		t.Errorf("not queued: %v, %v", left, err)
 	}
 	want := api.Rejudging{ID: "set", State: api.RejudgingFilling, Jobs: 1, Queued: 1,

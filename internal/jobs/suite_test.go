@@ -264,6 +264,7 @@ var suite = map[string]func(*testing.T, backend){
 	"forwarded turns":   testForwardedTurns,
 	"late turn":         testLateTurn,
 	"waiting quota":     testWaitingQuota,
+	"rejudging quota":   testRejudgingQuota,
 	"daily quotas":      testDailyQuotas,
 	"absurd usage":      testAbsurdUsage,
 	"turns of batches":  testBatchTurns,

@@ -20,7 +20,7 @@ type RejudgingStore interface {
 	RejudgingStored() <-chan struct{}
 	SelectRejudged(ctx context.Context, u jobs.UnfinishedRejudging, found []jobs.SelectedJob,
 		next jobs.RejudgingProgress) error
-	UnqueuedJobs(ctx context.Context, id string, limit int) ([]string, error)
+	UnqueuedJobs(ctx context.Context, id, after string, limit int) ([]string, error)
 	SkipRejudged(ctx context.Context, id string, skipped api.SkippedJob) error
 	RejudgingRoom(ctx context.Context) (int, error)
 	QueueRejudged(ctx context.Context, id string, old jobs.SelectedJob, n jobs.Submission) error
@@ -47,13 +47,16 @@ type RejudgerOptions struct {
 	Most    int // maximum number of jobs of a rejudging; 0 means api.MaxRejudged
 }
 
-// Rejudger fills rejudgings.
-type Rejudger struct{ o RejudgerOptions }
+// Rejudger fills rejudgings. Only one goroutine may use it.
+type Rejudger struct {
+	o      RejudgerOptions
+	passed map[string]string // rejudging -> the last of its jobs that had to wait for its tenant
+}
 
 // NewRejudger returns a Rejudger.
 func NewRejudger(o RejudgerOptions) *Rejudger {
 	o.Most = cmp.Or(o.Most, api.MaxRejudged)
-	return &Rejudger{o}
+	return &Rejudger{o, map[string]string{}}
 }
 
 const (

@@ -11,30 +11,39 @@ import (
 )
 
 // queuePage queues some of the selected jobs, as far as the queue has room. After the last one, the rejudging is
-// filled.
+// filled. It passes over the jobs of a tenant whose places are taken: its next call begins after this page.
 func (f *Rejudger) queuePage(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
-	originals, err := f.o.Store.UnqueuedJobs(ctx, u.ID, page)
+	after := f.passed[u.ID]
+	delete(f.passed, u.ID)
+	originals, err := f.o.Store.UnqueuedJobs(ctx, u.ID, after, page)
 	if err != nil {
 		return false, err
 	}
 	if len(originals) == 0 {
+		if after != "" {
+			return false, nil // begins again at the first one
+		}
 		return true, f.end(ctx, u)
 	}
 	room, err := f.o.Store.RejudgingRoom(ctx)
 	if err != nil || room == 0 {
 		return false, err
 	}
-	found := lookups{map[tenantProblem]*api.Problem{}, map[string]bool{}}
+	found := lookups{map[tenantProblem]*api.Problem{}, map[string]bool{}, map[string]error{}}
 	for _, id := range originals[:min(room, len(originals))] {
 		err := f.queue(ctx, u, id, found)
-		if errors.Is(err, jobs.ErrFull) {
+		switch {
+		case errors.As(err, new(*jobs.QuotaError)):
+			f.passed[u.ID] = id
+		case errors.Is(err, jobs.ErrFull):
 			return false, nil
-		}
-		if err != nil {
+		case err != nil:
 			return false, err
+		default:
+			busy = true
 		}
 	}
-	return true, nil
+	return busy, nil
 }
 
 // end completes the filling of a rejudging whose jobs are all queued or skipped.
@@ -60,7 +69,11 @@ func (f *Rejudger) queue(ctx context.Context, u jobs.UnfinishedRejudging, id str
 		return err
 	}
 	var again api.Job
+	tenant := rec.Report.Tenant
 	if one.Skipped == "" {
+		if err := found.full[tenant]; err != nil {
+			return err
+		}
 		if again, one.Skipped, err = f.again(ctx, u, rec, found); err != nil {
 			return err
 		}
@@ -68,7 +81,11 @@ func (f *Rejudger) queue(ctx context.Context, u jobs.UnfinishedRejudging, id str
 	if one.Skipped != "" {
 		return f.o.Store.SkipRejudged(ctx, u.ID, api.SkippedJob{Job: id, Reason: one.Skipped})
 	}
-	return f.o.Store.QueueRejudged(ctx, u.ID, one, jobs.Submission{Job: again, Tenant: rec.Report.Tenant})
+	err = f.o.Store.QueueRejudged(ctx, u.ID, one, jobs.Submission{Job: again, Tenant: tenant})
+	if errors.As(err, new(*jobs.QuotaError)) {
+		found.full[tenant] = err
+	}
+	return err
 }
 
 // again returns the job that judges rec again, with the current version of its problem unless the request says
@@ -118,6 +135,7 @@ func (f *Rejudger) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jo
 type lookups struct {
 	problems map[tenantProblem]*api.Problem // nil means deleted
 	stored   map[string]bool                // blobs
+	full     map[string]error               // tenants whose places are taken
 }
 
 // tenantProblem is a problem as a tenant sees it.

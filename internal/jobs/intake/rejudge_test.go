@@ -190,6 +190,53 @@ func TestRoom(t *testing.T) {
 	})
 }
 
+// TestRoomOfTenants checks that a tenant whose places are taken does not keep the jobs of others in a set from being
+// judged again, and that its own jobs follow.
+func TestRoomOfTenants(t *testing.T) {
+	r := ring{open(t, filepath.Join(t.TempDir(), "judged.db")), t}
+	r.SetTenants([]config.Tenant{{Name: "full", Weight: 1, MaxWaiting: 4}, {Name: "other", Weight: 1}})
+	r.SetMaxWaiting(1000)
+	put := func(tenant, id string) {
+		t.Helper()
+		j := api.Job{Command: []string{"true"}, CPUs: 1, Tests: []api.Test{{Name: "1"}},
+			Limits: api.Limits{CPUTimeMS: 1000}, Priority: api.Contest}
+		if _, _, err := r.Put(jobs.WithTenant(t.Context(), tenant), jobs.Submission{ID: id, Job: j}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range page + 5 { // more than a page of those that come first
+		put("full", fmt.Sprintf("a%03d", i))
+		r.judge(api.WrongAnswer)
+	}
+	for i := range 3 {
+		put("other", fmt.Sprintf("b%d", i))
+		r.judge(api.WrongAnswer)
+	}
+	put("full", "waits1")
+	put("full", "waits2")
+	r.set(api.RejudgingRequest{ID: "set", Filter: &api.RejudgingFilter{}})
+	f := filler(r, "one")
+	for range 4 {
+		r.steps(f)
+	}
+	for i := range 3 {
+		if _, err := r.Get(t.Context(), jobs.RejudgeID("set", fmt.Sprintf("b%d", i))); err != nil {
+			t.Errorf("job b%d of another tenant is not queued: %v", i, err)
+		}
+	}
+	if rec, err := r.Get(t.Context(), jobs.RejudgeID("set", "a000")); err == nil {
+		t.Errorf("%s is queued although half of the places are taken", rec.ID)
+	}
+	for rounds := 0; r.view("set").State == api.RejudgingFilling && rounds < 500; rounds++ {
+		r.judge(api.Accepted)
+		r.steps(f)
+	}
+	r.judge(api.Accepted)
+	if v := r.view("set"); v.State != api.RejudgingReady || v.Jobs != page+8 || v.Judged != v.Jobs || v.SkippedN > 0 {
+		t.Errorf("set %+v", v)
+	}
+}
+
 // TestSteps checks that many jobs are searched in steps of a page, that a set can be cancelled between two steps, and
 // that it fails if it selects too many jobs.
 func TestSteps(t *testing.T) {
