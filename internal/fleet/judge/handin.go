@@ -108,9 +108,11 @@ func (s *Source) send(ctx context.Context, q api.FinishRequest) error {
 	return refused
 }
 
-// isHopeless reports whether resending a report that failed with err is pointless.
+// isHopeless reports whether resending a report that failed with err is pointless. A front that is not ready, for
+// example because it has no memory for the body, has not looked at the report.
 func (s *Source) isHopeless(l api.Lease, err error) bool {
-	return errors.Is(err, api.ErrRefused) || errors.Is(err, api.ErrUnavailable) && s.isStuck(l)
+	return errors.Is(err, api.ErrRefused) ||
+		errors.Is(err, api.ErrUnavailable) && problemKind(err) != "not-ready" && s.isStuck(l)
 }
 
 // trouble is a report that could not be delivered.

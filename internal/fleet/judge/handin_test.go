@@ -213,6 +213,34 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 	}
 }
 
+// TestBusyFront checks that a report is not shortened because the front has had no memory for it for long.
+func TestBusyFront(t *testing.T) {
+	t.Parallel()
+	left := 2 * maxTrouble
+	f := newStrict(t, func(_ string, size int, _ api.FinishRequest) (int, string) {
+		if size > 3_000 && left > 0 {
+			left--
+			return http.StatusServiceUnavailable, "not-ready"
+		}
+		return 0, ""
+	})
+	s := f.source(filepath.Join(t.TempDir(), "spool"))
+	if err := s.spool.store(bulky("bulky")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 * maxTrouble {
+		if err := s.HandIn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Register(t.Context(), api.Registration{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := f.stored["bulky"]; got.Verdict != api.Accepted || len(got.Tests) != 3 || got.Tests[2].StdoutHead == nil {
+		t.Errorf("verdict %q, message %.70q, %d tests", got.Verdict, got.Message, len(got.Tests))
+	}
+}
+
 // TestReportWithoutJSON checks that a report that cannot be encoded is not retried.
 func TestReportWithoutJSON(t *testing.T) {
 	f := newStrict(t, func(string, int, api.FinishRequest) (int, string) { return 0, "" })

@@ -8,8 +8,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/config"
+	"judged/internal/fleet/front"
 )
 
 // TestUnknownKeys checks that a package with many unknown keys is refused, and that for a few keys the first are
@@ -95,5 +98,25 @@ func TestLabelsOfFilters(t *testing.T) {
 	values["label"] = values["label"][1:]
 	if w := f.ask("GET", "/v1/jobs?"+values.Encode(), ""); w.Code != 200 {
 		t.Errorf("32 labels: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestNodesHaveMemory checks that bodies of platforms, which can be slow, leave memory for those of judge nodes.
+func TestNodesHaveMemory(t *testing.T) {
+	store := openStore(t)
+	server := New(Options{Config: config.Default(), Jobs: store, Work: store, Protocols: api.FleetProtocols(),
+		Nodes: registryNodes{front.NewRegistry(store, time.Now, "default")}, Blobs: openBlobs(t.TempDir(), 1<<20),
+		Accepts: func() error { return nil }, Ready: func() error { return nil }})
+	for n := int64(1) << 40; n > 0; n /= 2 { // all of it
+		for server.memory.TryAcquire(n) {
+		}
+	}
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/work/register", strings.NewReader(fmt.Sprintf(
+		`{"node": "n", "protocol": %d, "pool": "default", "ready": true}`, api.FleetProtocols().Newest)))
+	r.Host = "127.0.0.1"
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, r)
+	if w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

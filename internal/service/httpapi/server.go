@@ -134,8 +134,10 @@ type Server struct {
 
 	stall  time.Duration       // time limit; shorter in tests
 	memory *semaphore.Weighted // bytes of bodies that are being read and decoded
-	leases *leases             // jobs that nodes have taken here
-	texts  *sync.Pool          // of *[]byte: texts of the feed that are being written, one for each follower
+	// nodeMemory is memory for bodies of judge nodes: callers may send theirs slowly for half an hour.
+	nodeMemory *semaphore.Weighted
+	leases     *leases    // jobs that nodes have taken here
+	texts      *sync.Pool // of *[]byte: texts of the feed that are being written, one for each follower
 	// unpacking is held by the request that is unpacking a package.
 	unpacking *semaphore.Weighted
 	codec     *codec
@@ -168,10 +170,8 @@ func New(o Options) *Server {
 		rand.Read(s.linkKey)
 	}
 	body := int64(o.Config.HTTP.MaxBody)
-	if o.Work != nil {
-		body = max(body, outputBody(o.Config))
-	}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * body)
+	s.nodeMemory = semaphore.NewWeighted(bodiesAtOnce * max(body, outputBody(o.Config)))
 	s.codec = newCodec()
 	s.unpacking, s.batching = semaphore.NewWeighted(1), semaphore.NewWeighted(1)
 	s.document = openAPIOf(o.Config)
