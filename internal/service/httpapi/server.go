@@ -253,6 +253,8 @@ const bodiesAtOnce = 4
 const (
 	stall   = 30 * time.Second
 	minRate = 32 << 10
+	// savedTime is the most that a sender saves by sending faster.
+	savedTime = 2 * time.Minute
 )
 
 // transferTime returns the time limit for a response of this size. Readers slower than 64 KiB/s are disconnected.
@@ -297,27 +299,26 @@ func (s *Server) writeAs(w http.ResponseWriter, kind string, status int, v any) 
 	return nil
 }
 
-// patient is a body with a deadline for each read and a minimum average speed. The deadline is removed at the end of
-// the body, and only there: after the body, net/http reads in the background to notice that a caller has disconnected,
-// and would treat an expired deadline as that. It also reads and discards the rest of a broken body.
+// patient is a body whose sender may not stop for longer than stall, and needs a minimum speed: the time that it makes the
+// server wait, less that of its bytes at the minimum speed, is at most stall. A sender that was faster may be slower for
+// savedTime, but cannot hold memory for half an hour by sending most of a body at once. The time of the server itself does
+// not count. The deadline is removed at the end of the
+// body, and only there: after the body, net/http reads in the background to notice that a caller has disconnected, and
+// would treat an expired deadline as that. It also reads and discards the rest of a broken body.
 type patient struct {
 	io.ReadCloser
 	control *http.ResponseController
 	stall   time.Duration
-	begun   time.Time
-	read    int64
+	waited  time.Duration // counts against stall
 }
 
 // Read implements io.Reader.
 func (p *patient) Read(b []byte) (int, error) {
-	slowest := p.begun.Add(p.stall + time.Duration(p.read/minRate)*time.Second)
-	deadline := time.Now().Add(p.stall)
-	if slowest.Before(deadline) {
-		deadline = slowest
-	}
-	_ = p.control.SetReadDeadline(deadline)
+	begun := time.Now()
+	_ = p.control.SetReadDeadline(begun.Add(p.stall - max(p.waited, 0)))
 	n, err := p.ReadCloser.Read(b)
-	p.read += int64(n)
+	p.waited += time.Since(begun) - time.Duration(n)*time.Second/minRate
+	p.waited = max(p.waited, -savedTime)
 	if errors.Is(err, io.EOF) {
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
@@ -325,7 +326,7 @@ func (p *patient) Read(b []byte) (int, error) {
 }
 
 func (s *Server) patientBody(w http.ResponseWriter, r *http.Request) io.ReadCloser {
-	return &patient{ReadCloser: r.Body, control: http.NewResponseController(w), stall: s.stall, begun: time.Now()}
+	return &patient{ReadCloser: r.Body, control: http.NewResponseController(w), stall: s.stall}
 }
 
 // callerKey is the context key of the name of the token in use.
