@@ -182,7 +182,12 @@ type room struct {
 	io.Reader
 	memory *semaphore.Weighted
 	held   int64
+	spare  int64 // bytes that need no reservation
 }
+
+// smallBody is the size of bodies of judge nodes that need no reservation: all but reports and their outputs. A node whose
+// leases are not extended while others send reports would lose its jobs.
+const smallBody = 16 << 10
 
 // Read implements io.Reader.
 func (r *room) Read(b []byte) (int, error) {
@@ -196,7 +201,9 @@ func (r *room) Read(b []byte) (int, error) {
 
 // take reserves memory for more bytes, and reports whether there was enough.
 func (r *room) take(n int64) bool {
-	if !r.memory.TryAcquire(n) {
+	free := min(n, r.spare)
+	r.spare -= free
+	if n -= free; !r.memory.TryAcquire(n) {
 		return false
 	}
 	r.held += n

@@ -119,4 +119,19 @@ func TestNodesHaveMemory(t *testing.T) {
 	if w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	// Large reports take all of that memory. A node that cannot extend its leases would lose its jobs.
+	for n := int64(1) << 40; n > 0; n /= 2 {
+		for server.nodeMemory.TryAcquire(n) {
+		}
+	}
+	for size, want := range map[int]int{100: 200, smallBody - 200: 200, smallBody + 1: 503} {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/work/take", strings.NewReader(fmt.Sprintf(
+			`{"node": "n", "protocol": %d, "padding": %q}`, api.FleetProtocols().Newest, strings.Repeat("x", size))))
+		r.Host = "127.0.0.1"
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("body of %d bytes: %d %s, want %d", size, w.Code, w.Body, want)
+		}
+	}
 }

@@ -137,7 +137,7 @@ func readWork[T any, P fromNode[T]](s *Server, w http.ResponseWriter, r *http.Re
 // decode reads a small body of another judged into v. Unknown members are ignored, because the sender may be newer.
 // next is the next step for a caller whose body is invalid.
 func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next string) error {
-	aside := &room{memory: s.nodeMemory}
+	aside := &room{memory: s.nodeMemory, spare: smallBody}
 	defer aside.release()
 	most := int64(s.config.HTTP.MaxBody)
 	if _, keeps := v.(*api.KeepRequest); keeps {
