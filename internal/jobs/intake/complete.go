@@ -81,10 +81,14 @@ func Check(c config.Config, j api.Job) error {
 		"run; leave one of them out")
 	e.compileOptions(j)
 	e.files("files", j.Files, c.Limits.Max, e.filePath)
+	if len(j.Files) > c.Limits.Max.Files {
+		j.Files = nil // each test would be compared with all of them
+	}
 	e.folders("files", j.Files, j, nil)
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // minus the program
-	e.check(entries(j.Files) <= room, "files", "%d with their folders; a working directory takes %d in addition to the "+
-		"program, send fewer or raise sandbox.work_inodes", entries(j.Files), room)
+	n := len(entriesOf(j.Files))
+	e.check(n <= room, "files", "%d with their folders; a working directory takes %d in addition to the program, send "+
+		"fewer or raise sandbox.work_inodes", n, room)
 	e.streamFile("input_file", j.InputFile, j)
 	e.streamFile("output_file", j.OutputFile, j)
 	e.check(j.OutputFile == "" || j.OutputFile != j.InputFile, "output_file", "is input_file, too; send another name")
@@ -144,8 +148,10 @@ func needsProgram(command []string) bool {
 // arguments checks arguments that are added to others.
 func (e *Errors) arguments(field string, args []string, others ...string) {
 	size := 0
-	for _, arg := range others {
-		size += len(arg) + 1 + argPointer
+	for _, arg := range others { // of each test
+		if size += len(arg) + 1 + argPointer; size > maxCommand {
+			break
+		}
 	}
 	for i, arg := range args {
 		size += len(arg) + 1 + argPointer
@@ -195,6 +201,9 @@ func (e *Errors) filePath(field, name string) {
 // folders checks that no folder of files has the name of something else: of one of them, of others, or of the program.
 func (e *Errors) folders(member string, files map[string]api.File, j api.Job, others map[string]api.File) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if len(name) > maxName { // an error already, and it may have a million folders
+			continue
+		}
 		for _, folder := range foldersOf(name) {
 			_, taken := files[folder]
 			_, other := others[folder]
@@ -215,18 +224,20 @@ func foldersOf(name string) (folders []string) {
 	return folders
 }
 
-// entries returns how many files and folders a working directory has for files.
-func entries(all ...map[string]api.File) int {
+// entriesOf returns the files and folders that a working directory has for files, except for those whose names are too
+// long.
+func entriesOf(files map[string]api.File) map[string]bool {
 	names := map[string]bool{}
-	for _, files := range all {
-		for name := range files {
-			names[name] = true
-			for _, folder := range foldersOf(name) {
-				names[folder] = true
-			}
+	for name := range files {
+		if len(name) > maxName {
+			continue
+		}
+		names[name] = true
+		for _, folder := range foldersOf(name) {
+			names[folder] = true
 		}
 	}
-	return len(names)
+	return names
 }
 
 // fileName checks the name of a file next to the program.
@@ -268,7 +279,8 @@ func (e *Errors) tests(j api.Job, most config.MaxLimits, room int) {
 	e.check(len(tests) <= most.Tests, "tests", "%d; send at most %d, the bound of limits.max.tests", len(tests),
 		most.Tests)
 	first := map[string]int{}
-	for i, t := range tests {
+	shared := entriesOf(j.Files)
+	for i, t := range tests[:min(len(tests), most.Tests)] {
 		field := fmt.Sprintf("tests[%d]", i)
 		e.name(field+".name", t.Name)
 		if other, taken := first[t.Name]; taken && t.Name != "" {
@@ -288,9 +300,12 @@ func (e *Errors) tests(j api.Job, most config.MaxLimits, room int) {
 		}
 		e.files(field+".files", t.Files, most, e.filePath)
 		e.folders(field+".files", t.Files, j, j.Files)
-		e.check(len(t.Files) == 0 || entries(j.Files, t.Files) <= room, field+".files",
+		own := entriesOf(t.Files)
+		maps.DeleteFunc(own, func(name string, _ bool) bool { return shared[name] })
+		n := len(shared) + len(own)
+		e.check(len(t.Files) == 0 || n <= room, field+".files",
 			"%d with those of the job and their folders; a working directory takes %d in addition to the program, send "+
-				"fewer or raise sandbox.work_inodes", entries(j.Files, t.Files), room)
+				"fewer or raise sandbox.work_inodes", n, room)
 		for _, name := range []string{j.InputFile, j.OutputFile} {
 			_, taken := t.Files[name]
 			e.check(!taken, field+".files["+text.Quoted(name)+"]", "is input_file or output_file, too; send another name")
@@ -310,7 +325,7 @@ func (e *Errors) checkerArgs(field string, args []string, j api.Job) {
 	case isProgram:
 		e.arguments(field, args, c.Args...)
 	default:
-		if _, err := checker.Parse(c.Kind); err == nil { // otherwise checker has the error
+		if _, err := checker.Parse(c.Kind, c.Args...); err == nil { // otherwise checker has the error
 			_, err = checker.Parse(c.Kind, slices.Concat(c.Args, args)...)
 			e.check(err == nil, field, "%.400v", err)
 		}

@@ -20,15 +20,22 @@ func CheckRoom(j api.Job, room units.Bytes, size func(api.File) (units.Bytes, er
 	if j.Program != (api.File{}) {
 		files = append(files, j.Program)
 	}
-	if err := fit("files", "with the program ", files, room, size); err != nil {
+	shared, err := total(files, size)
+	if err == nil {
+		err = fits("files", "with the program ", shared, room)
+	}
+	if err != nil {
 		return err
 	}
 	for i, t := range j.Tests {
 		if len(t.Files) == 0 {
 			continue
 		}
-		all := slices.AppendSeq(slices.Clip(files), maps.Values(t.Files))
-		if err := fit(fmt.Sprintf("tests[%d].files", i), "with those of the job ", all, room, size); err != nil {
+		own, err := total(slices.Collect(maps.Values(t.Files)), size)
+		if err == nil {
+			err = fits(fmt.Sprintf("tests[%d].files", i), "with those of the job ", shared+own, room)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -56,15 +63,27 @@ func fitJury(field string, program api.File, files map[string]api.File, room uni
 }
 
 func fit(field, with string, files []api.File, room units.Bytes, size func(api.File) (units.Bytes, error)) error {
+	sum, err := total(files, size)
+	if err != nil {
+		return err
+	}
+	return fits(field, with, sum, room)
+}
+
+// total returns the size of files, each rounded up to pages.
+func total(files []api.File, size func(api.File) (units.Bytes, error)) (sum units.Bytes, err error) {
 	const page = 4 << 10
-	var sum units.Bytes
 	for _, f := range files {
 		n, err := size(f)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		sum += (n + page - 1) / page * page
 	}
+	return sum, nil
+}
+
+func fits(field, with string, sum, room units.Bytes) error {
 	if sum > room {
 		return Errors{{Field: field, Detail: fmt.Sprintf(
 			"%s%s, which do not fit into a working directory of %s; send less or raise sandbox.work_size",

@@ -26,7 +26,7 @@ func (e *Errors) checkKeep(j api.Job, most config.MaxLimits) {
 	optional(e, "keep.bytes", j.Keep.Bytes, most.Keep, "limits.max.keep")
 	e.check(len(j.Collect) <= most.Collect, "collect", "%d files; send at most %d, the bound of limits.max.collect",
 		len(j.Collect), most.Collect)
-	for i, name := range j.Collect {
+	for i, name := range j.Collect[:min(len(j.Collect), most.Collect)] {
 		field := fmt.Sprintf("collect[%d]", i)
 		e.fileName(field, name)
 		e.check(!slices.Contains(j.Collect[:i], name), field, "%s is listed already; send it once", text.Quoted(name))
