@@ -322,7 +322,7 @@ func (e *Errors) checkerArgs(field string, args []string, j api.Job) {
 	case len(args) == 0:
 	case j.Interactor != nil:
 		e.arguments(field, args, j.Interactor.Args...)
-	case isProgram:
+	case isProgram, len(c.Args)+len(args) > maxCommand/argPointer: // too many for any checker
 		e.arguments(field, args, c.Args...)
 	default:
 		if _, err := checker.Parse(c.Kind, c.Args...); err == nil { // otherwise checker has the error
@@ -377,6 +377,7 @@ func (e *Errors) checker(c *api.Checker, most config.MaxLimits) {
 		e.arguments("checker.args", c.Args)
 		return
 	}
+	e.arguments("checker.args", c.Args)
 	_, err := checker.Parse(c.Kind)
 	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %s", text.Quoted(c.Kind),
 		checker.Usage(), listed(api.CheckerProtocols()))

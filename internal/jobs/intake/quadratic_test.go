@@ -24,7 +24,11 @@ func TestCheckIsLinear(t *testing.T) {
 	}
 	name := strings.Repeat("a/", 1<<20) + "a"
 	for member, body := range map[string]string{
-		"collect":         `{"collect": [` + many(func(i int) string { return fmt.Sprintf("%q", fmt.Sprintf("file%06d.txt", i)) }) + `]}`,
+		"collect": `{"collect": [` + many(func(i int) string { return fmt.Sprintf("%q", fmt.Sprintf("file%06d.txt", i)) }) + `]}`,
+		"checker arguments": `{"checker": {"kind": "kattis", "args": [` + many(func(int) string { return `"case_sensitive"` }) +
+			`]}, "tests": [` + many(func(i int) string { return fmt.Sprintf(`{"name": "%d", "checker_args": ["case_sensitive"]}`, i) }) + `]}`,
+		"arguments": `{"command": [` + many(func(int) string { return `""` }) +
+			`], "tests": [` + many(func(i int) string { return fmt.Sprintf(`{"name": "%d", "args": [""]}`, i) }) + `]}`,
 		"files":           `{"files": {"` + name + `": {"text": ""}}}`,
 		"files of a test": `{"tests": [{"name": "1", "files": {"` + name + `": {"text": ""}}}]}`,
 		"many files": `{"files": {` + many(func(i int) string { return fmt.Sprintf(`"d%d/e/f": {"text": ""}`, i) }) +
