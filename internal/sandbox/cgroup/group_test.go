@@ -331,9 +331,9 @@ func TestGroupLimits(t *testing.T) {
 			}
 			if m := got.Memory; s.tree.host.Mode != Unified && m != (Memory{}) {
 				t.Errorf("memory %+v of a v1 group", m)
-			} else if s.tree.host.Mode == Unified && (m.Refaults == nil || m.LimitHits == nil ||
-				*m.LimitHits > 0 != tt.oom) {
-				t.Errorf("memory %+v, want hits of the limit: %t", m, tt.oom)
+			} else if s.tree.host.Mode == Unified && (m.Refaults == nil || m.LimitHits == nil || m.OOMs == nil ||
+				*m.LimitHits > 0 != tt.oom || *m.OOMs > 0 != tt.oom) {
+				t.Errorf("memory %+v, want hits of the limit and OOMs: %t", m, tt.oom)
 			}
 			if !g.HasPeak() {
 				return
