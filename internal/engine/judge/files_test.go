@@ -258,12 +258,22 @@ func TestMissingOutputIsNotChecked(t *testing.T) {
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	empty := api.File{Part: written(t, "")}
 	fails, accepts := shell(t, `[ -s "$2" ] || exit 3`), shell(t, "exit 0")
-	for name, c := range map[string]*api.Checker{
-		"fails": {Kind: "testlib", Program: &fails}, "accepts": {Kind: "testlib", Program: &accepts}, "compares": nil} {
-		r := judgeTalk(t, eng, api.Job{Command: []string{"true"}, OutputFile: "out", Checker: c,
-			Tests: []api.Test{{Name: "1", Answer: &empty}}})
-		if got := r.Tests[0].Checker; r.Verdict != api.WrongAnswer || got == nil || got.Message != `"out" is missing` {
-			t.Errorf("%s: %s %+v: %s", name, r.Verdict, got, tell(r))
-		}
+	for _, tt := range []struct {
+		name    string
+		checker *api.Checker
+		want    api.Verdict
+	}{
+		{"fails", &api.Checker{Kind: "testlib", Program: &fails}, api.PresentationError},
+		{"accepts", &api.Checker{Kind: "testlib", Program: &accepts}, api.PresentationError},
+		{"accepts, of another kind", &api.Checker{Kind: "cms", Program: &accepts}, api.WrongAnswer},
+		{"compares", nil, api.WrongAnswer},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := judgeTalk(t, eng, api.Job{Command: []string{"true"}, OutputFile: "out", Checker: tt.checker,
+				Tests: []api.Test{{Name: "1", Answer: &empty}}})
+			if got := r.Tests[0].Checker; r.Verdict != tt.want || got == nil || got.Message != `"out" is missing` {
+				t.Errorf("%s %+v: %s", r.Verdict, got, tell(r))
+			}
+		})
 	}
 }

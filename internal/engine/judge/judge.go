@@ -234,6 +234,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	switch {
 	case task.Interactor != nil && (task.CheckerProgram == nil || task.Interactor.Protocol != api.Testlib): // it judges
 	case task.CheckerProgram != nil:
+		q.Missing = task.CheckerProgram.Missing()
 		q.Check = func(ctx context.Context, output *os.File) (api.CheckReport, error) {
 			return task.runChecker(ctx, input, answer, t.feedback, output)
 		}

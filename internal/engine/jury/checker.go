@@ -21,6 +21,15 @@ type Checker struct {
 	Program  Program
 }
 
+// Missing returns the verdict of a program that has not created its output file. testlib rejects the form of such an
+// output.
+func (c Checker) Missing() api.Verdict {
+	if c.Protocol == api.Testlib {
+		return api.PresentationError
+	}
+	return api.WrongAnswer
+}
+
 // Case is one output to check.
 type Case struct {
 	Input, Answer *sandbox.Input // nil is empty

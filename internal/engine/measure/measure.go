@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,8 @@ type Request struct {
 	Ready func() error
 	// Check compares the output of a finished run; nil accepts it.
 	Check func(ctx context.Context, output *os.File) (api.CheckReport, error)
+	// Missing is the verdict of a run that has not created OutputFile; "" is WA.
+	Missing api.Verdict
 	// Converse, if not nil, loads an interactor that communicates with a run and judges it. Check then checks what the
 	// interactor has written, if anything.
 	Converse func() (*jury.Conversation, error)
@@ -308,10 +311,9 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 	}
 	if !box.HasAnswer() {
 		// Without a file nothing is checked. A checker could fail, or accept an empty answer.
-		o.check = &api.CheckReport{Verdict: api.WrongAnswer, Message: fmt.Sprintf("%q is missing", q.OutputFile)}
-		if o.verdict == "" {
-			o.verdict = api.WrongAnswer
-		}
+		o.check = &api.CheckReport{Verdict: cmp.Or(q.Missing, api.WrongAnswer),
+			Message: fmt.Sprintf("%q is missing", q.OutputFile)}
+		o.verdict = cmp.Or(o.verdict, o.check.Verdict)
 		return nil
 	}
 	output, err := box.Answer().Open()
