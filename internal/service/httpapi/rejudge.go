@@ -35,10 +35,7 @@ func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if key != "" {
-		if q.ID != "" {
-			return problem("bad-request", "send one of them", "the request has both id and the header Idempotency-Key")
-		}
+	if key != "" && q.ID == "" { // an ID does what a key does
 		q.ID = keyedSet(caller(r.Context()), key)
 	}
 	if err := s.checkRejudging(r.Context(), &q); err != nil {
