@@ -362,7 +362,7 @@ func TestSettingsAreCheckedFirst(t *testing.T) {
 	}
 	one := func(section, name, value string) string { return fmt.Sprintf("[%s]\n%s = %q", section, name, value) }
 	tokens := fmt.Sprintf("%s\ntoken_file = %q", one("http", "listen", "192.0.2.7:0"),
-		file("tokens", fmt.Sprintf("a read %x", sha256.Sum256(nil))))
+		file("tokens", fmt.Sprintf("a read %x", sha256.Sum256([]byte("a")))))
 	for _, tt := range []struct {
 		name, config, key string
 		needs             bool // needs root: the check comes after that of privileges
