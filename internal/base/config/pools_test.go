@@ -84,8 +84,6 @@ func TestPoolErrors(t *testing.T) {
 			`pools[0].decided_by: "b c" is not a name; `},
 		"checks": {"[[pools]]\nname=\"a\"\ndecided_by=\"b\"\ncheck_percent = 0\n",
 			"pools[0].check_percent: 0 is out of range; use"},
-		"checks of a pool that decides": {"[[pools]]\nname=\"a\"\ncheck_percent = 5\n",
-			"pools[0].check_percent: given without decided_by; "},
 		"contests": {"[[pools]]\nname=\"a\"\ncontest_percent=101\n",
 			"pools[0].contest_percent: 101 is out of range; use"},
 		"percent": {"[[pools]]\nname=\"a\"\naudit_percent = 101\n",

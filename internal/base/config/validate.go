@@ -196,8 +196,6 @@ func (v *validator) pools(c Config) {
 		between(v, key+".audit_percent", p.AuditPercent, inheritAudit, 100)
 		between(v, key+".contest_percent", p.ContestPercent, 0, 100)
 		if p.DecidedBy == "" {
-			v.check(p.CheckPercent == newPool().CheckPercent, key+".check_percent",
-				"given without decided_by; set that, too, or leave it out")
 			continue
 		}
 		between(v, key+".check_percent", p.CheckPercent, 1, 100)
