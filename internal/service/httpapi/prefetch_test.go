@@ -42,7 +42,7 @@ func TestPrefetchOfNothing(t *testing.T) {
 		r.Blobs = status.Blobs
 		got = append(got, r)
 	}
-	want := []result{{"", 1}, {"bad-request", 1}, {"bad-request", 1}, {"bad-request", 1}, {"missing-blob", 1}, {"", 0}}
+	want := []result{{"", 1}, {"bad-request", 1}, {"bad-request", 1}, {"missing-blob", 1}, {"missing-blob", 1}, {"", 0}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
