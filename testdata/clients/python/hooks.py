@@ -44,6 +44,17 @@ def ordered(body):
     return repeats.get("min", 0) <= repeats.get("max", 100)
 
 
+def selects(body):
+    """Whether the filter of a rejudging, if any, selects by something that a job can have."""
+    chosen = body.get("filter", {"problem": ""})
+    times = [chosen[name] for name in ("created_from", "created_to") if name in chosen]
+    return (
+        chosen != {"labels": {}}
+        and all(map(fits, chosen.get("labels", {}).values()))
+        and all("1971" < time < "2200" for time in times)  # no job has another one
+    )
+
+
 def possible(job):
     """Whether a job that fits its schema fits itself, too."""
     names = [test["name"] for test in job.get("tests", [])]
@@ -134,8 +145,8 @@ def filter_case(context, case):
     if meant_to_fail(case):
         return True
     labels = [label.split("=", 1)[0] for label in (case.query or {}).get("label", [])]
-    if operation(context) == "createRejudging" and isinstance(case.body, dict) and not ordered(case.body):
-        return False
+    if operation(context) == "createRejudging" and isinstance(case.body, dict):
+        return ordered(case.body) and selects(case.body)
     return all(map(possible, jobs_of(context, case))) and len(set(labels)) == len(labels)
 
 
