@@ -302,9 +302,9 @@ func (s *Server) writeAs(w http.ResponseWriter, kind string, status int, v any) 
 // patient is a body whose sender may not stop for longer than stall, and needs a minimum speed: the time that it makes the
 // server wait, less that of its bytes at the minimum speed, is at most stall. A sender that was faster may be slower for
 // savedTime, but cannot hold memory for half an hour by sending most of a body at once. The time of the server itself does
-// not count. The deadline is removed at the end of the
-// body, and only there: after the body, net/http reads in the background to notice that a caller has disconnected, and
-// would treat an expired deadline as that. It also reads and discards the rest of a broken body.
+// not count. The deadline is removed at the end of the body, and only there: after the body, net/http reads in the
+// background to notice that a caller has disconnected, and would treat an expired deadline as that. It also reads and
+// discards the rest of a broken body.
 type patient struct {
 	io.ReadCloser
 	control *http.ResponseController
