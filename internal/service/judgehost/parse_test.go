@@ -2,8 +2,8 @@ package judgehost
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -114,29 +114,31 @@ func TestReadFiles(t *testing.T) {
 // FuzzReadFiles compares the result with that of the JSON and base64 packages.
 func FuzzReadFiles(f *testing.F) {
 	f.Add(`[{"filename":"a","content":"aGk=","is_executable":true},{"filename":"b","content":"Pz8\/","x":null}]`)
+	f.Add(`[{"filename":"","content":"aGk=","Is_executable":true},{"filename":"","content":"Pz8/","is_executable":1.0}]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := all(text)
 		if err != nil {
 			return
 		}
-		var known []struct {
-			Filename, Content string
-			Exec              any `json:"is_executable"`
-		}
-		if json.Unmarshal([]byte(text), &known) != nil {
+		// Names of fields are case-sensitive, so files are maps here: a struct of encoding/json accepts any case.
+		var files []map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &files) != nil {
 			return // values that are not read may be wrong
 		}
 		want := map[string]string{}
-		for _, k := range known {
-			b, err := base64.StdEncoding.DecodeString(k.Content)
-			if err != nil {
+		for _, f := range files {
+			var name, exec string
+			var content []byte
+			if err := errors.Join(json.Unmarshal(f["filename"], &name), json.Unmarshal(f["content"], &content)); err != nil {
 				t.Fatal(err)
 			}
-			name := k.Filename
-			if k.Exec == true || k.Exec == float64(1) || k.Exec == "true" || k.Exec == "1" {
+			if json.Unmarshal(f["is_executable"], &exec) != nil {
+				exec = string(f["is_executable"])
+			}
+			if exec == "true" || exec == "1" {
 				name += "*"
 			}
-			want[name] = string(b)
+			want[name] = string(content)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
