@@ -191,9 +191,10 @@ func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 // Adopt moves unfinished jobs of other pools to this pool, except for those of pools in use. It is for a host that is
 // the only user of its database and whose pool was renamed.
 func (s *Store) Adopt(ctx context.Context, pool string, inUse []string) (int, error) {
-	// Nearly always there are none, which two indexes say without reading jobs.
+	// Nearly always there are none, which two indexes say without reading jobs or entries of this pool.
 	text, args := `UPDATE jobs SET pool = ?1 WHERE seq IN (
-SELECT seq FROM jobs WHERE parked = 0 AND finished = 0 AND pool <> ?1 UNION ALL
+SELECT seq FROM jobs WHERE parked = 0 AND finished = 0 AND pool < ?1 UNION ALL
+SELECT seq FROM jobs WHERE parked = 0 AND finished = 0 AND pool > ?1 UNION ALL
 SELECT seq FROM jobs WHERE parked > 0 AND +state < 2 AND pool <> ?1)`, []any{cmp.Or(pool, defaultPool)}
 	for i, name := range inUse {
 		text += fmt.Sprintf(" AND pool <> ?%d", i+2)
