@@ -134,12 +134,11 @@ func (e *languagesError) Error() string { return "a source in " + strings.Join(e
 
 // sourceLanguage returns the language of a source by its extension, or "" for a file that can be executed.
 func sourceLanguage(path string) (string, error) {
-	known, err := languagesOf(path)
-	if err != nil {
+	if program, err := isProgram(path); err != nil || program {
 		return "", err
 	}
-	program, err := isProgram(path)
-	if err != nil || program || len(known) == 0 {
+	known, err := languagesOf(path)
+	if err != nil || len(known) == 0 {
 		return "", err
 	}
 	if len(known) > 1 {

@@ -93,6 +93,8 @@ type Engine struct {
 	turbo   machine.Turbo
 	virtual bool
 	program []byte // judged-init
+	// kernelConfig unpacks the configuration of the kernel when it is first asked for.
+	kernelConfig func() string
 	// fingerprint is taken when it is first asked for: it reads a hundred files, and no run waits for it.
 	fingerprint func() api.Fingerprint
 
@@ -148,6 +150,7 @@ func (e *Engine) open() (err error) {
 	if e.program, err = sandbox.InitProgram(); err != nil {
 		return fmt.Errorf("read judged-init: %w", err)
 	}
+	e.kernelConfig = sync.OnceValue(func() string { return hostfs.KernelConfig(e.fs, e.topology.Kernel) })
 	e.fingerprint = sync.OnceValue(e.readFingerprint)
 	if e.options.Examine {
 		e.examining.Go(e.examine)
@@ -218,7 +221,7 @@ func (e *Engine) Hardware() map[string]string { return e.fingerprint().Hard }
 
 func (e *Engine) readFingerprint() api.Fingerprint {
 	return doctor.ReadFingerprint(doctor.Subject{FS: e.fs, Topology: e.topology, Slots: e.slots, Turbo: e.turbo.Value,
-		Class: e.options.Class, Program: e.program})
+		Class: e.options.Class, Program: e.program, KernelConfig: e.kernelConfig})
 }
 
 // openLauncher opens a launcher with these options and those that are the same for all.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -119,7 +120,8 @@ type Catalogue map[string]Language
 // Load reads a catalogue; the path "" selects the built-in one.
 func Load(path string) (Catalogue, error) {
 	if path == "" {
-		return parse("languages.toml", configs.Languages)
+		c, err := builtIn()
+		return maps.Clone(c), err
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -127,6 +129,9 @@ func Load(path string) (Catalogue, error) {
 	}
 	return parse(path, text)
 }
+
+// builtIn parses the built-in catalogue, which a command loads several times, once.
+var builtIn = sync.OnceValues(func() (Catalogue, error) { return parse("languages.toml", configs.Languages) })
 
 func parse(path string, text []byte) (Catalogue, error) {
 	var c Catalogue

@@ -205,7 +205,7 @@ func (f facts) fingerprint(o Options) (api.Fingerprint, error) {
 		cpus = cpus.Union(slot.CPUs)
 	}
 	return ReadFingerprint(Subject{FS: f.FS, Topology: f.Topology, Slots: planned,
-		Turbo: machine.ReadTurbo(f.FS, cpus).Value, Class: o.Class, Program: o.Program}), nil
+		Turbo: machine.ReadTurbo(f.FS, cpus).Value, Class: o.Class, Program: o.Program, KernelConfig: o.KernelConfig}), nil
 }
 
 func lookPool(v *view) Outcome {

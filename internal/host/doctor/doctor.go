@@ -41,6 +41,8 @@ type Options struct {
 	Class   string           // the operator's name for this kind of host
 	Member  *api.Fingerprint // fingerprint of a host of the pool; nil means no comparison
 	Program []byte           // judged-init, part of the fingerprint
+	// KernelConfig returns what hostfs.KernelConfig does, for a caller that has it already. It may be nil.
+	KernelConfig func() string
 	// Window is the time between two readings of kernel counters. If it is 0, or the host is captured, counters
 	// are known only since boot. Before is an earlier reading, used in place of the first one.
 	Window time.Duration
@@ -85,6 +87,14 @@ func Examine(ctx context.Context, o Options) (api.DoctorReport, Counts, error) {
 	return r, f.counts, nil
 }
 
+// kernelConfig returns the configuration of a host's kernel, from known unless that is nil.
+func kernelConfig(h hostfs.FS, release string, known func() string) string {
+	if known != nil {
+		return known()
+	}
+	return hostfs.KernelConfig(h, release)
+}
+
 // look collects the facts that several checks need and determines the reserved CPUs.
 func look(ctx context.Context, o Options) (facts, error) {
 	h, err := settings.Examine(o.FS, o.CPUs, o.Width)
@@ -93,7 +103,7 @@ func look(ctx context.Context, o Options) (facts, error) {
 	}
 	f := facts{Host: h, daemon: o.Daemon, options: o, class: classify(o.FS),
 		turbo: machine.ReadTurbo(o.FS, h.Reserved.Intersect(h.Topology.Online))}
-	if config := hostfs.KernelConfig(o.FS, h.Topology.Kernel); config != "" {
+	if config := kernelConfig(o.FS, h.Topology.Kernel, o.KernelConfig); config != "" {
 		f.config = "\n" + config
 	}
 	f.mounts = hostfs.Mounts(f.Optional("/proc/mounts"))

@@ -20,11 +20,13 @@ type Subject struct {
 	Turbo    machine.TurboState
 	Class    string // the operator's name for this kind of host
 	Program  []byte // judged-init, which also contains the reference kernels
+	// KernelConfig is that of Options.
+	KernelConfig func() string
 }
 
 // ReadFingerprint returns the fingerprint of a host. Values that the host does not provide are empty.
 func ReadFingerprint(s Subject) api.Fingerprint {
-	k := &key{fs: s.FS, f: api.Fingerprint{Schema: api.FingerprintSchema, Hard: map[string]string{},
+	k := &key{fs: s.FS, config: s.KernelConfig, f: api.Fingerprint{Schema: api.FingerprintSchema, Hard: map[string]string{},
 		Soft: map[string]string{}}}
 	k.processor(s.Topology)
 	k.memory(s.Topology)
@@ -40,8 +42,9 @@ func ReadFingerprint(s Subject) api.Fingerprint {
 
 // key collects the members of a fingerprint.
 type key struct {
-	fs hostfs.FS
-	f  api.Fingerprint
+	fs     hostfs.FS
+	config func() string // Options.KernelConfig
+	f      api.Fingerprint
 }
 
 func (k *key) add(name string, value any) {
@@ -124,7 +127,7 @@ func (k *key) frequency(planned []slots.Slot, boost machine.TurboState) {
 
 func (k *key) kernel(t machine.Topology) {
 	k.add("kernel", t.Kernel)
-	k.add("config", k.config(t.Kernel))
+	k.add("config", timingOptions(kernelConfig(k.fs, t.Kernel, k.config)))
 	k.add(api.CommandLineMember, normalized(k.read("/proc/cmdline")))
 	k.add("isolated", t.Isolated)
 	k.add("nohz_full", t.NohzFull)
@@ -142,11 +145,11 @@ func (k *key) soft() {
 	}
 }
 
-// config returns the kernel build options that affect times or accounting. Two builds of one release may differ
-// in them.
-func (k *key) config(release string) []string {
+// timingOptions returns the options of a kernel's configuration that affect times or accounting. Two builds of one
+// release may differ in them.
+func timingOptions(config string) []string {
 	var options []string
-	for line := range strings.Lines(hostfs.KernelConfig(k.fs, release)) {
+	for line := range strings.Lines(config) {
 		name, _, _ := strings.Cut(line, "=")
 		timing := strings.HasPrefix(name, "CONFIG_HZ") || strings.HasPrefix(name, "CONFIG_PREEMPT") ||
 			strings.HasSuffix(name, "_ACCOUNTING") ||
