@@ -17,9 +17,9 @@ func (e *Engine) Doctor(ctx context.Context) (api.DoctorReport, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r, counted, err := doctor.Examine(ctx, doctor.Options{FS: e.fs, CPUs: e.CPUs(), Width: max(e.options.Width, 1),
-		Strict: e.options.Strict,
-		Daemon: e.options.Daemon, Class: e.options.Class, Member: e.options.Member, Program: e.program,
-		KernelConfig: e.kernelConfig, Before: e.counted, Languages: e.options.Languages.Catalogue.OnHost(string(e.options.Root))})
+		Strict: e.options.Strict, Daemon: e.options.Daemon, Class: e.options.Class, Member: e.options.Member,
+		Program: e.program, KernelConfig: e.kernelConfig, Before: e.counted,
+		Languages: e.options.Languages.Catalogue.OnHost(string(e.options.Root))})
 	if err == nil {
 		e.counted = &counted
 	}
