@@ -246,7 +246,6 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestDeviations checks that the history has a few estimates a day for a month.
 // TestRecordOfAnotherVersion: a record that this version cannot decode does not hide other nodes, and is replaced when
 // its node registers.
 func TestRecordOfAnotherVersion(t *testing.T) {
@@ -288,6 +287,7 @@ func TestRecordOfAnotherVersion(t *testing.T) {
 	}
 }
 
+// TestDeviations checks that the history has a few estimates a day for a month.
 func TestDeviations(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	start := now
