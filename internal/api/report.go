@@ -220,8 +220,8 @@ type CheckReport struct {
 	Fault       Fault    `json:"-"`                      // only with IE; the test has it
 	Score       *float64 `json:"-"`
 	Ratio       bool     `json:"-"` // Score is a fraction of the test's points, from 0 to 1
-	// Accepts means that the checker accepts the output and gives it no points. Where a test has a maximum of points, that
-	// is WA; without a maximum it is a correct answer.
+	// Accepts means that the checker accepts the output and gives it points, possibly none. 0 points are WA where a test
+	// has a maximum; without a maximum they are a correct answer. In a problem without points any are.
 	Accepts bool `json:"-"`
 	// Exhausted means, with IE, that a program of the jury exceeded a limit. Its input may be the reason.
 	Exhausted bool `json:"-"`

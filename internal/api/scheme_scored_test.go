@@ -68,3 +68,47 @@ func TestAcceptedWithoutPoints(t *testing.T) {
 		}
 	}
 }
+
+// TestPointsWithoutScoring: in a problem without points, the points that an output validator gives do not count. It has
+// accepted the output by its exit status. A job without a problem has points nevertheless.
+func TestPointsWithoutScoring(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		mode    VerdictMode
+		verdict Verdict
+		score   float64
+		accepts bool
+		want    string // verdict of the test and of the submission, and whether the next test ran
+	}{
+		{"no points", FirstError, WrongAnswer, 0, true, "AC AC ran"},
+		{"some points", FirstError, Partial, 50, true, "AC AC ran"},
+		{"all points", WorstError, Accepted, 1, true, "AC AC ran"},
+		{"a part, of another protocol", FirstError, Partial, 0.5, false, "PC PC ran"},
+		{"none, of another protocol", FirstError, WrongAnswer, 0, false, "WA WA skipped"},
+		{"no problem", "", Partial, 0.5, true, "PC PC ran"},
+		{"no problem, no points", "", WrongAnswer, 0, true, "WA WA skipped"},
+	} {
+		s := Scheme{Root: &Group{Verdict: tt.mode, Members: []Member{{Test: "1"}, {Test: "2"}}}}
+		c := CheckReport{Verdict: tt.verdict, Score: &tt.score, Accepts: tt.accepts}
+		tests := []TestReport{{Name: "1", Verdict: c.Verdict, Score: c.Score, Checker: &c}, {Name: "2", Verdict: Skipped}}
+		p := s.NewProgress(StopFirstFailure)
+		p.Record(tests[0])
+		ran := "skipped"
+		if p.Needs("2") {
+			tests[1].Verdict, ran = Accepted, "ran"
+		}
+		r, err := s.Result(tests, StopFirstFailure, nil)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if got := fmt.Sprintf("%s %s %s", tests[0].Verdict, r.Verdict, ran); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+		left := tests[0].Score != nil || tests[0].Checker.Verdict != Accepted
+		if isProblem := tt.mode != ""; isProblem && tt.accepts && left {
+			t.Errorf("%s: the report has the points %v and the verdict %s of the checker", tt.name, tests[0].Score,
+				tests[0].Checker.Verdict)
+		}
+	}
+}
