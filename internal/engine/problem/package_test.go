@@ -804,6 +804,38 @@ func TestValidatorGivesPoints(t *testing.T) {
 	}
 }
 
+// TestValidatorGivesPointsWithoutMaximum: in 2025-09, too, where nobody else gives the points of a test.
+func TestValidatorGivesPointsWithoutMaximum(t *testing.T) {
+	files := pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\ntype: scoring\n", "output_validator/v.py": "",
+		"data/sample/1.in": "", "data/sample/1.ans": "", "data/secret/a/1.in": "", "data/secret/a/1.ans": "",
+		"data/secret/test_group.yaml": "max_score: unbounded\n", "data/secret/a/test_group.yaml": ""}
+	group := func(text string) pack { return pack{"data/secret/a/test_group.yaml": text} }
+	for name, tt := range map[string]struct {
+		more pack
+		want bool
+	}{
+		"sum":            {group("score_aggregation: sum"), true},
+		"min":            {group("score_aggregation: min\nmax_score: unbounded"), true},
+		"a maximum":      {group("score_aggregation: sum\nmax_score: 50"), false},
+		"all or nothing": {group("max_score: 50"), false},
+		"former version": {group("scoring: {aggregation: sum}").with(pack{
+			"problem.yaml": "problem_format_version: 2023-07\nname: x\ntype: scoring\n"}), true},
+		"key of the past": {group("accept_score: 5"), false},
+	} {
+		p, err := openTest(t, files.with(tt.more).folder(t))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		root := p.Scheme.Root.Members
+		if root[0].Group.Members[0].Scored {
+			t.Errorf("%s: the validator must give points for a sample", name)
+		}
+		if got := root[1].Group.Members[0].Group.Members[0].Scored; got != tt.want {
+			t.Errorf("%s: the validator must give points: %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
 // openTest opens a package and closes it at the end of the test.
 func openTest(t testing.TB, name string) (*Package, error) {
 	p, err := Open(t.Context(), name)

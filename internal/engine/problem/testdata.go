@@ -379,8 +379,11 @@ func (r *dataReader) testScore(g *api.Group, legacy legacyGrading, tests int) ap
 	if legacy.legacy {
 		return api.Member{Accept: legacy.accept, Reject: legacy.reject, Scored: r.kind.scored && !r.domjudge}
 	}
-	if g.MaxScore == nil || g.Aggregation == api.PassFail || tests == 0 {
+	if g.Aggregation == api.PassFail || tests == 0 {
 		return api.Member{}
+	}
+	if g.MaxScore == nil { // nobody else gives points, except to samples, which have none
+		return api.Member{Scored: g.Name != "sample" && r.p.judging().Program != nil}
 	}
 	most := *g.MaxScore
 	if g.Aggregation == api.Sum {
