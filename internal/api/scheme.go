@@ -142,6 +142,8 @@ type Member struct {
 	MaxScore *float64 `json:"max_score,omitempty"` // of a test; nil means unlimited
 	// Scored means that the checker must give the points of a test that it accepts.
 	Scored bool `json:"scored,omitempty"`
+	// Whole means that a part of Accept, which a checker gives, is rounded up to a whole number.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // GroupTests is a group with the tests in it and in its subgroups.

@@ -260,6 +260,10 @@ func outcome(at testPlace, t TestReport, scoring bool) (memberResult, error) {
 		n.verdict = Accepted
 	case t.Ratio && at.MaxScore == nil:
 		return n, fmt.Errorf("the checker gives a part of the points of test %q, which has no maximum", t.Name)
+	case t.Ratio && at.Whole:
+		// Without a tolerance, as SIO2 does in the same arithmetic: 55 % of 100 are 56.
+		n.score = min(math.Ceil(*t.Score*at.Accept), at.Accept)
+		n.verdict = scored(at.Member, n.score)
 	case t.Ratio:
 		n.score = *t.Score * at.Accept
 	default:

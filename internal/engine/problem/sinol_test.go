@@ -278,3 +278,39 @@ func TestSinolMissingSolution(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// TestSinolRoundsUp: as in SIO2 and sinol-make, a part of the points of a test is rounded up to a whole number.
+func TestSinolRoundsUp(t *testing.T) {
+	p, err := openTest(t, sinolPack.with(pack{"prog/sumchk.cpp": "",
+		"config.yml": strings.NewReplacer("1: 40, 2: 60", "1: 33, 2: 67", "{2: [1]}", "{}").Replace(
+			sinolPack["config.yml"])}).folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		part float64
+		want string // verdict and score of the group and of the problem
+	}{
+		{0, "WA 0 PC 67"}, {0.001, "PC 1 PC 68"}, {0.5, "PC 17 PC 84"}, {0.97, "AC 33 AC 100"}, {1, "AC 33 AC 100"},
+	} {
+		var tests []api.TestReport
+		for _, test := range p.Tests {
+			r := api.TestReport{Name: test.Name, Verdict: api.Accepted, Score: new(1.0), Ratio: true}
+			if test.Name == "1b" && tt.part < 1 {
+				r.Score, r.Verdict = &tt.part, api.Partial
+			}
+			if *r.Score == 0 {
+				r.Verdict = api.WrongAnswer
+			}
+			tests = append(tests, r)
+		}
+		r, err := p.Scheme.Result(tests, api.StopNever, nil)
+		if err != nil {
+			t.Fatalf("a part of %g: %v", tt.part, err)
+		}
+		one := r.Groups[1]
+		if got := fmt.Sprintf("%s %g %s %g", one.Verdict, *one.Score, r.Verdict, *r.Score); got != tt.want {
+			t.Errorf("a part of %g: %s, want %s", tt.part, got, tt.want)
+		}
+	}
+}

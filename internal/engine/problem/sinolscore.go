@@ -12,7 +12,7 @@ import (
 	"judged/internal/api"
 )
 
-// scheme makes the groups. A group gives its points for the worst of its tests.
+// scheme makes the groups. A group gives its points for the worst of its tests. SIO2 knows whole points only.
 func (x *sinolPackage) scheme() error {
 	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}
 	x.p.Scheme.Root, x.p.Scheme.Scoring = root, !x.passFail
@@ -36,7 +36,7 @@ func (x *sinolPackage) scheme() error {
 		sum += points
 		g := &api.Group{Name: sinolGroup(group), Aggregation: api.Min, Verdict: root.Verdict, MaxScore: &points}
 		for _, test := range x.tests[group] {
-			g.Members = append(g.Members, api.Member{Test: test, Accept: points, MaxScore: &points})
+			g.Members = append(g.Members, api.Member{Test: test, Accept: points, MaxScore: &points, Whole: true})
 		}
 		x.require(g, group)
 		root.Members = append(root.Members, api.Member{Group: g})
