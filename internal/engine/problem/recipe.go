@@ -24,6 +24,17 @@ type Recipe struct {
 	Ready bool
 }
 
+// HowToAddTests is the next step for a package whose tests cannot be made here, in the words of its format.
+func (p *Package) HowToAddTests() string {
+	switch p.Format {
+	case CMS:
+		return "add the missing files to input/ and output/, for example by task-maker"
+	case Sinol:
+		return "run sinol-make gen before, which adds the missing files to out/"
+	}
+	return "download the full package from Polygon, which has the tests"
+}
+
 // Product is a file that a recipe makes.
 type Product struct {
 	Name string // name in the working folder of the program; "" is its answer

@@ -118,7 +118,7 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p api.Pro
 	}
 	defer func() { err = errors.Join(err, pkg.Close()) }()
 	if n := len(pkg.Recipes); n > 0 {
-		return p, problem("invalid-problem", "download the full package from Polygon, which has the tests",
+		return p, problem("invalid-problem", pkg.HowToAddTests(),
 			"files of tests must be made by programs of the package: %d, the first one of test %q", n,
 			pkg.Recipes[0].Test)
 	}

@@ -426,3 +426,30 @@ func TestFactors(t *testing.T) {
 		}
 	}
 }
+
+// TestTestsToMakeSayHow: a package without files of tests, which the daemon does not make, has the next step in the words of
+// its format.
+func TestTestsToMakeSayHow(t *testing.T) {
+	f := newFixture(t, func(o *Options) {
+		o.Config.HTTP.MaxBlob = 1 << 20
+		o.Blobs = openBlobs(t.TempDir(), 1<<20)
+	})
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"Polygon": {map[string]string{"problem.xml": `<problem><judging><testset name="tests"><time-limit>1000</time-limit>
+<test-count>1</test-count><input-path-pattern>%d</input-path-pattern><answer-path-pattern>%d.a</answer-path-pattern>
+</testset></judging><assets><checker><source path="c.py"/></checker><solutions><solution tag="main"><source path="c.py"/>
+</solution></solutions></assets></problem>`, "c.py": "", "1": ""}, "download the full package from Polygon"},
+		"CMS": {map[string]string{"task.yaml": "name: sum\nn_input: 1\ntime_limit: 1\n", "input/input0.txt": "",
+			"sol/sum.cpp": ""}, "add the missing files to input/ and output/"},
+		"sinol-make": {map[string]string{"config.yml": "time_limit: 1000\nscores: {1: 100}\n", "in/sum1a.in": "",
+			"prog/sum.cpp": ""}, "run sinol-make gen"},
+	} {
+		p := wantProblem(t, f.ask("PUT", "/v1/problems/x", packageOf(t, tt.files)), "invalid-problem")
+		if !strings.Contains(p.NextStep, tt.want) {
+			t.Errorf("%s: %s: next %q, want %q", name, p.Detail, p.NextStep, tt.want)
+		}
+	}
+}
