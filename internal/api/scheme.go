@@ -124,6 +124,8 @@ type Group struct {
 	GraderArgs  []string    `json:"grader_args,omitempty"`
 	// RequirePass lists groups whose tests must all be accepted before this group is run.
 	RequirePass []string `json:"require_pass,omitempty"`
+	// PartPasses means that tests of this group with a part of their points count as accepted for RequirePass of others.
+	PartPasses bool `json:"part_passes,omitempty"`
 	// Continue runs the remaining members after one that is not accepted.
 	Continue bool `json:"continue,omitempty"`
 	// AcceptIfAny accepts the group if any member is accepted.

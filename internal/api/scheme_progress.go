@@ -6,7 +6,7 @@ type Progress struct {
 	scoring bool
 	stop    Stop
 	ended   map[*Group]bool // no more members run
-	left    map[string]int  // number of tests of a group, by its name, that are not accepted yet
+	left    map[string]int  // number of tests of a group, by its name, that have not passed yet
 	done    map[string]bool // recorded tests
 }
 
@@ -53,11 +53,10 @@ func (p *Progress) Record(t TestReport) {
 	if n, err := outcome(at, t, p.scoring); err == nil {
 		v = n.verdict
 	}
-	if v == Accepted {
-		for _, g := range path {
+	for _, g := range path {
+		if v == Accepted || v == Partial && g.PartPasses {
 			p.left[g.Name]--
 		}
-		return
 	}
 	if !v.Failed() {
 		return

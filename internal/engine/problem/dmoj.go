@@ -211,7 +211,7 @@ func (d *dmojProblem) group(c dmojCase) (*api.Group, float64, error) {
 	if !(points >= 0 && api.ValidPoints(points)) {
 		return nil, 0, fmt.Errorf("points %v are not a number of at least 0", points)
 	}
-	g := &api.Group{Aggregation: api.Min, Verdict: api.ByScore, MaxScore: &points}
+	g := &api.Group{Aggregation: api.Min, Verdict: api.ByScore, MaxScore: &points, PartPasses: true}
 	if c.Batched == nil {
 		if d.cases++; len(c.Dependencies) > 0 {
 			d.p.find("%s: dependencies of case%d are not used; only batches have them", dmojFile, d.cases)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/api"
 )
 
 // archived returns the package with an archive of further files.
@@ -336,5 +338,40 @@ func TestDMOJRefused(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestDMOJPartialDependencies: as in DMOJ, a batch that gets a part of its points from the checker has passed for those
+// that depend on it.
+func TestDMOJPartialDependencies(t *testing.T) {
+	p, err := openTest(t, pack{"init.yml": `checker: {name: bridged, args: {files: c.cpp, type: coci}}
+test_cases:
+- {batched: [{in: a, out: a}, {in: a, out: a}], points: 10}
+- {batched: [{in: a, out: a}], points: 20, dependencies: [1]}
+`, "a": "", "c.cpp": ""}.folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for first, want := range map[api.Verdict]string{api.Accepted: "AC 30", api.Partial: "PC 25", api.WrongAnswer: "WA 0"} {
+		tests := []api.TestReport{{Name: "batch1.1", Verdict: first, Score: new(0.5), Ratio: true},
+			{Name: "batch1.2", Verdict: api.Accepted}, {Name: "batch2.1", Verdict: api.Accepted}}
+		if first != api.Partial {
+			tests[0].Score = nil
+		}
+		progress := p.Scheme.NewProgress(api.StopFirstFailure)
+		for i := range tests {
+			if !progress.Needs(tests[i].Name) {
+				tests[i].Verdict = api.Skipped
+				continue
+			}
+			progress.Record(tests[i])
+		}
+		r, err := p.Scheme.Result(tests, api.StopFirstFailure, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%s %g", r.Verdict, *r.Score); got != want {
+			t.Errorf("%s in the first batch: %s, want %s", first, got, want)
+		}
 	}
 }
