@@ -57,8 +57,11 @@ func (p *Package) readCMS(t *tree) error {
 	}
 	c.readLimits(s)
 	p.InputFile, p.OutputFile = "input.txt", "output.txt"
-	s.decode("infile", &p.InputFile)
-	s.decode("outfile", &p.OutputFile)
+	for key, to := range map[string]*string{"infile": &p.InputFile, "outfile": &p.OutputFile} {
+		if s.has(key) && !s.decode(key, to) {
+			*to = "" // left empty
+		}
+	}
 	if outputs := false; s.decode("output_only", &outputs) && outputs {
 		return errors.New("output_only: contestants submit outputs, but judged judges programs")
 	}

@@ -202,3 +202,17 @@ func TestCMSRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestCMSFileNames: without a value a file is stdin or stdout, as CMS documents it. Without the key it has a default name.
+func TestCMSFileNames(t *testing.T) {
+	for keys, want := range map[string]string{"": "input.txt output.txt", "infile: a.in\n": "a.in output.txt",
+		"infile: ''\noutfile: ''\n": " ", "infile:\noutfile: ~\n": " ", "outfile:\n": "input.txt "} {
+		p, err := openTest(t, cmsPack.with(pack{"task.yaml": cmsPack["task.yaml"] + keys}).folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.InputFile + " " + p.OutputFile; got != want {
+			t.Errorf("%q: files %q, want %q", keys, got, want)
+		}
+	}
+}
