@@ -291,6 +291,9 @@ func failure(r sandbox.Result, l sandbox.Limits) (reason string, transient bool)
 		return fmt.Sprintf("the compiler wrote more than %s", l.Output), true
 	case r.Signal != 0:
 		return "the compiler was ended by " + linux.SignalName(r.Signal), true
+	case r.Code != 0 && r.Refused != nil && *r.Refused > 0:
+		return fmt.Sprintf("the compiler reached the limit of %d processes and threads, and exited with status %d",
+			l.Processes, r.Code), true
 	case r.Code != 0:
 		return fmt.Sprintf("%s%d", api.CompilerExited, r.Code), false
 	}
