@@ -318,7 +318,11 @@ func (r *verification) print(w io.Writer) error {
 	b.WriteByte('\n')
 	languages, _ := slowest(r.Submissions, r.TimeLimit, isLower)
 	for _, s := range languages {
-		fmt.Fprintf(&b, "slowest accepted in %s: %s, the limit is %.2f times that, required %g\n", s.Language,
+		in := "without a language" // a script that is executed as it is
+		if s.Language != "" {
+			in = "in " + s.Language
+		}
+		fmt.Fprintf(&b, "slowest accepted %s: %s, the limit is %.2f times that, required %g\n", in,
 			units.Duration(s.CPUTime), 1/s.part(r.TimeLimit), r.rule.Accepted)
 	}
 	if s := fastest(r.Submissions, r.TimeLimit, isUpper); s != nil {

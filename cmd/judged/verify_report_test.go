@@ -212,3 +212,18 @@ func TestFindingsOfInvalidPackages(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowestWithoutLanguage: a script that is executed as it is has no language.
+func TestSlowestWithoutLanguage(t *testing.T) {
+	const limit = time.Second
+	r := verification{TimeLimit: limit, rule: problem.TimeRule{Accepted: 2, Rejected: 1.5}, Submissions: []solution{{
+		Name: "submissions/accepted/run", Verdict: api.Accepted, CPUTime: limit / 4, lower: true, judged: true}}}
+	var b bytes.Buffer
+	if err := r.print(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = "slowest accepted without a language: 250.0 ms, the limit is 4.00 times that, required 2\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("output\n%swant %q in it", b.String(), want)
+	}
+}
