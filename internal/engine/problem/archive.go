@@ -233,7 +233,7 @@ func unpackTree(ctx context.Context, archive, dir string) error {
 	left := int64(MaxUnpacked)
 	return eachEntry(ctx, archive, func(e entry) error {
 		name := strings.TrimPrefix(strings.TrimSuffix(e.name, "/"), "./")
-		if name == "" || name == "." || e.mode.IsDir() {
+		if name == "" || name == "." || e.mode.IsDir() || strings.HasSuffix(e.name, "/") {
 			return nil // folders are created with their files
 		}
 		if !fs.ValidPath(name) {

@@ -234,3 +234,29 @@ func TestOpenTests(t *testing.T) {
 		})
 	}
 }
+
+// TestFoldersOfWindows: archives made on Windows may have entries for folders that only their last backslash marks.
+func TestFoldersOfWindows(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "problem.zip")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z := zip.NewWriter(f)
+	for _, entry := range []string{`data\`, `data\secret\`, "problem.yaml", `data\secret\1.in`, `data\secret\1.ans`} {
+		if _, err := z.CreateHeader(&zip.FileHeader{Name: entry}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := openTest(t, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Tests) != 1 {
+		t.Errorf("%d tests, want 1", len(p.Tests))
+	}
+}
