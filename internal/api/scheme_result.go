@@ -86,6 +86,8 @@ type evaluation struct {
 	tests  map[string]*TestReport
 	places map[string]testPlace
 	groups []GroupReport // the last one first
+	// ignored means that the current group does not count, so that its points may exceed its maximum.
+	ignored bool
 }
 
 // ran returns the report of a test that was run, or nil.
@@ -133,8 +135,11 @@ func (e *evaluation) reason() (Verdict, error) {
 // group returns the result of a group.
 func (e *evaluation) group(g *Group) (memberResult, error) {
 	var members []memberResult
-	for _, m := range slices.Backward(g.Members) {
+	outside := e.ignored
+	for i, m := range slices.Backward(g.Members) {
+		e.ignored = outside || g.IgnoreFirst && i == 0
 		n, err := e.member(m)
+		e.ignored = outside
 		if err != nil {
 			return memberResult{}, err
 		}
@@ -159,7 +164,7 @@ func (e *evaluation) group(g *Group) (memberResult, error) {
 		n.verdict = e.verdict(g, members, failed, n.score)
 	}
 	switch {
-	case isNear(n.score, g.MaxScore):
+	case isNear(n.score, g.MaxScore), e.ignored && g.MaxScore != nil && n.score > *g.MaxScore:
 		n.score = *g.MaxScore
 	case g.MaxScore != nil && n.score > *g.MaxScore:
 		return n, fmt.Errorf("score %v of group %q is above its maximum %v", n.score, g.Name, *g.MaxScore)

@@ -112,3 +112,31 @@ func TestPointsWithoutScoring(t *testing.T) {
 		}
 	}
 }
+
+// TestPointsOfIgnoredSamples: what a checker gives for samples that do not count cannot be too much.
+func TestPointsOfIgnoredSamples(t *testing.T) {
+	scheme := func(ignore bool) Scheme {
+		return Scheme{Scoring: true, Root: &Group{Aggregation: Sum, Verdict: WorstError, IgnoreFirst: ignore,
+			MaxScore: new(100.0), Members: []Member{
+				{Group: &Group{Name: "sample", Verdict: WorstError, MaxScore: new(0.0), Members: []Member{{Group: &Group{
+					Name: "sample/a", Verdict: WorstError, MaxScore: new(0.0), Members: []Member{{Test: "s"}}}}}}},
+				{Group: &Group{Name: "secret", Verdict: WorstError, MaxScore: new(100.0), Members: []Member{{Test: "t"}}}}}}}
+	}
+	tests := func() []TestReport {
+		return []TestReport{{Name: "s", Verdict: Partial, Score: new(40.0)}, {Name: "t", Verdict: Partial, Score: new(70.0)}}
+	}
+	r, err := scheme(true).Result(tests(), StopFirstFailure, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprintf("%s %g", r.Verdict, *r.Score)
+	for _, g := range r.Groups {
+		got += fmt.Sprintf(" %s %g", g.Name, *g.Score)
+	}
+	if want := "AC 70 sample 0 sample/a 0 secret 70"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if _, err := scheme(false).Result(tests(), StopFirstFailure, nil); err == nil {
+		t.Error("points of samples that count are above their maximum without an error")
+	}
+}
