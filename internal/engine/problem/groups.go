@@ -116,7 +116,7 @@ func (r *dataReader) points(g *api.Group, s *settings) {
 		from.fail(aggregationKey, "%q is unknown; use pass-fail, sum or min", aggregation)
 		g.Aggregation = api.PassFail
 	}
-	g.Continue = g.Aggregation == api.Sum // no other group can get points after a failure
+	g.Continue = g.Aggregation == api.Sum // others get no points after a failure, unless they have such groups
 	if n, ok := from.keys[scoreKey]; ok && n.Value == "unbounded" {
 		from.ignore(scoreKey)
 		g.MaxScore = nil

@@ -197,3 +197,43 @@ func TestWrongPoints(t *testing.T) {
 		p.Close()
 	}
 }
+
+// TestSmallestOfSums: the smallest of sums can be above 0 although tests fail, so all groups must run.
+func TestSmallestOfSums(t *testing.T) {
+	kattis := pack{"problem.yaml": "problem_format_version: 2025-09\nname: x\ntype: scoring\n",
+		"data/secret/test_group.yaml": "max_score: 50\nscore_aggregation: min",
+		"data/secret/a/1.in":          "", "data/secret/a/1.ans": "", "data/secret/a/2.in": "", "data/secret/a/2.ans": "",
+		"data/secret/b/1.in": "", "data/secret/b/1.ans": "", "data/secret/b/test_group.yaml": "max_score: 50"}
+	for kind, want := range map[string]string{"sum": "PC 25", "min": "WA 0", "pass-fail": "WA 0"} {
+		p, err := openTest(t, kattis.with(pack{
+			"data/secret/a/test_group.yaml": "max_score: 50\nscore_aggregation: " + kind}).folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		progress := p.Scheme.NewProgress(api.StopFirstFailure)
+		var tests []api.TestReport
+		for _, name := range p.Scheme.Tests() {
+			r := api.TestReport{Name: name, Verdict: api.Accepted}
+			switch {
+			case !progress.Needs(name):
+				r.Verdict = api.Skipped
+			case name == "secret/a/1":
+				r.Verdict = api.WrongAnswer
+			}
+			if r.Verdict != api.Skipped {
+				progress.Record(r)
+			}
+			tests = append(tests, r)
+		}
+		r, err := p.Scheme.Result(tests, api.StopFirstFailure, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%s %g", r.Verdict, *r.Score); got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
+		}
+		if ran := progress.Needs("secret/b/1"); ran != (kind == "sum") {
+			t.Errorf("%s: the next group is needed: %t", kind, ran)
+		}
+	}
+}

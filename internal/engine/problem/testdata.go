@@ -180,6 +180,10 @@ func (r *dataReader) group(name string, from inherited) (*api.Group, error) {
 	if r.domjudge {
 		r.domjudgePoints(g, from.accept, len(folders) == 0)
 	}
+	continues := func(m api.Member) bool { return m.Group != nil && m.Group.Continue }
+	if g.Verdict == api.ByScore && g.Aggregation == api.Min && slices.ContainsFunc(g.Members, continues) {
+		g.Continue = true // the smallest of sums can be above 0 after a failure
+	}
 	return g, nil
 }
 
