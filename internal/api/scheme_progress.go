@@ -5,15 +5,25 @@ type Progress struct {
 	tests   map[string]testPlace
 	scoring bool
 	stop    Stop
-	ended   map[*Group]bool // no more members run
-	left    map[string]int  // number of tests of a group, by its name, that have not passed yet
-	done    map[string]bool // recorded tests
+	// ended holds the groups of which no more members run, with the member that failed: a group, or nil for a test. That
+	// group itself comes to its end.
+	ended map[*Group]*Group
+	left  map[string]int  // number of tests of a group, by its name, that have not passed yet
+	done  map[string]bool // recorded tests
 }
 
 // testPlace is the position of a test in a scheme.
 type testPlace struct {
 	Member
 	path []*Group // from the root
+}
+
+// below returns the member of a group of the path that contains the test: a group, or nil for the test itself.
+func (p testPlace) below(i int) *Group {
+	if i+1 < len(p.path) {
+		return p.path[i+1]
+	}
+	return nil
 }
 
 // isIgnored reports whether the points of the test do not count.
@@ -30,7 +40,7 @@ func (p testPlace) isIgnored() bool {
 
 // NewProgress starts a submission. With the stop rule never, only RequirePass excludes tests.
 func (s Scheme) NewProgress(stop Stop) *Progress {
-	p := &Progress{tests: map[string]testPlace{}, scoring: s.Scoring, stop: stop, ended: map[*Group]bool{},
+	p := &Progress{tests: map[string]testPlace{}, scoring: s.Scoring, stop: stop, ended: map[*Group]*Group{},
 		left: map[string]int{}, done: map[string]bool{}}
 	s.walk(func(path []*Group, m Member) {
 		p.tests[m.Test] = testPlace{m, path}
@@ -63,8 +73,8 @@ func (p *Progress) Record(t TestReport) {
 	}
 	for i := len(path) - 1; i >= 0; i-- {
 		g := path[i]
-		if !g.Continue {
-			p.ended[g] = true
+		if _, ended := p.ended[g]; !ended && !g.Continue {
+			p.ended[g] = at.below(i)
 		}
 		if g.AcceptIfAny || g.Verdict == AlwaysAccept || g.Aggregation == Custom {
 			return // the group may still be accepted
@@ -74,8 +84,10 @@ func (p *Progress) Record(t TestReport) {
 
 // Needs reports whether a test must be run.
 func (p *Progress) Needs(test string) bool {
-	for _, g := range p.tests[test].path {
-		if p.stop != StopNever && p.ended[g] {
+	at := p.tests[test]
+	for i, g := range at.path {
+		by, ended := p.ended[g]
+		if p.stop != StopNever && ended && (by == nil || by != at.below(i)) {
 			return false
 		}
 		for _, required := range g.RequirePass {

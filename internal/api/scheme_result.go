@@ -150,7 +150,7 @@ func (e *evaluation) group(g *Group) (memberResult, error) {
 	// decides, regardless of later tests.
 	failed := (g.Verdict != "" || g.Aggregation == Custom) &&
 		slices.ContainsFunc(members, func(n memberResult) bool { return n.verdict == InternalError })
-	if g.IgnoreFirst && len(members) == 2 {
+	if members = e.counted(g, members); g.IgnoreFirst && len(members) == 2 {
 		members = members[1:]
 	}
 	var n memberResult
@@ -206,6 +206,20 @@ func (e *evaluation) custom(g *Group, members []memberResult) (memberResult, err
 		r.Verdict = scored(Member{MaxScore: g.MaxScore}, r.Score)
 	}
 	return memberResult{r.Verdict, r.Score}, nil
+}
+
+// counted returns the members that count for a group that Kattis' default grader grades: those up to the first one that
+// failed if no others are run after that. As in problemtools, others have no points, not even reject_score.
+func (e *evaluation) counted(g *Group, members []memberResult) []memberResult {
+	byDefault := slices.Contains([]VerdictMode{WorstError, FirstError, AlwaysAccept}, g.Verdict)
+	if g.Continue || e.stop == StopNever || !byDefault {
+		return members
+	}
+	first := slices.IndexFunc(members, func(n memberResult) bool { return n.verdict.Failed() })
+	if first < 0 {
+		return members
+	}
+	return members[:first+1]
 }
 
 // isFull reports whether there are members and all of them are accepted.
