@@ -43,7 +43,7 @@ func RejudgeID(rejudging, original string) string {
 // repeated request. created is false if the same request was stored before. PutRejudging returns ErrConflict if the ID
 // is used with another digest or by another tenant.
 func (s *Store) PutRejudging(ctx context.Context, q api.RejudgingRequest, digest string) (created bool, err error) {
-	if !ValidID(q.ID) {
+	if !ValidStoredID(q.ID) {
 		return false, fmt.Errorf("store rejudging %q: %w", q.ID, ErrBadID)
 	}
 	request, err := packJSON(keptRequest{Reason: q.Reason, Request: &q})
@@ -91,7 +91,7 @@ func (r *rejudgingRow) kept() (k keptRequest, err error) {
 }
 
 func (s *Store) rejudging(ctx context.Context, id string) (r rejudgingRow, err error) {
-	if !ValidID(id) {
+	if !ValidStoredID(id) {
 		return r, fmt.Errorf("rejudging %q: %w", id, ErrNoRejudging)
 	}
 	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT ` + rejudgingColumns + ` FROM rejudgings WHERE id = ?1`,

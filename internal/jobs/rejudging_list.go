@@ -90,7 +90,7 @@ WHERE tenant = ?4 AND (created < ?1 OR created = ?1 AND id {bytes} > ?2) ORDER B
 func parseRejudgingCursor(c string) (created int64, id string, err error) {
 	number, id, ok := strings.Cut(c, "-")
 	created, err = strconv.ParseInt(number, 10, 64)
-	if !ok || err != nil || created < 0 || !ValidID(id) {
+	if !ok || err != nil || created < 0 || !ValidStoredID(id) {
 		return 0, "", fmt.Errorf("list rejudgings after %q: %w", c, ErrBadCursor)
 	}
 	return created, id, nil

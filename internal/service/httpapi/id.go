@@ -30,10 +30,7 @@ func batchID(caller, key string, index int) string {
 }
 
 // keyedSet derives the ID of a rejudging from the caller and the Idempotency-Key.
-func keyedSet(caller, key string) string {
-	sum := sha256.Sum256([]byte("rejudging\x00" + caller + "\x00" + key))
-	return "key-" + idText.EncodeToString(sum[:20])
-}
+func keyedSet(caller, key string) string { return jobs.OwnID("key", "rejudging\x00"+caller+"\x00"+key) }
 
 // oldKeyedID returns the ID that earlier versions derived. Any caller may have given it to a job.
 func oldKeyedID(caller, key string) string {

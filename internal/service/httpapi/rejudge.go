@@ -35,11 +35,15 @@ func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if key != "" && q.ID == "" { // an ID does what a key does
-		q.ID = keyedSet(caller(r.Context()), key)
-	}
 	if err := s.checkRejudging(r.Context(), &q); err != nil {
 		return err
+	}
+	switch {
+	case q.ID != "": // an ID does what a key does
+	case key != "":
+		q.ID = keyedSet(caller(r.Context()), key)
+	default:
+		q.ID = newID(s.now())
 	}
 	if err := s.accepts(); err != nil {
 		return problem("not-ready", "try again later; GET /readyz shows when", "%s", err).retryAfter(retryNotReady)
@@ -74,14 +78,11 @@ func requestDigest(q api.RejudgingRequest) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// checkRejudging refuses requests that cannot name any jobs, and chooses an ID if the caller has not.
+// checkRejudging refuses requests that cannot name any jobs.
 func (s *Server) checkRejudging(ctx context.Context, q *api.RejudgingRequest) error {
 	bad := func(next, detail string, args ...any) error { return problem("bad-request", next, detail, args...) }
-	if q.ID == "" {
-		q.ID = newID(s.now())
-	}
 	switch {
-	case !jobs.ValidID(q.ID):
+	case q.ID != "" && !jobs.ValidID(q.ID):
 		return bad(idRule, "invalid id %.70q", q.ID)
 	case (q.Jobs == nil) == (q.Filter == nil):
 		return bad("send one of them", "want either jobs or filter")

@@ -316,6 +316,19 @@ func TestRejudgingKeys(t *testing.T) {
 		t.Errorf("%d %q, again %d %q", created.Code, first.ID, again.Code, second.ID)
 	}
 	wantProblem(t, f.submit("POST", "/v1/rejudgings", others, "Idempotency-Key: one"), "conflict")
+	// No caller can choose the ID, but it names the set in all requests.
+	wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"id": "`+first.ID+`", "jobs": ["b"]}`), "bad-request")
+	f.fill(first.ID)
+	f.judge(api.Accepted) // d, which waits
+	if w := f.judge(api.Accepted); w.Job.Labels["@rejudging"] != first.ID {
+		t.Errorf("labels %v, want the set %q", w.Job.Labels, first.ID)
+	}
+	set := strings.ReplaceAll("/v1/rejudgings/"+first.ID, "@", "%40")
+	if got := f.send("GET", set, "", 200); got.State != api.RejudgingReady {
+		t.Errorf("the set: %+v", got)
+	}
+	f.send("POST", set+"/apply", "", 200)
+	f.send("DELETE", set, "", 409)
 	const named = `{"id": "x", "jobs": ["a"]}`
 	for range 2 {
 		if r := answer[api.Rejudging](t, f.submit("POST", "/v1/rejudgings", named, "Idempotency-Key: two")); r.ID != "x" {
@@ -329,5 +342,18 @@ func TestRejudgingKeys(t *testing.T) {
 	list := answer[api.RejudgingList](t, f.ask("GET", "/v1/rejudgings", ""))
 	if n := len(list.Rejudgings); n != 3 {
 		t.Errorf("%d sets, want 3", n)
+	}
+	var ids []string // of pages of one set each, whose cursors have the IDs
+	for after := ""; len(ids) < 4; {
+		list = answer[api.RejudgingList](t, f.ask("GET", "/v1/rejudgings?limit=1&after="+after, ""))
+		for _, r := range list.Rejudgings {
+			ids = append(ids, r.ID)
+		}
+		if after = list.Next; after == "" {
+			break
+		}
+	}
+	if len(ids) != 3 || ids[2] != first.ID {
+		t.Errorf("sets of the pages: %q", ids)
 	}
 }
