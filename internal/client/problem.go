@@ -65,7 +65,7 @@ func ClassOf(err error) Class {
 		return Barred
 	}
 	switch p.Kind() {
-	case "unauthorized", "forbidden", "misdirected", "method", "protocol":
+	case "unauthorized", "forbidden", "misdirected", "method", "path", "protocol":
 		return Barred
 	}
 	return Refused

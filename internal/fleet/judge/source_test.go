@@ -78,6 +78,7 @@ func TestFinish(t *testing.T) {
 		{"another attempt", answer{http.StatusConflict, "stale"}, api.ErrStale, false},
 		{"cancelled", answer{http.StatusConflict, "final"}, api.ErrFinal, false},
 		{"deleted", answer{http.StatusNotFound, "not-found"}, api.ErrNotFound, false},
+		{"daemon of another role", answer{http.StatusNotFound, "path"}, api.ErrUnavailable, true},
 		{"database away", answer{http.StatusServiceUnavailable, "temporary-failure"}, api.ErrUnavailable, true},
 		{"token revoked", answer{http.StatusUnauthorized, "unauthorized"}, api.ErrUnavailable, true},
 		{"error of the front", answer{http.StatusInternalServerError, "internal"}, api.ErrUnavailable, true},

@@ -11,7 +11,7 @@ import (
 func TestEveryProblemHasAClass(t *testing.T) {
 	classes := map[client.Class][]string{
 		client.Passing: {"queue-full", "quota", "internal", "not-ready", "temporary-failure", "no-space", "timeout"},
-		client.Barred:  {"unauthorized", "forbidden", "misdirected", "method", "protocol"},
+		client.Barred:  {"unauthorized", "forbidden", "misdirected", "method", "path", "protocol"},
 		client.Refused: {"bad-request", "invalid-job", "not-found", "conflict", "gone",
 			"in-use", "stale", "final", "too-large", "media-type", "precondition", "range",
 			"digest", "missing-language", "invalid-problem", "invalid-report", "missing-problem",

@@ -203,7 +203,7 @@ func (fullBlobs) Put(context.Context, string, io.Reader) (string, units.Bytes, b
 func TestUnknownPathsAndMethods(t *testing.T) {
 	f := newFixture(t)
 	for _, path := range []string{"/v2", "/v1/", "/v1/jobs/a/b/c", "/favicon.ico"} {
-		wantProblem(t, f.ask("GET", path, ""), "not-found")
+		wantProblem(t, f.ask("GET", path, ""), "path")
 	}
 	tests := []struct{ method, path, allow string }{
 		{"DELETE", "/v1/jobs", "GET, HEAD, POST"},

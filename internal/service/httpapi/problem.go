@@ -47,6 +47,7 @@ var kinds = map[string]struct {
 	"unauthorized":      {http.StatusUnauthorized, "No valid token"},
 	"forbidden":         {http.StatusForbidden, "Not allowed"},
 	"not-found":         {http.StatusNotFound, "Not found"},
+	"path":              {http.StatusNotFound, "No such path"}, // also one of another role, which says nothing about a job
 	"method":            {http.StatusMethodNotAllowed, "Method not allowed"},
 	"timeout":           {http.StatusRequestTimeout, "The body did not arrive in time"},
 	"conflict":          {http.StatusConflict, "Another body under the same id"},

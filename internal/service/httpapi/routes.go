@@ -137,7 +137,7 @@ func (s *Server) mux() http.Handler {
 	for _, g := range s.routeGroups() {
 		for _, path := range g.absentPaths() {
 			mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-				s.fail(w, r, problem("not-found", g.next, "%s", g.absent))
+				s.fail(w, r, problem("path", g.next, "%s", g.absent))
 			})
 		}
 	}
@@ -151,7 +151,7 @@ func (s *Server) mux() http.Handler {
 		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, problem("not-found", "see /openapi.json for all paths", "no such path"))
+		s.fail(w, r, problem("path", "see /openapi.json for all paths", "no such path"))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The mux would respond to a request without a path in plain text.

@@ -50,7 +50,7 @@ func TestOtherRoles(t *testing.T) {
 		{"one host", func(*Options) {}, "GET", "/v1/node", "no such path", "see /openapi.json for all paths"},
 	} {
 		t.Run(tt.role+" "+tt.path, func(t *testing.T) {
-			p := wantProblem(t, newFixture(t, tt.change).ask(tt.method, tt.path, ""), "not-found")
+			p := wantProblem(t, newFixture(t, tt.change).ask(tt.method, tt.path, ""), "path")
 			if p.Detail != tt.detail || p.NextStep != tt.next {
 				t.Errorf("detail %q, next step %q", p.Detail, p.NextStep)
 			}
