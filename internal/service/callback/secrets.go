@@ -6,18 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"judged/internal/base/config"
 	"judged/internal/base/text"
 )
 
 // Secrets are the signing keys by tenant; "" is for jobs without a tenant. A nil *Secrets has no keys.
 type Secrets struct {
-	keys map[string][]*webhooks.Webhook
+	keys  map[string][]*webhooks.Webhook
+	lines map[string]int // tenant -> its first line in the file
 }
 
 // Bounds of a secret in bytes, from the specification of Standard Webhooks.
@@ -29,25 +33,41 @@ const (
 // secretText matches text that errors must not quote.
 var secretText = text.Pattern(`whsec_|[A-Za-z0-9+/]{32}`)
 
-// LoadSecrets reads a file of secrets in the format of ParseSecrets.
-func LoadSecrets(path string) (*Secrets, error) {
+// LoadSecrets reads a file of secrets in the format of ParseSecrets. The tenants must be among those of the
+// configuration.
+func LoadSecrets(path string, tenants []config.Tenant) (*Secrets, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read secrets: %w; give a file that judged can read", err)
 	}
 	defer f.Close()
 	s, err := ParseSecrets(f)
+	if err == nil {
+		err = s.checkTenants(tenants)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read secrets from %s: %w", path, err)
 	}
 	return s, nil
 }
 
+// checkTenants returns an error for a tenant that the configuration does not have: the secret of a misspelled name would
+// sign nothing.
+func (s *Secrets) checkTenants(known []config.Tenant) error {
+	for _, name := range slices.Sorted(maps.Keys(s.lines)) {
+		if name != "" && !slices.ContainsFunc(known, func(k config.Tenant) bool { return k.Name == name }) {
+			return fmt.Errorf("line %d: unknown tenant %.70q; correct it, or add [[tenants]] with that name to the "+
+				"configuration", s.lines[name], name)
+		}
+	}
+	return nil
+}
+
 // ParseSecrets parses lines "SECRET" and "TENANT SECRET". A tenant may have several secrets: each callback is signed
 // with all of them, so that secrets can be rotated. Empty lines and lines that start with # are ignored. Errors name
 // the line and never quote a secret.
 func ParseSecrets(r io.Reader) (*Secrets, error) {
-	s := &Secrets{map[string][]*webhooks.Webhook{}}
+	s := &Secrets{map[string][]*webhooks.Webhook{}, map[string]int{}}
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		fields := strings.Fields(lines.Text())
@@ -59,7 +79,9 @@ func ParseSecrets(r io.Reader) (*Secrets, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		tenant := strings.Join(fields[:len(fields)-1], "")
-		s.keys[tenant] = append(s.keys[tenant], key)
+		if s.keys[tenant] = append(s.keys[tenant], key); len(s.keys[tenant]) == 1 {
+			s.lines[tenant] = n
+		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err

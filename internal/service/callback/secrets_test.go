@@ -10,6 +10,8 @@ import (
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"judged/internal/base/config"
 )
 
 // TestSecrets checks that the library verifies signatures with each secret of a tenant, and with no other.
@@ -19,7 +21,7 @@ func TestSecrets(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := LoadSecrets(file)
+	s, err := LoadSecrets(file, []config.Tenant{{Name: "acme"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,8 @@ func TestSecretErrors(t *testing.T) {
 			t.Errorf("%q: %v, want an error with %q", tt.text, err, tt.want)
 		}
 	}
-	if _, err := LoadSecrets(filepath.Join(t.TempDir(), "absent")); err == nil || !strings.Contains(err.Error(), "absent") {
+	absent := filepath.Join(t.TempDir(), "absent")
+	if _, err := LoadSecrets(absent, nil); err == nil || !strings.Contains(err.Error(), "absent") {
 		t.Errorf("absent file: %v", err)
 	}
 }
@@ -81,4 +84,17 @@ func FuzzSecrets(f *testing.F) {
 			t.Errorf("%v, %v", s, err)
 		}
 	})
+}
+
+// TestSecretsOfUnknownTenants checks that a misspelled tenant is an error: its secret would sign nothing, and the jobs of
+// the tenant would be refused.
+func TestSecretsOfUnknownTenants(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secrets")
+	if err := os.WriteFile(file, []byte(oldSecret+"\nacme "+secret+"\nacmee "+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := LoadSecrets(file, []config.Tenant{{Name: "acme"}})
+	if want := `line 3: unknown tenant "acmee"; `; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
 }

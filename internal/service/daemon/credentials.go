@@ -47,7 +47,7 @@ func readCredentials(c config.Config) (credentials, error) {
 	var errs [6]error
 	read.tokens, errs[0] = readTokens(c)
 	read.certificate, errs[1] = readCertificate(c.HTTP)
-	read.callbacks, errs[4] = readCallbacks(c.Callbacks)
+	read.callbacks, errs[4] = readCallbacks(c.Callbacks, c.Tenants)
 	if j := c.Judgehost; j.URL != "" {
 		read.judgehost, errs[5] = readJudgehost(j)
 	}
@@ -77,14 +77,14 @@ func readTokens(c config.Config) (*httpapi.Tokens, error) {
 	return tokens, nil
 }
 
-func readCallbacks(c config.Callbacks) (s callback.Settings, err error) {
+func readCallbacks(c config.Callbacks, tenants []config.Tenant) (s callback.Settings, err error) {
 	if s.Policy, err = callback.NewPolicy(c); err != nil {
 		return s, &SettingError{"callbacks.allow", err}
 	}
 	if c.SecretFile == "" {
 		return s, nil
 	}
-	if s.Secrets, err = callback.LoadSecrets(c.SecretFile); err != nil {
+	if s.Secrets, err = callback.LoadSecrets(c.SecretFile, tenants); err != nil {
 		return s, &SettingError{"callbacks.secret_file", err}
 	}
 	return s, nil
