@@ -55,6 +55,7 @@ func (h *host) judge(drain, abort context.Context, tasks []task) (unfinished boo
 
 // finish handles the end of a batch at task t, and reports whether some of its tasks may be unfinished.
 func (b *batch) finish(abort context.Context, t task, err error) (unfinished bool) {
+	lost := new(serverError)
 	switch {
 	case err == nil:
 		return false
@@ -63,8 +64,11 @@ func (b *batch) finish(abort context.Context, t task, err error) (unfinished boo
 	case errors.Is(err, errDecided), errors.Is(err, errTakenBack), errors.Is(err, errCompilerError):
 	case errors.As(err, new(*fault)):
 		b.report(abort, t, err)
-	case errors.As(err, new(*serverError)):
+	case errors.As(err, &lost):
 		b.log.Error("the DOMjudge server does not answer; returning the remaining tasks", "job", string(t.Job), "error", err)
+		if lost.fails && b.broken.lasts(t.Job, b.client.server.Outage) {
+			b.report(abort, t, lost.permanent())
+		}
 	case b.failures.add(t.ID):
 		b.report(abort, t, fmt.Errorf("judge a test: failed %d times: %w", maxFailures, err))
 	default:

@@ -2,6 +2,7 @@ package judgehost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,9 @@ type Server struct {
 	Pause func(context.Context, time.Duration)
 	// Idle is the longest time without received data before a request fails; 0 means one minute.
 	Idle time.Duration
+	// Outage is the time after which a task is at fault for which the server fails, and not for others; 0 means five
+	// minutes.
+	Outage time.Duration
 }
 
 // Client is a client of the judgehost API of a DOMjudge server. It is safe for concurrent use.
@@ -56,9 +60,7 @@ func NewClient(s Server) (*Client, error) {
 	if s.Pause == nil {
 		s.Pause = poll.Sleep
 	}
-	if s.Idle == 0 {
-		s.Idle = time.Minute
-	}
+	s.Idle, s.Outage = cmp.Or(s.Idle, time.Minute), cmp.Or(s.Outage, 5*time.Minute)
 	c := &Client{server: s, http: &http.Client{CheckRedirect: noRedirect, Transport: transport()}}
 	c.Use(s.Account)
 	c.lost.Store(&errNoAnswer)
@@ -142,7 +144,11 @@ func (e *StatusError) isAnswer() bool {
 }
 
 // serverError is an error of the connection, or of a server that cannot respond.
-type serverError struct{ error }
+type serverError struct {
+	error
+	fails  bool   // the server itself fails at a request about a task, which may be the cause
+	object *fault // of the object that was requested, nil for others
+}
 
 func (e *serverError) Unwrap() error { return e.error }
 
@@ -188,7 +194,9 @@ func (c *Client) do(ctx context.Context, r request) error {
 		case isRejected(err), n == tries && isAnswer(err):
 			return err
 		case n == tries || isFinal(err):
-			return &serverError{err}
+			status := new(StatusError)
+			fails := errors.As(err, &status) && status.Status == http.StatusInternalServerError
+			return &serverError{error: err, fails: fails && r.path != configPath}
 		}
 		wait := pause + rand.N(pause)
 		c.server.Log.Warn("a request to the DOMjudge server failed; retrying", "error", err, "try", n,

@@ -228,6 +228,7 @@ type world struct {
 	drain    context.CancelFunc                   // drains it
 	idle     time.Duration                        // of its client; 0 means that of judged
 	pause    func(context.Context, time.Duration) // of its client, if not nil
+	outage   time.Duration                        // of its client; 0 means that of judged
 }
 
 func newWorld(t *testing.T) *world {
@@ -304,7 +305,7 @@ func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(w.t.Out
 // client returns a client with short pauses.
 func (w *world) client(password string) *Client {
 	s := quickServer(w.Base(), password, w.log())
-	s.Idle = w.idle
+	s.Idle, s.Outage = w.idle, w.outage
 	if w.pause != nil {
 		s.Pause = w.pause
 	}

@@ -49,12 +49,27 @@ type contentError struct{ error }
 func (e *contentError) Unwrap() error { return e.error }
 
 // blame turns err into a fault of the fetched object if the server sent invalid content or does not have the object. A
-// server that does not respond is not a fault of the object.
+// server that does not respond is not a fault of the object, unless it always fails at this request.
 func blame(kind faultKind, id stringOrNumber, err error) error {
+	f := &fault{kind: kind, id: id, err: err}
 	if isAnswer(err) && !IsRefused(err) {
-		return &fault{kind: kind, id: id, err: err}
+		return f
+	}
+	if lost := new(serverError); errors.As(err, &lost) {
+		return &serverError{error: err, fails: lost.fails, object: f}
 	}
 	return err
+}
+
+// permanent returns the fault of a server that always fails at a request.
+func (e *serverError) permanent() error {
+	f := fault{kind: faultHost}
+	if e.object != nil {
+		f = *e.object
+	}
+	f.err = e
+	f.log = "it failed at each attempt; see the log of the DOMjudge server"
+	return &f
 }
 
 // The size limits of an internal error.

@@ -249,9 +249,12 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// configPath is the path of the settings, which do not depend on a task.
+const configPath = "config"
+
 // Config fetches the settings of the server.
 func (c *Client) Config(ctx context.Context) (Config, error) {
-	got, err := get[Config](ctx, c, request{path: "config", limit: smallAnswer})
+	got, err := get[Config](ctx, c, request{path: configPath, limit: smallAnswer})
 	if err != nil {
 		return got, err
 	}

@@ -79,7 +79,8 @@ type Service struct {
 	settings   atomic.Pointer[Config]
 	log        *slog.Logger
 	hosts      []*host
-	failures   failures
+	failures   failures // by task
+	broken     failures // by job, of the server
 	history    *history
 }
 
@@ -105,7 +106,7 @@ func Await(ctx context.Context, c *Client) (Config, error) {
 // New opens the cache and returns a Service.
 func New(ctx context.Context, o Options) (_ *Service, err error) {
 	s := &Service{client: o.Client, engine: o.Engine, pool: o.Pool, scratch: filepath.Join(o.Folder, "scratch"),
-		work: o.Work, log: o.Log, failures: failures{counts: map[stringOrNumber]int{}}}
+		work: o.Work, log: o.Log, failures: newFailures(), broken: newFailures()}
 	s.settings.Store(&o.Config)
 	s.history = newHistory(filepath.Join(o.Folder, "history"), historyBytes)
 	if err := errors.Join(os.RemoveAll(s.history.folder), os.RemoveAll(s.scratch),
@@ -155,27 +156,51 @@ func (s *Service) refresh(ctx context.Context) error {
 // failures counts the failed attempts at each task.
 type failures struct {
 	mu     sync.Mutex // guards the fields below
-	counts map[stringOrNumber]int
+	counts map[stringOrNumber]failed
 	order  []stringOrNumber // keys of counts, the oldest first
 }
 
+// failed is the number of failed attempts, and the time of the first one.
+type failed struct {
+	times int
+	since time.Time
+}
+
+func newFailures() failures { return failures{counts: map[stringOrNumber]failed{}} }
+
 // maxFailures is the number of failed attempts at a task that makes an internal error; before, the task is returned.
 const maxFailures = 3
+
+// maxServerFailures is the number of attempts at a task at which the server failed that makes an internal error, after
+// Server.Outage.
+const maxServerFailures = 5
 
 // rememberedFailures is the maximum number of tasks in failures.
 const rememberedFailures = 1000
 
 // add counts a failure and reports whether there have been too many.
-func (f *failures) add(id stringOrNumber) (tooMany bool) {
+func (f *failures) add(id stringOrNumber) (tooMany bool) { return f.count(id).times >= maxFailures }
+
+// lasts counts a failure of the server and reports whether there have been too many for longer than an outage.
+func (f *failures) lasts(id stringOrNumber, outage time.Duration) bool {
+	c := f.count(id)
+	return c.times >= maxServerFailures && time.Since(c.since) >= outage
+}
+
+func (f *failures) count(id stringOrNumber) failed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.counts[id]++; f.counts[id] == 1 {
+	c, known := f.counts[id]
+	if !known {
+		c.since = time.Now()
 		if f.order = append(f.order, id); len(f.order) > rememberedFailures {
 			delete(f.counts, f.order[0])
 			f.order = f.order[1:]
 		}
 	}
-	return f.counts[id] >= maxFailures
+	c.times++
+	f.counts[id] = c
+	return c
 }
 
 // Pauses in the loop of a host.
