@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -59,6 +60,9 @@ func (d *Desk) Linked(ctx context.Context, r *http.Request) (api.Report, error) 
 	seconds, err := strconv.ParseInt(values.Get("until"), 10, 64)
 	until := time.Unix(seconds, 0)
 	record, getErr := d.s.jobs.Get(ctx, r.PathValue("id"))
+	if getErr != nil && !errors.Is(getErr, api.ErrNotFound) {
+		return api.Report{}, getErr
+	}
 	valid := err == nil && getErr == nil &&
 		hmac.Equal([]byte(values.Get("signature")), []byte(d.s.signLink(record.Report, until)))
 	if !valid {
