@@ -133,6 +133,9 @@ func (d *Deliverer) Check(ctx context.Context, tenant string, c api.Callback) (i
 		return intake.Errors{{Field: "callback.url", Detail: err.Error() +
 			"; send a URL of a public address, or ask the operator to list it"}}, nil
 	}
+	if f.AnyAnswer {
+		return nil, nil
+	}
 	r, disabled, err := d.o.Store.DisabledReceiver(ctx, tenant, c)
 	if err != nil || !disabled {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"syscall"
@@ -571,6 +572,57 @@ func TestCheckSecret(t *testing.T) {
 		}
 		if err != nil || field != tt.field {
 			t.Errorf("%s: %v, %v", tt.name, found, err)
+		}
+	}
+}
+
+// TestAnyAnswer checks a format of a judge that never looked at the status: a response below 500 is accepted, a receiver
+// that fails is tried again, and jobs are accepted in any case.
+func TestAnyAnswer(t *testing.T) {
+	for status, want := range map[int][]string{
+		200: {"1 delivered 200"}, 302: {"1 delivered 302"}, 404: {"1 delivered 404"}, 410: {"1 delivered 410"},
+		502: {"1 failed 502", "2 given_up 502"},
+	} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			f := open(t, jobs.Options{})
+			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+			}))
+			defer site.Close()
+			d := f.deliverer(Settings{Policy: settings(t, "127.0.0.1").Policy})
+			d.o.Formats = map[api.CallbackFormat]Format{"other": {Method: http.MethodPut, AnyAnswer: true, Limit: patience,
+				Pauses: []time.Duration{time.Millisecond},
+				Body:   func(jobs.Record) ([]byte, error) { return []byte("{}"), nil }}}
+			c := api.Callback{URL: site.URL, Format: "other"}
+			f.judgeFor("job", c)
+			stop := f.run(d)
+			log := f.reach("job", map[bool]api.CallbackState{true: api.CallbackDelivered,
+				false: api.CallbackGivenUp}[len(want) == 1])
+			stop()
+			if diff := cmp.Diff(want, triesOf(log)); diff != "" {
+				t.Errorf("tries (-want +got):\n%s", diff)
+			}
+			if failed := log.Receiver != nil; failed != (status >= 500) {
+				t.Errorf("failing receiver %+v", log.Receiver)
+			}
+		})
+	}
+}
+
+// TestAnyAnswerOfDisabled checks that a disabled receiver does not refuse jobs of such a format.
+func TestAnyAnswerOfDisabled(t *testing.T) {
+	f := open(t, jobs.Options{})
+	r := receive(t, func(int, http.ResponseWriter, *http.Request) int { return http.StatusGone })
+	f.judge("job", r.URL)
+	d := f.deliverer(settings(t, "127.0.0.1"))
+	d.o.Formats = map[api.CallbackFormat]Format{"other": {AnyAnswer: true}}
+	stop := f.run(d)
+	f.reach("job", api.CallbackGivenUp)
+	stop()
+	for format, want := range map[api.CallbackFormat]int{api.StandardWebhook: 1, "other": 0} {
+		found, err := d.Check(t.Context(), "", api.Callback{URL: r.URL, Format: format})
+		if err != nil || len(found) != want {
+			t.Errorf("format %q: %v, %v", format, found, err)
 		}
 	}
 }

@@ -14,9 +14,12 @@ import (
 // Format defines what is sent, and how. Bodies are JSON.
 type Format struct {
 	Method string
-	Signed bool          // signed as a message of Standard Webhooks
-	Tests  bool          // Body needs the tests and outputs of the report
-	Limit  time.Duration // of one try, at most 15 s
+	Signed bool // signed as a message of Standard Webhooks
+	Tests  bool // Body needs the tests and outputs of the report
+	// AnyAnswer means that a receiver accepts a callback by any status below 500, and that jobs for a disabled receiver
+	// are not refused: senders of the format have never looked at the status.
+	AnyAnswer bool
+	Limit     time.Duration // of one try, at most 15 s
 	// Pauses are the times between tries; there is one try after the last pause. Each varies by up to a fifth.
 	Pauses []time.Duration
 	Body   func(jobs.Record) ([]byte, error)

@@ -103,7 +103,12 @@ func (f *fixture) run(d *Deliverer) (stop func()) {
 // judge submits a job with a callback and finishes it.
 func (f *fixture) judge(id, url string) {
 	f.t.Helper()
-	f.put(id, url)
+	f.judgeFor(id, api.Callback{URL: url})
+}
+
+func (f *fixture) judgeFor(id string, c api.Callback) {
+	f.t.Helper()
+	f.putFor(id, c)
 	w, err := f.store.Take(f.t.Context(), api.Want{Host: "host"})
 	if err == nil {
 		err = f.store.Finish(f.t.Context(), w.Lease, api.Report{Verdict: api.WrongAnswer, Message: "no"})
@@ -115,8 +120,12 @@ func (f *fixture) judge(id, url string) {
 
 func (f *fixture) put(id, url string) {
 	f.t.Helper()
-	j := api.Job{Tests: []api.Test{{Name: "1"}}, Labels: map[string]string{"team": "7"},
-		Callback: &api.Callback{URL: url}}
+	f.putFor(id, api.Callback{URL: url})
+}
+
+func (f *fixture) putFor(id string, c api.Callback) {
+	f.t.Helper()
+	j := api.Job{Tests: []api.Test{{Name: "1"}}, Labels: map[string]string{"team": "7"}, Callback: &c}
 	if _, _, err := f.store.Put(f.t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
 		f.t.Fatal(err)
 	}

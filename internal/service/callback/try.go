@@ -168,6 +168,9 @@ func (d *Deliverer) send(ctx context.Context, f Format, call jobs.Callback, at t
 	}
 	defer answer.Body.Close()
 	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // only the status matters
+	if f.AnyAnswer && answer.StatusCode < http.StatusInternalServerError {
+		return answer.StatusCode, nil
+	}
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		err = fmt.Errorf("the answer has status %d", answer.StatusCode)
 	}
