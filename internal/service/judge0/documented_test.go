@@ -209,6 +209,27 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// TestInterruptedWait checks that a caller whose wait ends early gets the token of the stored submission in any case:
+// without it, the result is lost.
+func TestInterruptedWait(t *testing.T) {
+	for name, tt := range map[string]struct {
+		interrupt func(*fixture)
+		status    int
+		want      string
+	}{
+		"database away": {func(f *fixture) { f.store.waits = api.ErrUnavailable }, 503, `{"token": "TOKEN",
+			"error": "the database is unavailable"}`},
+		"judged stops": {func(f *fixture) { f.EndStreams() }, 201, `{"token": "TOKEN", "stdout": null}`},
+	} {
+		f := newFixture(t, "")
+		tt.interrupt(f)
+		w := f.send("POST", "/submissions?wait=true&fields=stdout", hello)
+		if diff := cmp.Diff(canonical(t, tt.want), canonical(t, w.Body.String())); w.Code != tt.status || diff != "" {
+			t.Errorf("%s: %d (-want +got):\n%s", name, w.Code, diff)
+		}
+	}
+}
+
 // TestQueueFull checks the response to a submission when the queue is full.
 func TestQueueFull(t *testing.T) {
 	f := newFixture(t, "")

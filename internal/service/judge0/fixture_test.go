@@ -37,6 +37,14 @@ type fixture struct {
 type countedJobs struct {
 	*jobs.Store
 	stored []int
+	waits  error // of Wait, if not nil
+}
+
+func (c *countedJobs) Wait(ctx context.Context, id string) (api.Report, error) {
+	if c.waits != nil {
+		return api.Report{}, c.waits
+	}
+	return c.Store.Wait(ctx, id)
 }
 
 func (c *countedJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, bool, error) {

@@ -63,6 +63,14 @@ type failure struct {
 
 func (f *failure) Error() string { return http.StatusText(f.status) }
 
+// with adds the token of a stored submission.
+func (f *failure) with(token string) *failure {
+	if said, ok := f.body.(map[string]string); ok {
+		said["token"] = token
+	}
+	return f
+}
+
 // failed returns an error in the format of Judge0.
 func failed(status int, text string) *failure {
 	return &failure{status: status, body: map[string]string{"error": text}}

@@ -59,18 +59,34 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 		h.answer(w, r, http.StatusCreated, map[string]string{"token": token})
 		return nil
 	}
-	if err := h.desk.Wait(r.Context(), idOf(token)); err != nil {
-		return err
-	}
-	members, err := h.show(r, known, token, v)
-	if errors.Is(err, errNotText) {
-		return &failure{status: http.StatusCreated, body: map[string]string{"error": notText, "token": token}}
-	}
+	members, err := h.ended(r, known, token, v)
 	if err != nil {
-		return err
+		f := h.failureOf(r, err)
+		if errors.Is(err, errNotText) {
+			f.status = http.StatusCreated
+		}
+		return f.with(token)
 	}
 	h.answer(w, r, http.StatusCreated, members)
 	return nil
+}
+
+// ended waits until a submission has ended, and returns it in a view. If the wait ends early, the token is among its
+// members, with which the caller can get the result.
+func (h *handler) ended(r *http.Request, known catalogue, token string, v view) (map[string]any, error) {
+	err := h.desk.Wait(r.Context(), idOf(token))
+	if err != nil {
+		return nil, err
+	}
+	rec, err := h.record(r.Context(), token)
+	if err != nil {
+		return nil, err
+	}
+	members, err := submission{Record: rec, view: v, known: known}.show()
+	if err == nil && !rec.Report.State.Final() {
+		members["token"] = token
+	}
+	return members, err
 }
 
 // receive reads a submission and prepares its job, or returns its faults. It releases its reserved memory when it returns.
