@@ -217,9 +217,9 @@ func (d *Desk) Answer(w http.ResponseWriter, r *http.Request, status int, body [
 // Header returns the headers of a problem, such as Retry-After.
 func (p *Problem) Header() http.Header { return p.header }
 
-// logCause logs the cause of an internal error.
+// logCause logs the cause of an internal error, unless that is that the caller has disconnected.
 func (s *Server) logCause(r *http.Request, p *Problem) {
-	if p.cause == nil {
+	if p.cause == nil || errors.Is(p.cause, context.Canceled) && r.Context().Err() != nil {
 		return
 	}
 	s.log.Error("request failed", slog.String("method", r.Method), slog.String("path", r.URL.Path),

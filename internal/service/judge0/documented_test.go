@@ -1,8 +1,10 @@
 package judge0
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -387,5 +389,18 @@ func TestStatusOfVerdicts(t *testing.T) {
 		if got := statusOf(api.Report{State: state}).ID; got != want {
 			t.Errorf("%s: %d, want %d", state, got, want)
 		}
+	}
+}
+
+// TestGoneCaller checks that a caller who disconnects while it waits is no error of judged in the log.
+func TestGoneCaller(t *testing.T) {
+	f := newFixture(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, "POST", "http://localhost/judge0/submissions?wait=true",
+		strings.NewReader(hello))
+	f.store.waiting = cancel
+	f.ServeHTTP(httptest.NewRecorder(), r)
+	if said := f.logged.String(); said != "" {
+		t.Errorf("log: %s", said)
 	}
 }

@@ -31,6 +31,7 @@ type fixture struct {
 	*httpapi.Server
 	store     *countedJobs
 	languages *someLanguages
+	logged    *strings.Builder // warnings and errors
 }
 
 // countedJobs records how many jobs each transaction stores.
@@ -38,9 +39,14 @@ type countedJobs struct {
 	*jobs.Store
 	stored []int
 	waits  error // of Wait, if not nil
+	// waiting is called by Wait, if not nil.
+	waiting func()
 }
 
 func (c *countedJobs) Wait(ctx context.Context, id string) (api.Report, error) {
+	if c.waiting != nil {
+		c.waiting()
+	}
 	if c.waits != nil {
 		return api.Report{}, c.waits
 	}
@@ -80,18 +86,18 @@ func newFixtureWith(t testing.TB, dir, tokens string, nodes httpapi.Nodes) *fixt
 	if err != nil {
 		t.Fatal(err)
 	}
-	languages := &someLanguages{}
+	languages, logged := &someLanguages{}, &strings.Builder{}
 	o := httpapi.Options{Config: config.Default(), Jobs: store, Blobs: files, Languages: languages, Nodes: nodes,
 		Doors: []httpapi.Door{Door("test")}, Callbacks: publicOnly{},
 		Accepts: func() error { return nil }, Ready: func() error { return nil }, Metrics: http.NotFoundHandler(),
-		Log: slog.New(slog.DiscardHandler), Now: time.Now}
+		Log: slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelWarn})), Now: time.Now}
 	o.Config.HTTP.MaxBody = 4 << 20
 	if tokens != "" {
 		if o.Tokens, err = httpapi.ParseTokens(strings.NewReader(tokens)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return &fixture{httpapi.New(o), store, languages}
+	return &fixture{httpapi.New(o), store, languages, logged}
 }
 
 // publicOnly rejects callbacks to loopback addresses.
