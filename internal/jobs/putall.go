@@ -71,6 +71,15 @@ type Stored struct {
 // PutAll stores queued jobs in one transaction. If it returns no error, all jobs that it accepted are durable;
 // otherwise none is stored.
 func (s *Store) PutAll(ctx context.Context, list []Packed) ([]Stored, error) {
+	return s.putAll(ctx, list, false)
+}
+
+// PutWhole is like PutAll, but stores no job and returns ErrFull if the queue has no room for all of them.
+func (s *Store) PutWhole(ctx context.Context, list []Packed) ([]Stored, error) {
+	return s.putAll(ctx, list, true)
+}
+
+func (s *Store) putAll(ctx context.Context, list []Packed, whole bool) ([]Stored, error) {
 	for _, p := range list {
 		if !ValidStoredID(p.ID) {
 			return nil, fmt.Errorf("store job %q: %w", p.ID, ErrBadID)
@@ -91,6 +100,9 @@ func (s *Store) PutAll(ctx context.Context, list []Packed) ([]Stored, error) {
 		if refused != nil {
 			break
 		}
+	}
+	if whole && refused != nil {
+		return nil, fmt.Errorf("store %d jobs: %w", len(list), refused)
 	}
 	all := putting{list: list, turns: make([]int64, len(list)), places: reserved, refused: refused,
 		created: s.now().UnixNano(), sql: s.driver.sql}

@@ -100,6 +100,21 @@ func testPutAllOfTenants(t *testing.T, b backend) {
 	}
 }
 
+// testPutWhole checks that no job is stored if there is no room for all of them, and that none keeps its place.
+func testPutWhole(t *testing.T, b backend) {
+	s := b.open(t, func(o *Options) { o.MaxWaiting = 3 })
+	three := []Submission{{ID: "a", Job: sampleJob()}, {ID: "b", Job: sampleJob()}, {ID: "c", Job: sampleJob()}}
+	_, err := s.PutWhole(s.ctx(), packAll(t, append(three, Submission{ID: "d", Job: sampleJob()})...))
+	s.want(err, ErrFull)
+	if page, _, err := s.List(s.ctx(), Filter{}); len(page) != 0 || err != nil {
+		t.Errorf("stored %d jobs, %v", len(page), err)
+	}
+	got, err := s.PutWhole(s.ctx(), packAll(t, three...))
+	if diff := cmp.Diff([]Stored{{Created: true}, {Created: true}, {Created: true}}, got); diff != "" || err != nil {
+		t.Errorf("%v, outcomes (-want +got):\n%s", err, diff)
+	}
+}
+
 // testPutAllRefused checks that no job is stored if one of them cannot be stored.
 func testPutAllRefused(t *testing.T, b backend) {
 	s := b.open(t, nil)

@@ -199,6 +199,7 @@ var suite = map[string]func(*testing.T, backend){
 	"refused":           testRefused,
 	"put all":           testPutAll,
 	"put all refused":   testPutAllRefused,
+	"put whole":         testPutWhole,
 	"put all, tenants":  testPutAllOfTenants,
 	"order":             testOrder,
 	"kinds of slots":    testKinds,

@@ -94,6 +94,23 @@ func (b *Batch) Add(ctx context.Context, n jobs.Submission) error {
 // Store stores all jobs and their files, even if the caller disconnects meanwhile. It returns the outcome of each job, in
 // the order in which they were added.
 func (b *Batch) Store(ctx context.Context) ([]jobs.Stored, error) {
+	return b.store(ctx, b.server.jobs.PutAll)
+}
+
+// StoreWhole is like Store, but stores nothing unless it can store all jobs.
+func (b *Batch) StoreWhole(ctx context.Context) error {
+	outcomes, err := b.store(ctx, b.server.jobs.PutWhole)
+	for _, o := range outcomes {
+		err = errors.Join(err, o.Err)
+	}
+	if errors.Is(err, jobs.ErrFull) {
+		return b.server.full(err)
+	}
+	return err
+}
+
+func (b *Batch) store(ctx context.Context, put func(context.Context, []jobs.Packed) ([]jobs.Stored, error)) (
+	[]jobs.Stored, error) {
 	if len(b.packed) == 0 {
 		return nil, nil
 	}
@@ -101,7 +118,7 @@ func (b *Batch) Store(ctx context.Context) ([]jobs.Stored, error) {
 	if err := b.intake.StoreFiles(ctx); err != nil {
 		return nil, err
 	}
-	outcomes, err := b.server.jobs.PutAll(ctx, b.packed)
+	outcomes, err := put(ctx, b.packed)
 	for n := range outcomes {
 		outcomes[n].Err = b.server.notStored(b.packed[n].ID, outcomes[n].Err)
 	}
@@ -156,7 +173,7 @@ func (s *Server) receiveBatch(w http.ResponseWriter, r *http.Request, key string
 			return nil, err
 		}
 	}
-	return b, b.store(r.Context())
+	return b, b.record(r.Context())
 }
 
 // readBatch reads the body of a batch.
@@ -222,8 +239,8 @@ func (b *batch) refuse(i int, err error) error {
 	return nil
 }
 
-// store stores all prepared jobs and records their outcomes.
-func (b *batch) store(ctx context.Context) error {
+// record stores all prepared jobs and records their outcomes.
+func (b *batch) record(ctx context.Context) error {
 	outcomes, err := b.Store(ctx)
 	if err != nil {
 		return err

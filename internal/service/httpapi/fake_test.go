@@ -93,6 +93,10 @@ func (f *fakeJobs) PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Store
 	return all, nil
 }
 
+func (f *fakeJobs) PutWhole(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error) {
+	return f.PutAll(ctx, list)
+}
+
 // queued returns the number of queued jobs.
 func (f *fakeJobs) queued() (n int) {
 	for _, r := range f.records {

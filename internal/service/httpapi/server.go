@@ -29,6 +29,7 @@ type Jobs interface {
 	Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error)
 	Pack(ctx context.Context, n jobs.Submission) (jobs.Packed, error)
 	PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error)
+	PutWhole(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error)
 	Room(ctx context.Context) error
 	Depth(ctx context.Context) (jobs.Depths, error)
 	Waiting(ctx context.Context) (depths jobs.Depths, oldest map[api.Priority]time.Time, err error)

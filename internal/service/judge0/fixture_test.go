@@ -58,9 +58,9 @@ func (c *countedJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, 
 	return c.Store.Put(ctx, n)
 }
 
-func (c *countedJobs) PutAll(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error) {
+func (c *countedJobs) PutWhole(ctx context.Context, list []jobs.Packed) ([]jobs.Stored, error) {
 	c.stored = append(c.stored, len(list))
-	return c.Store.PutAll(ctx, list)
+	return c.Store.PutWhole(ctx, list)
 }
 
 const maxWaiting = 100

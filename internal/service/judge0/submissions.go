@@ -277,8 +277,7 @@ func (h *handler) receiveBatch(w http.ResponseWriter, r *http.Request, known cat
 		return 0, nil, err
 	}
 	defer release()
-	answers = make([]any, len(all))
-	var at []int // at[i] is the index of job i in answers
+	answers, status = make([]any, len(all)), http.StatusUnprocessableEntity
 	for i, values := range all {
 		n, found, err := h.prepare(r.Context(), batch, known, values, encodedIn(r))
 		if err == nil && len(found) == 0 {
@@ -290,27 +289,10 @@ func (h *handler) receiveBatch(w http.ResponseWriter, r *http.Request, known cat
 		case len(found) > 0:
 			answers[i] = found
 		default:
-			answers[i] = map[string]string{"token": tokenOf(n.ID)}
-			at = append(at, i)
+			answers[i], status = map[string]string{"token": tokenOf(n.ID)}, http.StatusCreated
 		}
 	}
-	stored, err := batch.Store(r.Context())
-	if err != nil {
-		return 0, nil, err
-	}
-	status = http.StatusUnprocessableEntity
-	var refused error
-	for n, one := range stored {
-		if one.Err == nil {
-			status = http.StatusCreated
-		} else {
-			answers[at[n]], refused = h.failureOf(r, one.Err).body, one.Err
-		}
-	}
-	if refused != nil && status != http.StatusCreated {
-		return 0, nil, refused
-	}
-	return status, answers, nil
+	return status, answers, batch.StoreWhole(r.Context())
 }
 
 // batchOf returns the members of each submission of a batch.
