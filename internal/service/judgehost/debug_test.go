@@ -82,3 +82,31 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// TestDebugOfUnknownJob: the server gets an archive that says why it has no data. The jury would wait for ever.
+func TestDebugOfUnknownJob(t *testing.T) {
+	w := newWorld(t)
+	id := w.submit(w.problem("1"), "")
+	stop := w.start(newFakeEngine(1))
+	w.await(id)
+	stop()
+	w.start(newFakeEngine(1)) // which has forgotten the outputs
+	script := w.AddExecutable(domserver.File{Name: "run", Content: "tar", Exec: true})
+	full := w.Debug("host-0", id, 0, &script)
+	testkit.WaitFor(t, patience, "answer", func() bool { return w.Task(full).Debug != nil })
+	packed, err := gzip.NewReader(strings.NewReader(w.Task(full).Debug["full_debug"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := tar.NewReader(packed)
+	header, err := r.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if want := fmt.Sprintf("no outputs of job \"%d\" are stored", id); err != nil || header.Name != "README" ||
+		!strings.Contains(string(text), want) {
+		t.Errorf("%s: %s, %v", header.Name, text, err)
+	}
+	w.clean()
+}
