@@ -34,7 +34,7 @@ Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`
 	})
 	cmd.Flags().StringVar(&picture, "plot", "", "also draw the deviations of all nodes into `FILE`, an SVG")
 	cmd.AddCommand(a.poolsCommand(), a.openCommand(), a.rejudgeCommand(), a.prefetchCommand(),
-		a.drainNodeCommand("drain", true), a.drainNodeCommand("undrain", false), a.admitCommand())
+		a.drainNodeCommand("drain", true), a.drainNodeCommand("undrain", false), a.admitCommand(), a.forgetCommand())
 	return cmd
 }
 

@@ -58,6 +58,8 @@ var (
 	ErrUnknownPool = errors.New("no such pool")
 	// ErrUnknownNode means that no node of this name has registered.
 	ErrUnknownNode = errors.New("no such node")
+	// ErrNodeInUse means that a node cannot be forgotten yet. The wrapping error says why.
+	ErrNodeInUse = errors.New("the node is in use")
 	// ErrFinal means that the job has ended and no longer changes.
 	ErrFinal = errors.New("the job has ended")
 	// ErrStale means that the lease was lost: another attempt has the job, or it is queued again.

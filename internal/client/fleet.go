@@ -29,6 +29,12 @@ func AdmitNode(ctx context.Context, front Client, name string) ([]api.Node, erro
 	return list.Nodes, err
 }
 
+// ForgetNode removes a node that is down, and returns all nodes.
+func ForgetNode(ctx context.Context, front Client, name string) ([]api.Node, error) {
+	list, err := Post[api.NodeList](ctx, front, "/v1/nodes/"+url.PathEscape(name)+"/forget", api.Nothing{}, 0)
+	return list.Nodes, err
+}
+
 // OpenScreen makes a closed screening pool decide again, and returns all pools.
 func OpenScreen(ctx context.Context, front Client, pool string) ([]api.Pool, error) {
 	list, err := Post[api.PoolList](ctx, front, "/v1/pools/"+url.PathEscape(pool)+"/open", api.Nothing{}, 0)

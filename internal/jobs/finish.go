@@ -226,6 +226,14 @@ func (s *Store) Holder(ctx context.Context, l api.Lease) (host string, err error
 	return r.host, err
 }
 
+// Held returns how many jobs a host has, those whose lease has expired included until another host takes them.
+func (s *Store) Held(ctx context.Context, host string) (n int, err error) {
+	err = s.rows(ctx, s.read, query{"count the jobs of a host", `SELECT COUNT(*) FROM jobs
+WHERE finished = 0 AND host <> '' AND host = ?1 AND +state = 1`, []any{host}},
+		func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
+}
+
 // lostAfter is when Lost looks at the job for the first time. Most jobs have ended by then.
 const lostAfter = 50 * time.Millisecond
 

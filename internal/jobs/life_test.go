@@ -299,6 +299,9 @@ func testReclaim(t *testing.T, b backend) {
 	mine := s.take()
 	theirs, err := s.Take(s.ctx(), api.Want{Pool: "other", Host: "another host"})
 	s.must(err)
+	if n, err := s.Held(s.ctx(), "host"); n != 1 || err != nil {
+		t.Errorf("the host holds %d, %v", n, err)
+	}
 	if n, err := s.Reclaim(s.ctx(), "host"); n != 1 || err != nil {
 		t.Errorf("reclaimed %d, %v", n, err)
 	}
@@ -306,6 +309,9 @@ func testReclaim(t *testing.T, b backend) {
 		t.Errorf("took %+v", w)
 	}
 	s.must(s.Return(s.ctx(), theirs.Lease, api.Returned{Uncounted: true}))
+	if n, err := s.Held(s.ctx(), "another host"); n != 0 || err != nil {
+		t.Errorf("the host holds %d after it returned its job, %v", n, err)
+	}
 	for _, id := range []string{"delayed", "done"} {
 		s.put(id, func(j *api.Job) { j.Pool = "second" })
 	}

@@ -53,6 +53,7 @@ func reads() []operation {
 			return err
 		}},
 		{"depth", func(s *bench) error { _, err := s.Depth(s.ctx()); return err }},
+		{"held", func(s *bench) error { _, err := s.Held(s.ctx(), "host"); return err }},
 		{"wait", func(s *bench) error { _, err := s.Wait(s.ctx(), "old"); return err }},
 		{"value", func(s *bench) error { var n int; _, err := s.Value(s.ctx(), &n, "value"); return err }},
 		{"blobs", func(s *bench) error { _, err := s.Blobs(s.ctx()); return err }},

@@ -375,6 +375,7 @@ func (b *bench) exercise(prefix string) {
 	for w := take(api.Want{}); w.Report.Priority == api.Contest; w = take(api.Want{}) { // then others
 		b.must(b.Return(ctx, w.Lease, api.Returned{Delay: time.Hour, Uncounted: true}))
 	}
+	must(b.Held(ctx, prefix))
 	must(b.Reclaim(ctx, prefix))
 	for name, f := range pages(planDone) {
 		if _, _, err := b.List(ctx, f); err != nil {

@@ -198,6 +198,24 @@ func (r *Registry) SetDrained(ctx context.Context, name string, drained bool) er
 	return nil
 }
 
+// Forget removes a node that is down from the list, as forgetAfter does, until it registers again. Settings of operators
+// stay: a node that was drained because its times deviate must not judge because it was forgotten.
+func (r *Registry) Forget(ctx context.Context, name string) error {
+	n, err := r.node(ctx, name)
+	if err != nil {
+		return err
+	}
+	if n.Up {
+		return fmt.Errorf("node %q is up, stop judged there and wait %v: %w", name, downAfter, api.ErrNodeInUse)
+	}
+	n.SeenAt = time.Time{}
+	if err := r.values.SetValue(ctx, n, nodeValue, name); err != nil {
+		return err
+	}
+	r.view.Forget()
+	return nil
+}
+
 // Nodes returns the nodes, sorted by pool and name.
 func (r *Registry) Nodes(ctx context.Context) ([]api.Node, error) {
 	states, err := r.nodeStates(ctx)

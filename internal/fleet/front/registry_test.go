@@ -246,6 +246,72 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
+// TestForget checks that a node that is down is not listed any more until it registers again, at any front.
+func TestForget(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	values := &shared{all: map[string][]byte{}}
+	one, two := NewRegistry(values, clock), NewRegistry(values, clock)
+	see := func(name string) api.NodeCommands {
+		t.Helper()
+		commands, err := one.Seen(t.Context(), api.Registration{Caller: api.Caller{Node: name}, Pool: "p-" + name,
+			Ready: true, Fingerprint: "f"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return commands
+	}
+	listed := func(r *Registry) (names []string) {
+		t.Helper()
+		nodes, err := r.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			names = append(names, n.Name)
+		}
+		return names
+	}
+	see("gone")
+	see("up")
+	if err := one.SetDrained(t.Context(), "gone", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Forget(t.Context(), "gone"); !errors.Is(err, api.ErrNodeInUse) {
+		t.Errorf("forget a node that is up: %v", err)
+	}
+	now = now.Add(downAfter)
+	see("up")
+	for name, want := range map[string]error{"up": api.ErrNodeInUse, "nobody": api.ErrUnknownNode} {
+		if err := two.Forget(t.Context(), name); !errors.Is(err, want) {
+			t.Errorf("forget %q: %v, want %v", name, err, want)
+		}
+	}
+	if err := two.CheckPool(t.Context(), "p-gone"); err != nil {
+		t.Error(err)
+	}
+	if err := two.Forget(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range []*Registry{one, two} {
+		if diff := cmp.Diff([]string{"up"}, listed(r)); diff != "" {
+			t.Errorf("nodes at front %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if err := two.CheckPool(t.Context(), "p-gone"); !errors.Is(err, api.ErrUnknownPool) {
+		t.Errorf("the pool of a forgotten node: %v", err)
+	}
+	if err := two.Forget(t.Context(), "gone"); !errors.Is(err, api.ErrUnknownNode) {
+		t.Errorf("forget a node again: %v", err)
+	}
+	if c := see("gone"); !c.Drained {
+		t.Error("forgetting a node has ended its drain")
+	}
+	if diff := cmp.Diff([]string{"gone", "up"}, listed(two)); diff != "" {
+		t.Errorf("nodes after a registration (-want +got):\n%s", diff)
+	}
+}
+
 // TestRecordOfAnotherVersion: a record that this version cannot decode does not hide other nodes, and is replaced when
 // its node registers.
 func TestRecordOfAnotherVersion(t *testing.T) {

@@ -53,7 +53,7 @@ var kinds = map[string]struct {
 	"conflict":          {http.StatusConflict, "Another body under the same id"},
 	"stale":             {http.StatusConflict, "The lease is lost"},
 	"final":             {http.StatusConflict, "The job has ended"},
-	"in-use":            {http.StatusConflict, "The job is in use"},
+	"in-use":            {http.StatusConflict, "In use"},
 	"gone":              {http.StatusGone, "No longer kept"},
 	"precondition":      {http.StatusPreconditionFailed, "A condition is not met"},
 	"too-large":         {http.StatusRequestEntityTooLarge, "Too large"},
@@ -172,7 +172,7 @@ func problemOf(err error) *Problem {
 			"another token stored the problem")
 	case errors.Is(err, api.ErrFinal):
 		return problem("final", "read its report with GET", "the job is done and cannot be cancelled")
-	case errors.Is(err, jobs.ErrInUse):
+	case errors.Is(err, jobs.ErrInUse), errors.Is(err, api.ErrNodeInUse):
 		return problem("in-use", "do what the detail says, then send it again", "%s", err)
 	case errors.Is(err, jobs.ErrNoPosition):
 		return problem("gone", "read GET /v1/jobs, then follow the events without Last-Event-ID and after, or with after=0",

@@ -29,6 +29,7 @@ type Work interface {
 	Return(ctx context.Context, l api.Lease, r api.Returned) error
 	Reclaim(ctx context.Context, host string) (int, error)
 	Holder(ctx context.Context, l api.Lease) (host string, err error)
+	Held(ctx context.Context, host string) (int, error)
 }
 
 // Nodes are the judge nodes of a fleet; *front.Registry implements it.
@@ -37,6 +38,7 @@ type Nodes interface {
 	Drained(ctx context.Context, name string) (bool, error)
 	Reserved(ctx context.Context, pool, node, cpus string) (bool, error)
 	SetDrained(ctx context.Context, name string, drained bool) error
+	Forget(ctx context.Context, name string) error
 	Admit(ctx context.Context, name string) error
 	Admitted(ctx context.Context, name, fingerprint string) (bool, error)
 	FingerprintOf(ctx context.Context, name, claimed string) (string, error)
@@ -70,6 +72,7 @@ func (s *Server) nodeRoutes() []route {
 		{"POST", "/v1/nodes/{name}/drain", admin, operators(s.bodiless(s.answer(s.setDrained(true))))},
 		{"POST", "/v1/nodes/{name}/undrain", admin, operators(s.bodiless(s.answer(s.setDrained(false))))},
 		{"POST", "/v1/nodes/{name}/admit", admin, operators(s.bodiless(s.answer(s.admitNode)))},
+		{"POST", "/v1/nodes/{name}/forget", admin, operators(s.bodiless(s.answer(s.forgetNode)))},
 	}
 }
 
@@ -419,6 +422,24 @@ func (s *Server) admitNode(r *http.Request) (any, error) {
 		return nil, err
 	}
 	s.log.Info("admitted a judge node that differs from its pool", "node", name, by(r))
+	return s.getNodes(r)
+}
+
+// forgetNode removes a node that is down and has no jobs from the list.
+func (s *Server) forgetNode(r *http.Request) (any, error) {
+	name := r.PathValue("name")
+	held, err := s.work.Held(r.Context(), nodeOwner(name))
+	if err == nil && held > 0 {
+		err = fmt.Errorf("node %.70q holds %d jobs, wait until another node judges them, or cancel them: %w", name, held,
+			api.ErrNodeInUse)
+	}
+	if err == nil {
+		err = s.nodes.Forget(r.Context(), name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.log.Info("forgot a judge node", "node", name, by(r))
 	return s.getNodes(r)
 }
 
