@@ -45,7 +45,7 @@ func Identify(dir, known string) (string, error) {
 func CheckMounted(dir string) error {
 	if _, err := readIdentity(filepath.Join(dir, identityFile)); err != nil {
 		return fmt.Errorf("use blob folder %q: %w; mount the file system that has the blobs, or if the folder is new, "+
-			"start judged with it first", dir, err)
+			"start judged once with an empty database", dir, err)
 	}
 	return nil
 }

@@ -49,13 +49,10 @@ func openBlobs(life context.Context, c config.Config) (blobStore, error) {
 func Backup(ctx context.Context, c config.Config, file string) (jobs.Archive, error) {
 	// A daemon may have its own folder open: Attach changes nothing there.
 	var files jobs.Files = blobs.Attach(blobFolder(c))
-	folder, bucket := c.Blobs.Parts()
-	if folder != "" {
-		if err := blobs.CheckMounted(folder); err != nil {
-			return jobs.Archive{}, &SettingError{"blobs.url", err}
-		}
+	if err := checkMounted(c); err != nil {
+		return jobs.Archive{}, err
 	}
-	if bucket != "" {
+	if _, bucket := c.Blobs.Parts(); bucket != "" {
 		copies, err := os.MkdirTemp(filepath.Dir(file), "judged-backup-")
 		if err != nil {
 			return jobs.Archive{}, fmt.Errorf("create a folder for files of the bucket: %w", err)
@@ -68,8 +65,23 @@ func Backup(ctx context.Context, c config.Config, file string) (jobs.Archive, er
 	return jobs.Backup(ctx, database(c), files, file)
 }
 
+// checkMounted returns an error for a shared folder whose file system is not mounted.
+func checkMounted(c config.Config) error {
+	folder, _ := c.Blobs.Parts()
+	if folder == "" {
+		return nil
+	}
+	if err := blobs.CheckMounted(folder); err != nil {
+		return &SettingError{"blobs.url", err}
+	}
+	return nil
+}
+
 // Restore restores a backup into the database and the data folder of a configuration. No daemon may use them.
 func Restore(ctx context.Context, c config.Config, file string) (jobs.Archive, error) {
+	if err := checkMounted(c); err != nil {
+		return jobs.Archive{}, err
+	}
 	c.HTTP.MaxBlob = 0 // files that were accepted before keep their size
 	files := func() (jobs.Files, error) { return openBlobs(ctx, c) }
 	return jobs.Restore(ctx, database(c), files, file, func() (io.Closer, error) {

@@ -15,7 +15,8 @@ import (
 )
 
 // TestBackupUnmounted checks that a backup without the shared folder of the blobs is an error: each file of a waiting job
-// would be missing, and the command would advise to cancel the jobs.
+// would be missing, and the command would advise to cancel the jobs. A restore would write the files to the mount point,
+// where nothing reads them once the folder is mounted.
 func TestBackupUnmounted(t *testing.T) {
 	dir := t.TempDir()
 	mounted := filepath.Join(dir, "mounted")
@@ -37,7 +38,9 @@ func TestBackupUnmounted(t *testing.T) {
 	if err := d.close(); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := Backup(t.Context(), c, filepath.Join(dir, "a.tar")); err != nil || a.Blobs != 1 || len(a.Missing) > 0 {
+	other, saved := c, filepath.Join(dir, "a.tar")
+	other.DataDir = filepath.Join(dir, "other")
+	if a, err := Backup(t.Context(), c, saved); err != nil || a.Blobs != 1 || len(a.Missing) > 0 {
 		t.Errorf("mounted: %+v, %v", a, err)
 	}
 	if err := os.Rename(mounted, filepath.Join(dir, "unmounted")); err != nil {
@@ -52,8 +55,24 @@ func TestBackupUnmounted(t *testing.T) {
 		if _, err := os.Stat(file); err == nil {
 			t.Errorf("%s mount point: there is a backup", point)
 		}
+		a, err = Restore(t.Context(), other, saved)
+		if err == nil || !strings.Contains(err.Error(), "mount the file system that has the blobs") {
+			t.Errorf("restore, %s mount point: %+v, %v", point, a, err)
+		}
+		if _, err := os.Stat(filepath.Join(other.DataDir, "judged.db")); err == nil {
+			t.Errorf("restore, %s mount point: there is a database", point)
+		}
 		if err := os.MkdirAll(mounted, 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Remove(mounted); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "unmounted"), mounted); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := Restore(t.Context(), other, saved); err != nil || a.Jobs != 1 || a.Blobs != 1 {
+		t.Errorf("restore, mounted: %+v, %v", a, err)
 	}
 }
