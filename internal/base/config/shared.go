@@ -8,7 +8,7 @@ import (
 
 // shared lists the prefixes of the keys that must be equal on all fronts of one database.
 var shared = []string{"limits.", "repeats.", "queue.", "retention.", "callbacks.allow", "blobs.", "audit.", "pools[",
-	"tenants[", "slots.pool", "http.max_body", "http.max_blob"}
+	"tenants[", "slots.pool", "slots.width", "sandbox.work_", "http.max_body", "http.max_blob"}
 
 // Shared returns, by key, a short digest of each setting that must be equal on all fronts of one database. It
 // returns digests because an address may contain a secret by mistake.

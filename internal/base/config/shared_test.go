@@ -14,6 +14,7 @@ func TestShared(t *testing.T) {
 		"data_dir":        func(c *Config) { c.DataDir = "/elsewhere" },
 		"http.listen":     func(c *Config) { c.HTTP.Listen = "127.0.0.1:1" },
 		"http.token_file": func(c *Config) { c.HTTP.TokenFile = "/tokens" },
+		"sandbox.root":    func(c *Config) { c.Sandbox.Root = "host" },
 		"log.level":       func(c *Config) { c.Log.Level = "debug" },
 	}
 	alike := map[string]func(*Config){
@@ -26,6 +27,9 @@ func TestShared(t *testing.T) {
 		"audit.percent":           func(c *Config) { c.Audit.Percent++ },
 		"http.max_blob":           func(c *Config) { c.HTTP.MaxBlob++ },
 		"slots.pool":              func(c *Config) { c.Slots.Pool = "other" },
+		"slots.width":             func(c *Config) { c.Slots.Width++ },
+		"sandbox.work_size":       func(c *Config) { c.Sandbox.WorkSize++ },
+		"sandbox.work_inodes":     func(c *Config) { c.Sandbox.WorkInodes++ },
 		"pools[0].decided_by":     func(c *Config) { c.Pools[0].DecidedBy = "other" },
 		"tenants[0].weight":       func(c *Config) { c.Tenants[0].Weight++ },
 	}

@@ -98,6 +98,15 @@ func (d *Deliverer) Use(s Settings) {
 	d.settings, d.client = s, newClient(s.Policy)
 }
 
+// SecretDigest returns a short digest of the secrets in use, "" if there are none.
+func (d *Deliverer) SecretDigest() string {
+	if d == nil {
+		return ""
+	}
+	settings, _ := d.current()
+	return settings.Secrets.digest()
+}
+
 func (d *Deliverer) current() (Settings, *http.Transport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

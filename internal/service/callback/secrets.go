@@ -2,7 +2,9 @@ package callback
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -124,6 +126,24 @@ func (s *Secrets) sign(tenant, id string, at time.Time, body []byte) (string, er
 		all = append(all, one)
 	}
 	return strings.Join(all, " "), nil
+}
+
+// digest returns a short digest of the secrets, "" if there are none. It does not depend on the order of the file.
+func (s *Secrets) digest() string {
+	if s == nil {
+		return ""
+	}
+	var lines []string
+	for tenant, keys := range s.keys {
+		for _, key := range keys {
+			// A signature identifies the key, which the library does not return.
+			signature, err := key.Sign("", time.Unix(0, 0), nil)
+			lines = append(lines, fmt.Sprintf("%q %s %v", tenant, signature, err))
+		}
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // errNoSecret means that callbacks.secret_file has no secret for the tenant of a job.

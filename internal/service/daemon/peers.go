@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -92,11 +93,13 @@ func (d *daemon) latestDoctor(ctx context.Context) (r api.DoctorReport, err erro
 	return r, nil
 }
 
-// asPeer returns the data of this daemon. Its tokens are the accepted ones, not those of the file: a front that was not
-// reloaded accepts a token that was revoked.
+// asPeer returns the data of this daemon. Of files it has what is in force: a front that was not reloaded accepts a token
+// that was revoked.
 func (d *daemon) asPeer() peer {
 	all := d.config.Load().Shared()
 	all["http.token_file"] = d.api.Load().TokenDigest()
+	all["callbacks.secret_file"] = d.callbacks.SecretDigest()
+	all["languages.file"] = fmt.Sprint(d.o.Engine.Languages.Catalogue.Factors()) // in the order of their IDs
 	return peer{At: d.store.Now(), Settings: all}
 }
 

@@ -10,9 +10,62 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/engine"
+	"judged/internal/engine/languages"
+	"judged/internal/service/callback"
 	"judged/internal/service/httpapi"
 )
+
+// TestPeersCompareFiles checks that fronts compare what they have read from files: the factors of languages, which change
+// the limits of jobs, and the secrets of callbacks, without which jobs with a callback are refused.
+func TestPeersCompareFiles(t *testing.T) {
+	type files struct {
+		factor  float64
+		secrets string
+	}
+	one, two := "whsec_"+strings.Repeat("A", 32), "acme whsec_"+strings.Repeat("B", 32)
+	settings := func(f files) map[string]string {
+		c := config.Default()
+		c.DataDir = filepath.Join(t.TempDir(), "data")
+		d := &daemon{o: Options{Config: c, Log: slog.New(slog.DiscardHandler), Engine: engine.Options{
+			Languages: engine.LanguageOptions{Catalogue: languages.Catalogue{"java": {Factors: api.Factors{Time: f.factor}},
+				"c": {}}}}}}
+		d.config.Store(&c)
+		if err := inOrder(d.openFolder, d.openData)(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		d.api.Store(httpapi.New(httpapi.Options{Config: c, Log: d.o.Log}))
+		o := callback.Options{Store: d.store}
+		if f.secrets != "" {
+			var err error
+			if o.Settings.Secrets, err = callback.ParseSecrets(strings.NewReader(f.secrets)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.callbacks = callback.New(o)
+		return d.asPeer().Settings
+	}
+	base := files{2, one + "\n" + two}
+	for _, tt := range []struct {
+		name  string
+		other files
+		want  []string
+	}{
+		{"equal", base, nil},
+		{"another factor", files{1.5, base.secrets}, []string{"languages.file"}},
+		{"another order", files{2, two + "\n" + one}, nil},
+		{"a secret was removed", files{2, one}, []string{"callbacks.secret_file"}},
+		{"of all tenants", files{2, one + "\n" + strings.TrimPrefix(two, "acme ")}, []string{"callbacks.secret_file"}},
+		{"no secrets", files{2, ""}, []string{"callbacks.secret_file"}},
+	} {
+		if diff := cmp.Diff(tt.want, differingKeys(settings(base), settings(tt.other))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
 
 // TestPeersCompareTokens checks that fronts compare their tokens: a token that was revoked on one of them, or before a
 // reload of one, is still valid on the others.
