@@ -51,6 +51,10 @@ and keep their values.`,
 				options.Log.Warn("ignoring environment variables that are no settings; configs/judged.toml has the names",
 					"variables", ignored)
 			}
+			if unused := c.Unused(); len(unused) > 0 {
+				options.Log.Warn("ignoring settings that have no effect in this role; set them where they have one",
+					"role", c.Fleet.Role, "settings", unused)
+			}
 			options.Daemon, options.MeasureStarts = true, true
 			options.Languages.Folder = filepath.Join(data, "compiled")
 			abort, stop := afterSecond()
