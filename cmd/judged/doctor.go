@@ -226,13 +226,10 @@ func captureHost(ctx context.Context, o doctor.Options, name string) error {
 }
 
 func asDoctorUsage(err error) error {
-	if err == nil {
-		return nil
-	}
 	if _, ok := errors.AsType[*doctor.UsageError](err); ok {
 		return &usageError{err}
 	}
-	return fmt.Errorf("examine host: %w", err)
+	return err
 }
 
 func (a *app) printDoctor(r api.DoctorReport, asJSON bool) error {

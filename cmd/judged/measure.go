@@ -148,7 +148,7 @@ func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, 
 	}
 	examined, err := eng.Doctor(context.WithoutCancel(ctx))
 	if err != nil {
-		return r, fmt.Errorf("examine host: %w", err)
+		return r, err
 	}
 	return bench.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut,
 		Host: new(eng.Host(eng.CPUs(), examined)), Partial: partial}, nil

@@ -178,7 +178,7 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (api
 	}
 	examined, err := eng.Examined()
 	if err != nil {
-		return report, fmt.Errorf("examine host: %w", err)
+		return report, err
 	}
 	report.Host, report.StartedAt, report.FinishedAt = new(eng.Host(slot.CPUs, examined)), started, finished
 	return report, nil

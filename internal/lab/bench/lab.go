@@ -81,7 +81,7 @@ func (l *lab) tellHost() error {
 	// The result of an interrupted experiment includes the host too.
 	examined, err := l.eng.Doctor(context.WithoutCancel(l.ctx))
 	if err != nil {
-		return fmt.Errorf("examine host: %w", err)
+		return err
 	}
 	l.result.Host = new(l.eng.Host(l.eng.CPUs(), examined))
 	return nil
