@@ -211,6 +211,25 @@ func TestBlobDiskFull(t *testing.T) {
 	testkit.WaitFor(t, patience, "the front to notice the free space", func() bool { return !full() })
 }
 
+// TestFreeBytes checks that the free space of the data is that of the fullest of its file systems, so that the alert
+// about it also fires for a shared folder of blobs.
+func TestFreeBytes(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	small := smallDisk(t, 1<<20)
+	for _, tt := range []struct{ name, data, blobs string }{
+		{"shared folder", t.TempDir(), "file://" + small},
+		{"data folder", small, "file://" + t.TempDir()},
+		{"only a data folder", small, ""},
+		{"shared folder not mounted", small, "file://" + filepath.Join(t.TempDir(), "absent")},
+	} {
+		c := config.Default()
+		c.DataDir, c.Blobs.URL = tt.data, tt.blobs
+		if free := (&daemon{o: Options{Config: c}}).freeBytes(); free < 0 || free > 1<<20 {
+			t.Errorf("%s: %d bytes free, want at most 1 MiB", tt.name, free)
+		}
+	}
+}
+
 func rename(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.Rename(from, to); err != nil {

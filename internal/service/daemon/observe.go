@@ -23,7 +23,7 @@ func (o observer) CanaryDone(cpus, kernel string, cpuTime time.Duration, deviati
 
 func (d *daemon) newMetrics() *metrics.Metrics {
 	o := metrics.Options{
-		Version: d.o.Version, Revision: d.o.Revision, Ready: d.ready, FreeBytes: d.space.bytes,
+		Version: d.o.Version, Revision: d.o.Revision, Ready: d.ready, FreeBytes: d.freeBytes,
 		StoreOperations: append(jobs.Operations(), blobOperation),
 	}
 	o.Expiry = func() (at time.Time) {
@@ -48,6 +48,16 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		o.Nodes, o.Pools = all.Nodes, all.Pools
 	}
 	return metrics.New(o)
+}
+
+// freeBytes returns the free space of the fuller file system, of the data folder or of the blobs, or -1 if it is
+// unknown. A daemon that lacks either accepts no files.
+func (d *daemon) freeBytes() int64 {
+	data, files := space{d.o.Config.DataDir}.bytes(), space{blobFolder(d.o.Config)}.bytes()
+	if data < 0 || files < 0 {
+		return max(data, files)
+	}
+	return min(data, files)
 }
 
 // storeFailed counts a failed storage operation. During startup there are no metrics yet, and judged exits with the

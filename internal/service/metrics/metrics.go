@@ -22,7 +22,7 @@ type Options struct {
 	Virtual  bool
 
 	Ready      func() error     // reason why a job submitted now would not be judged, or nil
-	FreeBytes  func() int64     // on the file system of the data; negative if unknown
+	FreeBytes  func() int64     // on the file systems of the data; negative if unknown
 	Expiry     func() time.Time // of the certificate in use; zero without one
 	Slots      func() []api.SlotStatus
 	Doctor     func() []api.DoctorCheck

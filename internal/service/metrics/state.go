@@ -35,7 +35,8 @@ func newState(o Options) *state {
 	return &state{
 		options: o,
 		ready:   desc("judged_ready", "Whether a job submitted now is accepted and can be judged, as in GET /readyz."),
-		free:    desc("judged_data_free_bytes", "Free space on the file system of the data folder; absent if unknown."),
+		free: desc("judged_data_free_bytes",
+			"Free space of the data folder, or of the blobs if that is less; absent if unknown."),
 		expiry: desc("judged_certificate_expiry_timestamp_seconds",
 			"Unix time at which the certificate in use expires; absent without HTTPS."),
 		slot: desc("judged_slot_state", "State of a slot: 1 for the current state, 0 for the others.", "cpus",
