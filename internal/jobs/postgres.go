@@ -89,7 +89,8 @@ CREATE VIEW memory AS SELECT name, value, stored FROM key_value;`,
 	return nil
 }
 
-// unavailable returns advice for a temporary error of the connection or the server, or "" for other errors.
+// unavailable returns advice for a temporary error of the connection or the server, or "" for other errors. Those that
+// only an administrator ends are temporary, too: after another error, a report is given up.
 func (p *peers) unavailable(err error) string {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
@@ -99,12 +100,16 @@ func (p *peers) unavailable(err error) string {
 			return "free disk space on the database server"
 		case refused.Code == "25006":
 			return "the server is read-only, as a standby is; set database.url to the primary"
+		case strings.HasPrefix(refused.Code, "28"), refused.Code == "3D000":
+			return "correct the user, password and database in database.url and restart judged, or pg_hba.conf on the server"
+		case refused.Code == "42501":
+			return "the user in database.url must own its database and the tables of judged"
 		case refused.Code == "57014": // the timeout of the store, or an administrator
 			return "the statement was cancelled; check the load of the server"
 		case strings.HasPrefix(refused.Code, "08"), strings.HasPrefix(refused.Code, "53"),
 			strings.HasPrefix(refused.Code, "57P"),
 			strings.HasPrefix(refused.Code, "58"), refused.Code == "40001", refused.Code == "40P01",
-			refused.Code == "55P03":
+			refused.Code == "55P03", refused.Code == "25P03", refused.Code == "25P04":
 			return "check the log of the database server"
 		}
 		return ""
