@@ -100,6 +100,9 @@ func (s *Source) send(ctx context.Context, q api.FinishRequest) error {
 			if err == nil && refused != nil {
 				s.o.Log.Error("the front rejected a report and accepted a reduced one", "job", q.ID,
 					"report", form.name, "error", refused)
+				if q.Report.Verdict == api.InternalError && whole.Verdict != api.InternalError {
+					s.o.Replaced()
+				}
 			}
 			return err
 		}

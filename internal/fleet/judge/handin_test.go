@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,8 @@ type strict struct {
 	mu     sync.Mutex // guards the fields below
 	stored map[string]api.Report
 	asked  map[string]int // number of requests by verb and job
+
+	replaced atomic.Int64 // number of calls of Options.Replaced
 }
 
 func newStrict(t *testing.T, refuse func(verb string, size int, q api.FinishRequest) (status int, kind string)) *strict {
@@ -81,7 +84,7 @@ const (
 
 func (f *strict) source(spool string) *Source {
 	s, err := NewSource(Options{Front: client.Client{Base: f.server.URL}, Node: "n", Spool: spool,
-		Log: slog.New(slog.DiscardHandler)})
+		Log: slog.New(slog.DiscardHandler), Replaced: func() { f.replaced.Add(1) }})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -194,6 +197,9 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 				if !stored || got.Verdict != tt.verdict || len(spooledFiles(t, s)) != 0 {
 					t.Fatalf("stored %v, verdict %q, want %q; spool %q", stored, got.Verdict, tt.verdict,
 						spooledFiles(t, s))
+				}
+				if got, want := f.replaced.Load() == 1, tt.verdict == api.InternalError; got != want {
+					t.Errorf("%d reports are counted as replaced, want %v", f.replaced.Load(), want)
 				}
 				if tt.verdict == api.InternalError {
 					if !strings.Contains(got.Message, `node "n"`) || got.Host == nil || len(got.Tests) != 0 {

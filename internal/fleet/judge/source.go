@@ -25,7 +25,9 @@ type Options struct {
 	Spool   string // folder of the reports that no front has received yet
 	// Outputs finds the copy of an output that this node has kept. It returns blobs.ErrNotFound if the copy is gone.
 	Outputs func(digest string) (path string, err error)
-	Log     *slog.Logger
+	// Replaced is called for each report that no front accepted, so that its job has become IE. It may be nil.
+	Replaced func()
+	Log      *slog.Logger
 	// Protocols are the versions that the node supports; the zero value means api.FleetProtocols().
 	Protocols api.Protocols
 }
@@ -58,6 +60,9 @@ func NewSource(o Options) (*Source, error) {
 	}
 	if o.Protocols == (api.Protocols{}) {
 		o.Protocols = api.FleetProtocols()
+	}
+	if o.Replaced == nil {
+		o.Replaced = func() {}
 	}
 	source := &Source{o: o, spool: s, emits: make(chan api.EmitRequest, maxEmits), takes: map[string]string{},
 		trouble: map[api.Lease]trouble{}}

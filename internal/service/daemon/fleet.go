@@ -66,7 +66,8 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		c := client.Client{Base: d.o.Config.Fleet.Front, HTTP: &http.Client{Transport: &d.access}}
 		source, err := judge.NewSource(judge.Options{Front: c, Node: d.node, Unnamed: d.o.Config.Fleet.Node == "",
 			Log: d.o.Log, Protocols: d.o.Protocols, Outputs: d.copies.Path,
-			Spool: filepath.Join(d.o.Config.DataDir, "spool")})
+			Replaced: func() { d.metrics.Load().JobReplaced() },
+			Spool:    filepath.Join(d.o.Config.DataDir, "spool")})
 		if err != nil {
 			return err
 		}

@@ -307,14 +307,15 @@ func TestOddReports(t *testing.T) {
 	m.JobDone(&api.Report{State: api.Done, Verdict: api.InternalError, Fault: api.JuryFault}, -1)
 	m.JobDone(&api.Report{State: api.Done, Verdict: api.InternalError, Fault: "moon"}, -1)
 	m.JobDone(&api.Report{State: api.CancelledState, Verdict: api.Cancelled, Priority: api.Contest}, ms)
+	m.JobReplaced()
 	want := map[string]float64{"AC": 0, "IE practice": 3, "CX contest": 1, "fault jury": 1,
-		"fault judged, not said or not known": 2}
+		"fault judged, not said, not known or replaced": 3}
 	got := map[string]float64{
-		"AC":                                  testutil.ToFloat64(m.jobs.WithLabelValues("AC", "contest")),
-		"IE practice":                         testutil.ToFloat64(m.jobs.WithLabelValues("IE", "practice")),
-		"CX contest":                          testutil.ToFloat64(m.jobs.WithLabelValues("CX", "contest")),
-		"fault jury":                          testutil.ToFloat64(m.internalErrors.WithLabelValues("jury")),
-		"fault judged, not said or not known": testutil.ToFloat64(m.internalErrors.WithLabelValues("judged")),
+		"AC":          testutil.ToFloat64(m.jobs.WithLabelValues("AC", "contest")),
+		"IE practice": testutil.ToFloat64(m.jobs.WithLabelValues("IE", "practice")),
+		"CX contest":  testutil.ToFloat64(m.jobs.WithLabelValues("CX", "contest")),
+		"fault jury":  testutil.ToFloat64(m.internalErrors.WithLabelValues("jury")),
+		"fault judged, not said, not known or replaced": testutil.ToFloat64(m.internalErrors.WithLabelValues("judged")),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -35,6 +35,12 @@ func (m *Metrics) JobDone(rep *api.Report, queueWait time.Duration) {
 	m.TestsDone(rep.Tests)
 }
 
+// JobReplaced counts a job that JobDone has counted with another verdict, and that is IE because the front accepts no
+// report of it.
+func (m *Metrics) JobReplaced() {
+	m.internalErrors.WithLabelValues(string(api.JudgedFault)).Inc()
+}
+
 // TestsDone counts the runs of tests that belong to no job.
 func (m *Metrics) TestsDone(tests []api.TestReport) {
 	for i := range tests {
