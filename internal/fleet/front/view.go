@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"judged/internal/api"
+	"judged/internal/base/cpuset"
 )
 
 const (
@@ -23,6 +24,7 @@ type nodesView struct {
 	nodes     []api.Node
 	languages map[string]map[string]bool     // IDs of languages by pool, for pools that nodes have registered with
 	options   map[string]map[string][]string // by pool and language: options that all of its nodes allow
+	widest    map[string]int                 // CPUs of the widest slot by pool
 	unlisted  map[string]bool                // pools with a new node that has not listed its languages yet
 }
 
@@ -31,10 +33,16 @@ func (r *Registry) look(ctx context.Context, age time.Duration) (*nodesView, err
 	return r.view.Get(ctx, r.now, age, func(ctx context.Context) (*nodesView, error) {
 		nodes, err := r.Nodes(ctx)
 		v := &nodesView{nodes: nodes, languages: map[string]map[string]bool{},
-			options: map[string]map[string][]string{}, unlisted: map[string]bool{}}
+			options: map[string]map[string][]string{}, unlisted: map[string]bool{},
+			widest: map[string]int{}}
 		for _, n := range nodes {
 			if v.languages[n.Pool] == nil {
 				v.languages[n.Pool], v.options[n.Pool] = map[string]bool{}, map[string][]string{}
+			}
+			for _, slot := range n.Slots {
+				if cpus, err := cpuset.Parse(slot.CPUs); err == nil { // otherwise its node is of another version
+					v.widest[n.Pool] = max(v.widest[n.Pool], len(cpus))
+				}
 			}
 			v.unlisted[n.Pool] = v.unlisted[n.Pool] || n.Languages == nil
 			for _, l := range n.Languages {
@@ -88,6 +96,16 @@ func (r *Registry) CheckPool(ctx context.Context, name string) error {
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.pools, slices.Collect(maps.Keys(v.languages))))))
 	return fmt.Errorf("%w; send one of %s", api.ErrUnknownPool, strings.Join(names, ", "))
+}
+
+// CheckCPUs returns the CPUs of the widest slot of a pool if a job needs more, otherwise 0. A pool of which no slot is
+// known accepts any job.
+func (r *Registry) CheckCPUs(ctx context.Context, pool string, cpus int) (most int, err error) {
+	v, found, err := r.find(ctx, func(v *nodesView) bool { return v.widest[pool] == 0 || cpus <= v.widest[pool] })
+	if err != nil || found {
+		return 0, err
+	}
+	return v.widest[pool], nil
 }
 
 // CheckLanguage returns the reason why no node of a pool compiles a language, or nil. A pool whose nodes have never

@@ -78,6 +78,47 @@ func TestViewOfNodes(t *testing.T) {
 	}
 }
 
+// TestWidestSlot checks that a pool takes jobs that fit into the widest slot of its nodes, which other fronts may have
+// registered.
+func TestWidestSlot(t *testing.T) {
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	values := &shared{all: map[string][]byte{}}
+	clock := func() time.Time { return now }
+	front, other := NewRegistry(values, clock), NewRegistry(values, clock)
+	seen := func(node, pool string, slots ...string) {
+		t.Helper()
+		g := api.Registration{Caller: api.Caller{Node: node}, Pool: pool, Time: now}
+		for _, cpus := range slots {
+			g.Slots = append(g.Slots, api.NodeSlot{CPUs: cpus, State: "drained"})
+		}
+		if _, err := other.Seen(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(pool string, cpus, want int) {
+		t.Helper()
+		if got, err := front.CheckCPUs(t.Context(), pool, cpus); got != want || err != nil {
+			t.Errorf("%d CPUs in pool %s: at most %d, %v; want %d", cpus, pool, got, err, want)
+		}
+	}
+	seen("n1", "narrow", "2", "3")
+	seen("n2", "mixed", "2")
+	seen("n3", "mixed", "2-3", "5,7")
+	seen("n4", "none")
+	for range 2 {
+		check("narrow", 0, 0)
+		check("narrow", 1, 0)
+		check("narrow", 2, 1)
+		check("mixed", 2, 0)
+		check("mixed", 3, 2)
+		check("none", 4, 0) // not known
+		check("absent", 4, 0)
+		now = now.Add(downAfter) // down, but of the pool
+	}
+	seen("n5", "narrow", "2-3")
+	check("narrow", 2, 0)
+}
+
 // TestNobodyWaitsForAQuery checks that a caller whose deadline has passed does not wait for the read of another one.
 func TestNobodyWaitsForAQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -31,6 +31,11 @@ func (in *Intake) check(ctx context.Context, r Request) error {
 		return err
 	}
 	found = found.With(unknown)
+	wide, err := in.checkCPUs(ctx, r.Job)
+	if err != nil {
+		return err
+	}
+	found = found.With(wide)
 	for member, id := range r.Job.Languages() {
 		if err := in.Languages.CheckLanguage(ctx, in.Config.Decider(pool), id); err != nil {
 			return &MissingLanguageError{Member: member, Err: err}
@@ -107,6 +112,26 @@ func (in *Intake) CheckPool(ctx context.Context, pool string) (Errors, error) {
 		return Errors{{Field: "pool", Detail: fmt.Sprintf("%q is %s", pool, err)}}, nil
 	}
 	return nil, err
+}
+
+// checkCPUs reports a job that no slot of its pool, or of the pool that decides, is wide enough for: it would wait for
+// ever.
+func (in *Intake) checkCPUs(ctx context.Context, j api.Job) (Errors, error) {
+	if in.Pools == nil || j.CPUs <= 1 {
+		return nil, nil
+	}
+	pool := cmp.Or(j.Pool, in.Config.Slots.Pool)
+	for _, name := range []string{pool, in.Config.Decider(pool)} {
+		most, err := in.Pools.CheckCPUs(ctx, name, j.CPUs)
+		if err != nil {
+			return nil, err
+		}
+		if most > 0 {
+			return Errors{{Field: "cpus", Detail: fmt.Sprintf("%d; the widest slots of pool %q have %d, send at most that",
+				j.CPUs, name, most)}}, nil
+		}
+	}
+	return nil, nil
 }
 
 // findings returns the validation errors in err.

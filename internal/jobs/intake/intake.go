@@ -43,6 +43,8 @@ type Languages interface {
 type Pools interface {
 	// CheckPool returns an error that wraps api.ErrUnknownPool for a pool that does not accept jobs.
 	CheckPool(ctx context.Context, name string) error
+	// CheckCPUs returns the CPUs of the widest slot of a pool if a job needs more, otherwise 0.
+	CheckCPUs(ctx context.Context, pool string, cpus int) (most int, err error)
 }
 
 // Callbacks checks the callbacks of jobs; *callback.Deliverer implements it.

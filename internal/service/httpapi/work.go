@@ -46,6 +46,7 @@ type Nodes interface {
 	Nodes(ctx context.Context) ([]api.Node, error)
 	Pools(ctx context.Context, waiting jobs.Depths) ([]api.Pool, error)
 	CheckPool(ctx context.Context, name string) error
+	CheckCPUs(ctx context.Context, pool string, cpus int) (most int, err error)
 	OpenScreen(ctx context.Context, pool string) error
 	SetPrefetch(ctx context.Context, pool string, blobs []api.Blob) error
 	PrefetchStatus(ctx context.Context, pool string) (api.PrefetchStatus, error)
