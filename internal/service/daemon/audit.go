@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"strings"
 
 	"judged/internal/api"
 	"judged/internal/base/config"
@@ -17,7 +18,7 @@ func (d *daemon) auditor() *front.Auditor {
 	share := func(pool string) float64 { return float64(d.o.Config.Pool(pool).AuditPercent) / 100 }
 	return front.NewAuditor(front.AuditorOptions{
 		Store: d.store, Nodes: d.registry, Observer: audits{d.metrics.Load()}, Screen: d.store.screen,
-		Holder: d.holder(), Share: share, Interval: c.Interval, Shadow: c.Shadow, Now: d.store.Now, Log: d.o.Log,
+		Holder: d.leader(), Share: share, Interval: c.Interval, Shadow: c.Shadow, Now: d.store.Now, Log: d.o.Log,
 	})
 }
 
@@ -26,10 +27,14 @@ func (d *daemon) holder() string {
 	return d.node + " " + d.listener.Addr().String() + " " + d.o.Config.DataDir
 }
 
+// leader is like holder, but two daemons with the same name differ. The only daemon of a database leads again as soon as
+// it has started.
+func (d *daemon) leader() string { return strings.TrimSpace(d.holder() + " " + d.process) }
+
 // rejudger returns the filler of rejudgings. All daemons with jobs run one; only one of them does the work at a time.
 func (d *daemon) rejudger() *intake.Rejudger {
 	return intake.NewRejudger(intake.RejudgerOptions{Store: d.store, Blobs: d.blobs,
-		Config: func() config.Config { return *d.config.Load() }, Holder: d.holder(), Log: d.o.Log,
+		Config: func() config.Config { return *d.config.Load() }, Holder: d.leader(), Log: d.o.Log,
 		Factors: d.o.Engine.Languages.Catalogue.Factors()})
 }
 

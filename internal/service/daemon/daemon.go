@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -68,6 +69,7 @@ type daemon struct {
 	copies     *blobs.Store    // on a judge node
 	store      *storage        // on a judge node only its learned data
 	node       string          // name in the fleet
+	process    string          // distinguishes daemons that share a database; "" without one
 	registry   *front.Registry // nil on a judge node
 	prefetcher *judge.Prefetcher
 	callbacks  *callback.Deliverer // nil on a judge node
@@ -99,6 +101,9 @@ func Run(drain, abort context.Context, o Options) (err error) {
 		o.Protocols = api.FleetProtocols()
 	}
 	d := &daemon{o: o}
+	if o.Config.Database.URL != "" {
+		d.process = rand.Text()
+	}
 	d.config.Store(&o.Config)
 	defer func() {
 		if err = errors.Join(err, d.close()); err == nil {

@@ -27,17 +27,19 @@ const (
 
 // peer is the data that a daemon stores about itself.
 type peer struct {
-	At       time.Time         `json:"at"` // by the clock of the database
+	At       time.Time         `json:"at"`                // by the clock of the database
+	Process  string            `json:"process,omitempty"` // differs if two daemons have the same name
 	Settings map[string]string `json:"settings"`
 }
 
 // comparePeers stores the settings of this daemon and compares them with those of other daemons, until ctx is done.
 func (d *daemon) comparePeers(ctx context.Context) {
-	known := map[string]string{}
+	known, again, before := map[string]string{}, false, false
 	for range poll.NowAndEvery(ctx, peersEvery) {
 		var differ map[string][]string
-		err := d.store.SetValue(ctx, d.asPeer(), peerValues, d.holder())
+		taken, err := d.announce(ctx, again)
 		if err == nil {
+			again = true
 			differ, err = d.differingPeers(ctx)
 		}
 		switch {
@@ -46,7 +48,16 @@ func (d *daemon) comparePeers(ctx context.Context) {
 		case err != nil:
 			d.o.Log.Warn("cannot compare the settings with other fronts; retrying in a minute", "error", err)
 		default:
-			d.metrics.Load().FrontsDiffer(len(differ))
+			if taken && !before {
+				d.o.Log.Error("another front of this database has the same name, so their settings cannot be compared; "+
+					"give each one its own fleet.node", "front", d.holder())
+			}
+			before = taken
+			n := len(differ)
+			if taken {
+				n++
+			}
+			d.metrics.Load().FrontsDiffer(n)
 			for _, name := range slices.Sorted(maps.Keys(differ)) {
 				if keys := strings.Join(differ[name], " "); known[name] != keys {
 					d.o.Log.Warn("another front of this database has other settings; make them alike", "front", name,
@@ -59,6 +70,20 @@ func (d *daemon) comparePeers(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// announce stores the settings of this daemon. With again, it reports whether another daemon has stored its own under the
+// same name since the previous call.
+func (d *daemon) announce(ctx context.Context, again bool) (taken bool, err error) {
+	if again {
+		var last peer
+		found, err := d.store.Value(ctx, &last, peerValues, d.holder())
+		if err != nil {
+			return false, err
+		}
+		taken = found && last.Process != d.process
+	}
+	return taken, d.store.SetValue(ctx, d.asPeer(), peerValues, d.holder())
 }
 
 // sharesDatabase reports whether other daemons may use the same database.
@@ -100,7 +125,7 @@ func (d *daemon) asPeer() peer {
 	all["http.token_file"] = d.api.Load().TokenDigest()
 	all["callbacks.secret_file"] = d.callbacks.SecretDigest()
 	all["languages.file"] = fmt.Sprint(d.o.Engine.Languages.Catalogue.Factors()) // in the order of their IDs
-	return peer{At: d.store.Now(), Settings: all}
+	return peer{At: d.store.Now(), Process: d.process, Settings: all}
 }
 
 // differingPeers returns the keys whose values differ on other daemons, by the names of those daemons. It changes

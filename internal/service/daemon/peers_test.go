@@ -3,6 +3,7 @@ package daemon
 import (
 	"io"
 	"log/slog"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +18,50 @@ import (
 	"judged/internal/service/callback"
 	"judged/internal/service/httpapi"
 )
+
+// TestPeersOfOneName checks that two fronts with the same name notice it, and that only one of them leads: host names in
+// containers and of copies of a machine are often equal.
+func TestPeersOfOneName(t *testing.T) {
+	c := config.Default()
+	c.DataDir, c.Database.URL = filepath.Join(t.TempDir(), "data"), ""
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	front := func(process string) *daemon {
+		d := &daemon{o: Options{Config: c, Log: slog.New(slog.DiscardHandler)}, listener: listener, node: "front",
+			process: process}
+		d.config.Store(&c)
+		d.api.Store(httpapi.New(httpapi.Options{Config: c, Log: d.o.Log}))
+		return d
+	}
+	a, b := front("a"), front("b")
+	if err := inOrder(a.openFolder, a.openData)(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	b.store = a.store
+	for i, step := range []struct {
+		front *daemon
+		again bool
+		taken bool
+	}{
+		{a, false, false}, {a, true, false}, // alone
+		{b, false, false}, {b, true, false}, // the first has ended
+		{a, true, true}, {b, true, true}, // both
+	} {
+		if taken, err := step.front.announce(t.Context(), step.again); taken != step.taken || err != nil {
+			t.Errorf("step %d: taken %v, %v; want %v", i, taken, err, step.taken)
+		}
+	}
+	if lead, err := a.store.Lead(t.Context(), "task", a.leader(), time.Minute); !lead || err != nil {
+		t.Errorf("the first leads: %v, %v", lead, err)
+	}
+	if lead, err := b.store.Lead(t.Context(), "task", b.leader(), time.Minute); lead || err != nil {
+		t.Errorf("the second leads, too: %v, %v", lead, err)
+	}
+}
 
 // TestPeersCompareFiles checks that fronts compare what they have read from files: the factors of languages, which change
 // the limits of jobs, and the secrets of callbacks, without which jobs with a callback are refused.
