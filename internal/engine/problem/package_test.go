@@ -15,7 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/testkit"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // pack maps the names of a package's files to their content. Content that begins with -> is a symbolic link.
 type pack map[string]string

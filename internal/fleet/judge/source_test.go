@@ -22,7 +22,10 @@ import (
 	"judged/internal/api"
 	"judged/internal/client"
 	"judged/internal/jobs/blobs"
+	"judged/internal/testkit"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // answer is the response of a front to every request.
 type answer struct {

@@ -16,7 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/units"
+	"judged/internal/testkit"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 const (
 	helloSum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // sha256sum of "hello"

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,7 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/testkit"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // timed is a response that records the deadline of each write.
 type timed struct {

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,7 +25,10 @@ import (
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/intake"
 	"judged/internal/service/httpapi"
+	"judged/internal/testkit"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // fixture is a server with a real store. The test acts as the judge.
 type fixture struct {

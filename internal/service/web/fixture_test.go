@@ -12,6 +12,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,8 +27,11 @@ import (
 	"judged/internal/jobs"
 	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
+	"judged/internal/testkit"
 	"judged/internal/timing/stats"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
 // The tokens of the fixture, by name.
 var tokens = []string{"reader read", "writer submit", "boss read,admin", "guest read tenant-a"}

@@ -129,7 +129,10 @@ func separation(a, b []time.Duration) int {
 // TestCompareOnNoise checks that intervals contain the true shift, and that the test rejects, as often as stated, both
 // for the exact and for the normal distribution, within four standard errors.
 func TestCompareOnNoise(t *testing.T) {
-	const rounds = 500
+	rounds := 500.0
+	if testing.Short() {
+		rounds = 100
+	}
 	for _, tt := range []struct{ m, n int }{{6, 6}, {10, 20}, {40, 50}} {
 		t.Run(fmt.Sprintf("%d and %d", tt.m, tt.n), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(tt.m), uint64(tt.n)))
@@ -141,7 +144,7 @@ func TestCompareOnNoise(t *testing.T) {
 				return xs
 			}
 			held, accused, found, confidence := 0, 0, 0, 0.0
-			for range rounds {
+			for range int(rounds) {
 				a, b, same := draw(tt.m, 0), draw(tt.n, shift), draw(tt.n, 0)
 				c, _ := Compare(a, b)
 				confidence = c.Confidence

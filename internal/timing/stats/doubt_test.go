@@ -38,7 +38,11 @@ func TestDoubtIsCalibrated(t *testing.T) {
 	}
 	var all []Decided
 	wrong := 0
-	for range 4000 {
+	verdicts := 4000
+	if testing.Short() {
+		verdicts = 1000
+	}
+	for range verdicts {
 		usual := 0.9 + 0.2*random.Float64()
 		d := Decided{Value: time.Duration(usual * noise() * float64(time.Second)), Limit: time.Second, Statistic: StatSingle,
 			Runs: 1}

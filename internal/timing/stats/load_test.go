@@ -66,6 +66,9 @@ func (l load) judge(p policy, theta float64) cell {
 	fmt.Fprint(seed, l.name, p.name, theta)
 	r := rand.New(rand.NewPCG(seed.Sum64(), 4))
 	c := cell{programs: *programs}
+	if testing.Short() {
+		c.programs /= 4
+	}
 	for range c.programs {
 		c.add(p.rule.Simulate(l.runs(r, time.Duration(theta*float64(p.rule.Limit)), p.evidence)))
 	}
