@@ -61,7 +61,7 @@ func compareEverywhere(t *testing.T, arch Arch, p Policy, f Filter) {
 	t.Helper()
 	plain := []uint64{0, 1, 0x10000000, 1 << 63, ^uint64(0)}
 	for _, nr := range interestingNumbers() {
-		values := plain
+		values, rule := plain, p.ruleOf(arch, nr)
 		if args := argsOf(arch, p, nr); args != nil {
 			values = interestingValues(args)
 		}
@@ -69,7 +69,7 @@ func compareEverywhere(t *testing.T, arch Arch, p Policy, f Filter) {
 			for _, value := range values {
 				var args [6]uint64
 				args[index] = value
-				check(t, f, data{arch, nr, args}, p.actionOf(arch, nr, args))
+				check(t, f, data{arch, nr, args}, rule.actionOf(args))
 			}
 		}
 		for _, foreign := range []Arch{0, 0x40000003, 0x40000028, AMD64 ^ ARM64 ^ arch, 0xffffffff} {

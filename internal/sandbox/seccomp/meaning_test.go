@@ -24,17 +24,22 @@ func (a Action) String() string {
 // actionOf returns the action of a filter built for arch for a call of that architecture. The generated BPF
 // is tested against it.
 func (p Policy) actionOf(arch Arch, nr uint32, args [6]uint64) Action {
+	return p.ruleOf(arch, nr).actionOf(args)
+}
+
+// ruleOf returns the rule for a call, which is one without arguments where no rule names it.
+func (p Policy) ruleOf(arch Arch, nr uint32) Rule {
 	if arch == AMD64 && nr&x32Bit != 0 {
-		return p.Foreign
+		return Rule{Action: p.Foreign}
 	}
 	for _, r := range p.Rules {
 		for _, name := range r.Calls {
 			if n, ok := arch.Number(name); ok && n == nr {
-				return r.actionOf(args)
+				return r
 			}
 		}
 	}
-	return p.Default
+	return Rule{Action: p.Default}
 }
 
 func (r Rule) actionOf(args [6]uint64) Action {
