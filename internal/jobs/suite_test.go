@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,7 +63,39 @@ func (b backend) open(t *testing.T, with func(*Options)) *bench {
 	if with != nil {
 		with(&o)
 	}
+	if o.File != "" {
+		if err := os.WriteFile(o.File, migrated(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return reopen(t, o, c)
+}
+
+// migrated returns a file of SQLite with the schema and no jobs, because migrating an empty one takes most of the time of
+// a short test.
+func migrated(t *testing.T) []byte {
+	t.Helper()
+	empty.once.Do(func() {
+		o := Options{File: filepath.Join(t.TempDir(), "judged.db")}
+		s, err := Open(t.Context(), o)
+		if err == nil {
+			err = s.Close()
+		}
+		if err == nil {
+			empty.file, err = os.ReadFile(o.File)
+		}
+		empty.err = err
+	})
+	if empty.err != nil {
+		t.Fatal(empty.err)
+	}
+	return empty.file
+}
+
+var empty struct {
+	once sync.Once
+	file []byte
+	err  error
 }
 
 func reopen(t *testing.T, o Options, c *clock) *bench {
