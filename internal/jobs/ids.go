@@ -1,10 +1,9 @@
 package jobs
 
 import (
-	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"judged/internal/api"
@@ -33,17 +32,17 @@ func alphanumeric(c byte) bool {
 
 // own is the prefix of the IDs of jobs that judged creates and of the keys of labels that it sets. Callers cannot send
 // such an ID or label, so they cannot take an ID before judged needs it, and judged does not mistake their jobs for its
-// own. Jobs of earlier versions lack the prefix.
+// own.
 const own = "@"
 
 // The labels of jobs that judged creates.
 const (
-	AuditLabel     = own + oldAudit     // of an audit: ID of the audited job
-	ScreeningLabel = own + oldScreening // of a stored screening report: ID of its job, if another pool decided
-	RecheckLabel   = own + oldRecheck   // of a stored report of a host: ID of its job, if another host judged it, too
-	RejudgeLabel   = own + oldRejudge   // of a job that judges another one again: ID of the original
-	RejudgingLabel = own + "rejudging"  // of the same job: ID of the rejudging
-	OriginLabel    = own + "origin"     // of a job that arrived through another interface: name of the interface
+	AuditLabel     = own + "audit_of"      // of an audit: ID of the audited job
+	ScreeningLabel = own + "screening_of"  // of a stored screening report: ID of its job, if another pool decided
+	RecheckLabel   = own + "crosscheck_of" // of a stored report of a host: ID of its job, if another host judged it, too
+	RejudgeLabel   = own + "rejudge_of"    // of a job that judges another one again: ID of the original
+	RejudgingLabel = own + "rejudging"     // of the same job: ID of the rejudging
+	OriginLabel    = own + "origin"        // of a job that arrived through another interface: name of the interface
 	// The following labels are only in the index of labels, not among those of the job.
 	problemLabel  = own + "problem"  // of a job with a problem: its ID
 	languageLabel = own + "language" // of a job whose program has a language: its ID
@@ -52,14 +51,6 @@ const (
 
 // CopyLabels returns the labels of the jobs that repeat another one, or have an earlier report of it.
 func CopyLabels() []string { return []string{AuditLabel, ScreeningLabel, RecheckLabel, RejudgeLabel} }
-
-// The keys of labels in earlier versions, without the prefix.
-const (
-	oldAudit     = "audit_of"
-	oldScreening = "screening_of"
-	oldRecheck   = "crosscheck_of"
-	oldRejudge   = "rejudge_of"
-)
 
 // OwnID returns the ID of a job that judged creates for a reason. The same reason yields the same ID, so the job is
 // created only once.
@@ -81,23 +72,11 @@ func ValidStoredID(id string) bool { return ValidID(strings.TrimPrefix(id, own))
 
 // ListsCopies reports whether a label selects jobs that lists omit by default.
 func ListsCopies(label string) bool {
-	switch strings.TrimPrefix(label, own) {
-	case oldAudit, oldScreening, oldRecheck:
-		return true
-	}
-	return false
+	return slices.Contains([]string{AuditLabel, ScreeningLabel, RecheckLabel}, label)
 }
 
 // JudgesAgain reports whether a rejudging has created the job.
-func (s *Store) JudgesAgain(ctx context.Context, rep api.Report) (again bool, err error) {
-	if _, again := rep.Labels[RejudgeLabel]; again {
-		return true, nil
-	}
-	// Callers can set the old label.
-	if _, labelled := rep.Labels[oldRejudge]; !labelled {
-		return false, nil
-	}
-	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT id FROM rejudged WHERE id = ?1`, []any{rep.ID}},
-		func(*sql.Rows) error { again = true; return nil })
-	return again, err
+func JudgesAgain(rep api.Report) bool {
+	_, again := rep.Labels[RejudgeLabel]
+	return again
 }

@@ -382,7 +382,6 @@ func (b *bench) exercise(prefix string) {
 			b.t.Errorf("page %s: %v", name, err)
 		}
 	}
-	must(b.JudgesAgain(ctx, api.Report{ID: w.ID, Labels: map[string]string{oldRejudge: w.ID}}))
 	b.exerciseFeed()
 	must(b.Depth(ctx))
 	must(b.countQueue(ctx))

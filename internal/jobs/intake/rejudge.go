@@ -28,7 +28,6 @@ type RejudgingStore interface {
 	CompleteRejudging(ctx context.Context, id string) error
 	Rejudging(ctx context.Context, id string) (api.Rejudging, error)
 	GetShort(ctx context.Context, id string) (jobs.Record, error)
-	JudgesAgain(ctx context.Context, rep api.Report) (bool, error)
 	List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error)
 	Problem(ctx context.Context, id string) (api.Problem, error)
 	Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error)
@@ -185,9 +184,7 @@ func (f *Rejudger) filtered(ctx context.Context, u jobs.UnfinishedRejudging) (
 	}
 	for _, rep := range reports {
 		one := jobs.SelectedJob{ID: rep.ID, Verdict: rep.Verdict}
-		if again, err := f.o.Store.JudgesAgain(ctx, rep); err != nil {
-			return nil, next, err
-		} else if again {
+		if jobs.JudgesAgain(rep) {
 			continue
 		}
 		if q.Problem != "" {
@@ -217,11 +214,7 @@ func (f *Rejudger) read(ctx context.Context, id string) (rec jobs.Record, one jo
 	case err != nil:
 		one.Skipped = err.Error()
 	default:
-		again, err := f.o.Store.JudgesAgain(ctx, rec.Report)
-		if err != nil {
-			return rec, one, err
-		}
-		one.Verdict, one.Skipped = rec.Report.Verdict, unfit(rec.Report, again)
+		one.Verdict, one.Skipped = rec.Report.Verdict, unfit(rec.Report)
 	}
 	return rec, one, nil
 }
@@ -232,9 +225,9 @@ func passing(ctx context.Context, err error) bool {
 }
 
 // unfit returns the reason why a job cannot be judged again, or "".
-func unfit(rep api.Report, again bool) string {
+func unfit(rep api.Report) string {
 	switch {
-	case again:
+	case jobs.JudgesAgain(rep):
 		return "it judges another job again; name that one"
 	case rep.Priority == api.Audit:
 		return "it is an audit; give its original"

@@ -223,7 +223,7 @@ func (d *daemon) openFolder(context.Context) error {
 		return err
 	}
 	d.closing(lock.Close)
-	return refuseOldData(c.DataDir)
+	return nil
 }
 
 func (d *daemon) openData(ctx context.Context) (err error) {

@@ -41,13 +41,3 @@ func holder(path string) string {
 	}
 	return string(text)
 }
-
-// refuseOldData returns an error for a data folder whose jobs this version cannot read: they would seem lost.
-func refuseOldData(dir string) error {
-	old := filepath.Join(dir, "nats")
-	if _, err := os.Stat(old); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return fmt.Errorf("%q holds the jobs and reports of an earlier version of judged, which this one cannot read: "+
-		"let the earlier version finish what waits, then move the folder away; blobs are kept", old)
-}

@@ -100,11 +100,6 @@ func TestRefusesToStart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{"data", "data_dir"}},
-		{"data of an earlier version", func(t *testing.T, c *config.Config) {
-			if err := os.MkdirAll(filepath.Join(c.DataDir, "nats"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}, []string{"nats", "earlier version", "move the folder away"}},
 		{"database that does not answer", func(_ *testing.T,
 			c *config.Config) {
 			c.Database.URL = "postgres://u:secret@127.0.0.1:1/judged"

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
@@ -31,9 +30,3 @@ func batchID(caller, key string, index int) string {
 
 // keyedSet derives the ID of a rejudging from the caller and the Idempotency-Key.
 func keyedSet(caller, key string) string { return jobs.OwnID("key", "rejudging\x00"+caller+"\x00"+key) }
-
-// oldKeyedID returns the ID that earlier versions derived. Any caller may have given it to a job.
-func oldKeyedID(caller, key string) string {
-	sum := sha256.Sum256([]byte(caller + "\x00" + key))
-	return "key-" + idText.EncodeToString(sum[:20])
-}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -22,14 +21,9 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if key == "" {
-		return s.submit(w, r, newID(s.now()), jobs.Record{})
+		return s.submit(w, r, newID(s.now()))
 	}
-	id := keyedID(caller(r.Context()), key)
-	before, err := s.jobBefore(r.Context(), id, oldKeyedID(caller(r.Context()), key))
-	if err != nil {
-		return err
-	}
-	return s.submit(w, r, id, before)
+	return s.submit(w, r, keyedID(caller(r.Context()), key))
 }
 
 // keyOf returns the Idempotency-Key of a request, or "" without one.
@@ -53,28 +47,12 @@ func checkKey(key string) error {
 	return nil
 }
 
-// jobBefore returns the job that may have a key under its ID of an earlier version, unless the key has a job now. The
-// job counts only if it has the same body: a caller may have chosen the ID.
-func (s *Server) jobBefore(ctx context.Context, id, old string) (jobs.Record, error) {
-	before, err := s.jobs.Get(ctx, old)
-	if err == nil {
-		_, err = s.jobs.Get(ctx, id)
-		if err == nil {
-			return jobs.Record{}, nil
-		}
-	}
-	if !errors.Is(err, api.ErrNotFound) {
-		return jobs.Record{}, err
-	}
-	return before, nil
-}
-
 func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if err := checkID(id); err != nil {
 		return err
 	}
-	return s.submit(w, r, id, jobs.Record{})
+	return s.submit(w, r, id)
 }
 
 // idRule says what jobs.ValidID accepts.
@@ -88,8 +66,8 @@ func checkID(id string) error {
 	return nil
 }
 
-// submit stores a job, and with wait= responds with its report. If before has the same body, that is the job.
-func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string, before jobs.Record) error {
+// submit stores a job, and with wait= responds with its report.
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error {
 	wait, err := waitOf(r)
 	if err != nil {
 		return err
@@ -97,18 +75,13 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string, befor
 	if err := s.checkAccepts(); err != nil {
 		return err
 	}
-	known := cmp.Or(before.ID, id)
-	if err := s.checkRoom(r.Context(), known); err != nil {
+	if err := s.checkRoom(r.Context(), id); err != nil {
 		return err
 	}
-	submission, err := s.receive(w, r, known)
+	submission, err := s.receive(w, r, id)
 	if err != nil {
 		return err
 	}
-	if submission.BodyDigest == before.BodyDigest {
-		id = known
-	}
-	submission.ID = id
 	expected, release := s.jobs.Expect(id) // before the job is put, so that no end is missed
 	defer release()
 	status, report, err := s.put(r.Context(), submission)
