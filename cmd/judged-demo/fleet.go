@@ -177,7 +177,7 @@ func (f *fleetDemo) submitAll(ctx context.Context, front *daemon) error {
 func (f *fleetDemo) tellReports(ctx context.Context) error {
 	for n := range f.fleet {
 		_, err := f.Wait(ctx, f.id(n))
-		if lost := (*client.Unreachable)(nil); errors.As(err, &lost) {
+		if _, lost := errors.AsType[*client.Unreachable](err); lost {
 			_, err = f.Wait(ctx, f.id(n)) // the connection was to the killed front
 		}
 		if err != nil {

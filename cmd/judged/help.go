@@ -91,7 +91,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 // unknownFlag adds the flags that are spelled like an unknown one to the error about it.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	meant := ""
-	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var flags cobra.Command // cobra compares the names of commands
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})

@@ -192,7 +192,7 @@ func (s *languageStart) measure(ctx context.Context, eng *engine.Engine, c confi
 		return err
 	}
 	report, err := eng.Judge(ctx, eng.Slots()[0], task, func(api.TestReport) {})
-	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+	if _, noise := errors.AsType[*measure.NoiseError](err); noise {
 		s.Failure = err.Error()
 		return nil
 	}

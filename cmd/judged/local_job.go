@@ -109,7 +109,7 @@ func (l *localJob) setLanguage(cmd *cobra.Command, language string, args []strin
 	if language == "" {
 		var err error
 		language, err = sourceLanguage(l.program)
-		if several := new(languagesError); errors.As(err, &several) {
+		if _, several := errors.AsType[*languagesError](err); several {
 			return usagef("read PROGRAM %q: %w; give one of them as --language", l.program, err)
 		}
 		if err != nil || language == "" {

@@ -159,7 +159,7 @@ func (r *reloading) submit(token, id string) int {
 	text := "#!/bin/sh\n"
 	_, err := r.client(token).Submit(r.t.Context(), id,
 		api.Job{Program: api.File{Text: &text}, Tests: []api.Test{{Name: "1"}}, Limits: api.Limits{CPUTimeMS: 10_000}})
-	if p := (*client.Problem)(nil); errors.As(err, &p) {
+	if p, ok := errors.AsType[*client.Problem](err); ok {
 		return p.Status
 	} else if err != nil {
 		r.t.Errorf("submit: %v", err)

@@ -206,7 +206,7 @@ func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot
 	defer p.Clear()
 	task.Ran = func(test string) { p.run(test, task.Repeats) }
 	report, err := eng.Judge(ctx, slot, task, p.test)
-	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+	if _, noise := errors.AsType[*measure.NoiseError](err); noise {
 		return judge.InternalError(report, err), nil
 	}
 	return report, err

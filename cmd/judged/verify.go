@@ -297,7 +297,7 @@ func (v *verifier) judge(ctx context.Context, run judging, l *localJob, decided 
 	}
 	report, err = run(ctx, compiled.Task, decided)
 	report.Compilation = compiled.Compilation
-	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+	if _, noise := errors.AsType[*measure.NoiseError](err); noise {
 		return judge.InternalError(report, err), nil
 	}
 	if err != nil {

@@ -92,8 +92,7 @@ CREATE VIEW memory AS SELECT name, value, stored FROM key_value;`,
 // unavailable returns advice for a temporary error of the connection or the server, or "" for other errors. Those that
 // only an administrator ends are temporary, too: after another error, a report is given up.
 func (p *peers) unavailable(err error) string {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case refused.Code == "53100":
 			p.store.check.full.Store(true)

@@ -125,7 +125,7 @@ func waitsWithoutVerdict(t *testing.T, eng *engine.Engine, j api.Job) (longer bo
 	for range 3 {
 		begin, ticks := time.Now(), ticksOf(t, eng.Slots()[0].CPUs[0])
 		r, err = eng.Judge(t.Context(), eng.Slots()[0], task, func(api.TestReport) {})
-		if noise := new(measure.NoiseError); errors.As(err, &noise) {
+		if _, noise := errors.AsType[*measure.NoiseError](err); noise {
 			t.Logf("%s: %v", j.Tests[0].Name, err) // not a verdict either
 			return true
 		}

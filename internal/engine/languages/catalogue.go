@@ -136,12 +136,12 @@ var builtIn = sync.OnceValues(func() (Catalogue, error) { return parse("language
 func parse(path string, text []byte) (Catalogue, error) {
 	var c Catalogue
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&c)
-	if unknown := new(toml.StrictMissingError); errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		line, _ := unknown.Errors[0].Position()
 		return nil, fmt.Errorf("%s:%d: %s: unknown key; the file's head lists the keys", path, line,
 			strings.Join(unknown.Errors[0].Key(), "."))
 	}
-	if wrong := new(toml.DecodeError); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, _ := wrong.Position()
 		return nil, fmt.Errorf("%s:%d: %s; correct the line", path, line, strings.TrimPrefix(wrong.Error(), "toml: "))
 	}

@@ -130,7 +130,7 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 		return Result{}, errors.New("compile: no source; give at least one")
 	}
 	p, err := l.plan(s.Files, s.Options)
-	if twice := new(nameError); errors.As(err, &twice) {
+	if twice, ok := errors.AsType[*nameError](err); ok {
 		return Result{Failure: twice.Error()}, nil
 	}
 	if err != nil {

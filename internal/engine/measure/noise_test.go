@@ -182,7 +182,7 @@ func TestRepeat(t *testing.T) {
 				placed = append(placed, n.Placement)
 				return tt.runs[min(len(placed), len(tt.runs))-1], nil
 			})
-			if noise := new(NoiseError); errors.As(err, &noise) {
+			if noise, ok := errors.AsType[*NoiseError](err); ok {
 				if noise.Runs != len(r.Runs) || r.Message != err.Error() {
 					t.Errorf("error of %d runs, reported %d with message %q", noise.Runs, len(r.Runs), r.Message)
 				}

@@ -81,7 +81,7 @@ func (s *Site) Select(ids ...string) {
 // Judge judges a task with one test in a placement, without its load: see Crowd.
 func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (api.TestReport, error) {
 	r, err := judge.Run(ctx, p.worker, task, func(api.TestReport) {})
-	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+	if _, noise := errors.AsType[*measure.NoiseError](err); noise {
 		err = nil // an IE among the verdicts
 	}
 	if err != nil {

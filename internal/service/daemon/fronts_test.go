@@ -348,7 +348,7 @@ func ids(prefix string, n int) (all []string) {
 // front, under the same ID.
 func submitSomewhere(a, b *instance, id string, j api.Job) error {
 	_, err := a.Submit(a.ctx, id, j)
-	if lost := (*client.Unreachable)(nil); errors.As(err, &lost) {
+	if _, lost := errors.AsType[*client.Unreachable](err); lost {
 		_, err = b.Submit(b.ctx, id, j)
 	}
 	return err

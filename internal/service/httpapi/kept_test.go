@@ -49,7 +49,7 @@ func TestOutputsOfANode(t *testing.T) {
 	keep := func(h api.Hold, digest, content string) string {
 		_, err := client.Post[api.Nothing](t.Context(), front, "/v1/work/keep",
 			api.KeepRequest{Hold: h, SHA256: digest, Content: []byte(content)}, 0)
-		if p := (*client.Problem)(nil); errors.As(err, &p) {
+		if p, ok := errors.AsType[*client.Problem](err); ok {
 			return p.Kind()
 		}
 		return ""
@@ -129,7 +129,7 @@ func TestOutputsAfterAnOutage(t *testing.T) {
 			Hold: api.Hold{Caller: caller, ID: "a", Attempt: a.Work.Attempt}, SHA256: digestText("1234"),
 			Content: []byte("1234")}, 0)
 		kind := ""
-		if p := (*client.Problem)(nil); errors.As(err, &p) {
+		if p, ok := errors.AsType[*client.Problem](err); ok {
 			kind = p.Kind()
 		}
 		got = append(got, kind)
@@ -167,7 +167,7 @@ func TestLargeOutputOfANode(t *testing.T) {
 		_, err := client.Post[api.Nothing](t.Context(), front, "/v1/work/keep", api.KeepRequest{Hold: hold,
 			SHA256: digestText(content), Content: []byte(content)}, 0)
 		kind := ""
-		if p := (*client.Problem)(nil); errors.As(err, &p) {
+		if p, ok := errors.AsType[*client.Problem](err); ok {
 			kind = p.Kind()
 		}
 		got = append(got, kind)

@@ -183,7 +183,7 @@ func unusable(err error, path string) error {
 		text = strings.ReplaceAll(text, path, "(body)")
 	}
 	p := problem("invalid-problem", "change the package; judged verify checks it before it is sent", "%s", text)
-	if invalid := (*packages.InvalidError)(nil); errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*packages.InvalidError](err); ok {
 		for _, finding := range invalid.Findings {
 			p.Errors = append(p.Errors, api.FieldError{Detail: finding})
 		}

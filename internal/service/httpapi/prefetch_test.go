@@ -32,7 +32,7 @@ func TestPrefetchOfNothing(t *testing.T) {
 	for _, digests := range [][]string{{digestText("x")}, {""}, {digestText("x"), ""}, {"x"}, {digestText("y")}, nil} {
 		_, err := client.RequestPrefetch(t.Context(), front, "default", api.PrefetchRequest{Blobs: digests})
 		r := result{}
-		if p := (*client.Problem)(nil); errors.As(err, &p) {
+		if p, ok := errors.AsType[*client.Problem](err); ok {
 			r.Kind = p.Kind()
 		}
 		status, err := client.GetPrefetch(t.Context(), front, "default")

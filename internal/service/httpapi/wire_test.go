@@ -82,8 +82,7 @@ func (w *wire) send(text string) net.Conn {
 func (w *wire) said(c net.Conn) string {
 	w.t.Helper()
 	text, err := io.ReadAll(c)
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		w.t.Fatalf("the connection was never closed; the server said %q", text)
 	}
 	return string(text)

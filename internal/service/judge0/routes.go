@@ -149,7 +149,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, route route) {
 	entered, err := h.desk.Enter(w, r, r.Header.Get(tokenHeader), route.scopes...)
 	if err == nil && route.admin {
 		_, err = h.desk.Enter(w, entered, r.Header.Get(userHeader), httpapi.Admin)
-		if p := new(httpapi.Problem); errors.As(err, &p) && p.Status == http.StatusUnauthorized {
+		if p, ok := errors.AsType[*httpapi.Problem](err); ok && p.Status == http.StatusUnauthorized {
 			err = failed(http.StatusForbidden, p.Detail)
 		}
 	}

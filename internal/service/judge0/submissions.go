@@ -176,7 +176,7 @@ func jsonMembers(body []byte) (members map[string]json.RawMessage, err error) {
 
 // instead says what is in the place of an object, without the types of Go.
 func instead(err error) string {
-	if other := new(json.UnmarshalTypeError); errors.As(err, &other) {
+	if other, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return "it has an element of type " + other.Value
 	}
 	return err.Error()
