@@ -280,8 +280,8 @@ func outcome(at testPlace, t TestReport, scoring bool) (memberResult, error) {
 	case t.Ratio && at.MaxScore == nil:
 		return n, fmt.Errorf("the checker gives a part of the points of test %q, which has no maximum", t.Name)
 	case t.Ratio && at.Whole:
-		// Without a tolerance, as SIO2 does in the same arithmetic: 55 % of 100 are 56.
-		n.score = min(math.Ceil(*t.Score*at.Accept), at.Accept)
+		// 55 % of 100 are 55, as in SIO2, although 0.55*100 is a little more.
+		n.score = min(math.Ceil(*t.Score*at.Accept-Rounding), at.Accept)
 		n.verdict = scored(at.Member, n.score)
 	case t.Ratio:
 		n.score = *t.Score * at.Accept

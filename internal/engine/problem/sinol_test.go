@@ -282,7 +282,7 @@ func TestSinolMissingSolution(t *testing.T) {
 // TestSinolRoundsUp: as in SIO2 and sinol-make, a part of the points of a test is rounded up to a whole number.
 func TestSinolRoundsUp(t *testing.T) {
 	p, err := openTest(t, sinolPack.with(pack{"prog/sumchk.cpp": "",
-		"config.yml": strings.NewReplacer("1: 40, 2: 60", "1: 33, 2: 67", "{2: [1]}", "{}").Replace(
+		"config.yml": strings.NewReplacer("1: 40, 2: 60", "1: 50, 2: 50", "{2: [1]}", "{}").Replace(
 			sinolPack["config.yml"])}).folder(t))
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +291,8 @@ func TestSinolRoundsUp(t *testing.T) {
 		part float64
 		want string // verdict and score of the group and of the problem
 	}{
-		{0, "WA 0 PC 67"}, {0.001, "PC 1 PC 68"}, {0.5, "PC 17 PC 84"}, {0.97, "AC 33 AC 100"}, {1, "AC 33 AC 100"},
+		{0, "WA 0 PC 50"}, {0.001, "PC 1 PC 51"}, {0.49, "PC 25 PC 75"}, {0.5, "PC 25 PC 75"}, {0.51, "PC 26 PC 76"},
+		{0.14, "PC 7 PC 57"}, {0.99, "AC 50 AC 100"}, {1, "AC 50 AC 100"},
 	} {
 		var tests []api.TestReport
 		for _, test := range p.Tests {
