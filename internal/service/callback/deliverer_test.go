@@ -1,6 +1,7 @@
 package callback
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -625,4 +626,43 @@ func TestAnyAnswerOfDisabled(t *testing.T) {
 			t.Errorf("format %q: %v, %v", format, found, err)
 		}
 	}
+}
+
+// TestClosedConnection checks that a receiver that closes an idle connection just when a callback is sent on it has no
+// failed try: the callback is sent again at once, on another connection.
+func TestClosedConnection(t *testing.T) {
+	f := open(t, jobs.Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			in := bufio.NewReader(conn)
+			for n := range 2 {
+				r, err := http.ReadRequest(in)
+				if err == nil && n == 0 {
+					_, err = io.Copy(io.Discard, r.Body)
+				}
+				if err != nil || n > 0 {
+					conn.Close()
+					break
+				}
+				_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+			}
+		}
+	}()
+	stop := f.run(f.deliverer(settings(t, "127.0.0.1")))
+	for _, id := range []string{"first", "second"} {
+		f.judge(id, "http://"+l.Addr().String())
+		if got := triesOf(f.reach(id, api.CallbackDelivered)); !cmp.Equal(got, []string{"1 delivered 204"}) {
+			t.Errorf("%s: %v", id, got)
+		}
+	}
+	stop()
 }

@@ -148,6 +148,9 @@ func (d *Deliverer) send(ctx context.Context, f Format, call jobs.Callback, at t
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "judged")
+	// A Transport sends a request again if the receiver has closed the idle connection meanwhile, and the request may be
+	// repeated, as callbacks may. This header without a value says so, and is not sent.
+	r.Header["Idempotency-Key"] = nil
 	if f.Signed {
 		signature, err := settings.Secrets.sign(call.Job.Report.Tenant, call.ID, at, body)
 		if err != nil {
