@@ -145,15 +145,27 @@ func (m *Monitor) Observe(r *api.Report) {
 // Snapshot returns all slots as operators see them.
 func (m *Monitor) Snapshot() []api.SlotStatus { return m.o.Pool.Snapshot() }
 
-// Drain takes a slot out of use until Undrain, whether or not it is quarantined meanwhile.
+// Drain takes a slot out of use until Undrain, whether or not it is quarantined or judged restarts meanwhile.
 func (m *Monitor) Drain(cpus cpuset.Set, reason string) error {
-	return m.o.Pool.Hold(cpus, slots.Hold{Cause: api.HoldOperator, Reason: reason})
+	err := m.o.Pool.Hold(cpus, slots.Hold{Cause: api.HoldOperator, Reason: reason})
+	if err == nil {
+		m.saveDrain(cpus, drain{Drained: true, Reason: reason})
+	}
+	return err
 }
 
 // Undrain returns a slot to use. A quarantined slot learns its baselines again: an operator who overrules its canaries
 // has changed it.
 func (m *Monitor) Undrain(cpus cpuset.Set) error {
 	defer m.flush(context.Background())
+	err := m.lift(cpus)
+	if err == nil {
+		m.saveDrain(cpus, drain{})
+	}
+	return err
+}
+
+func (m *Monitor) lift(cpus cpuset.Set) error {
 	m.health.Lock()
 	defer m.health.Unlock()
 	if s := m.slot(cpus.String()); s != nil && s.quarantine != "" {

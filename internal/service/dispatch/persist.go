@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"time"
 
+	"judged/internal/api"
+	"judged/internal/base/cpuset"
+	"judged/internal/host/slots"
+	"judged/internal/jobs"
 	"judged/internal/timing/stats"
 )
 
 // Restore loads what was learned, before any job runs: a quarantined slot stays out of use.
 func (m *Monitor) Restore(ctx context.Context) error {
-	if m.o.Interval <= 0 {
-		return nil
+	if err := m.restoreDrains(ctx); err != nil || m.o.Interval <= 0 {
+		return err
 	}
 	m.health.Lock()
 	defer m.health.Unlock()
@@ -43,6 +47,43 @@ func (m *Monitor) Restore(ctx context.Context) error {
 	}
 	m.setThresholds(th)
 	m.setGuard(g)
+	return nil
+}
+
+// drain is the decision of an operator about a slot.
+type drain struct {
+	Drained bool   `json:"drained"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+func (m *Monitor) drainKey(cpus cpuset.Set) []string {
+	return []string{jobs.OperatorValues, "slot-drained", m.host, cpus.String()}
+}
+
+// saveDrain stores the decision of an operator, which is in force already.
+func (m *Monitor) saveDrain(cpus cpuset.Set, d drain) {
+	if err := m.o.Store.SetValue(context.Background(), d, m.drainKey(cpus)...); err != nil {
+		m.o.Log.Warn("cannot save whether a slot is drained; do it again after a restart of judged", "cpus", cpus.String(),
+			"drained", d.Drained, "error", err)
+	}
+}
+
+// restoreDrains takes the slots out of use that an operator has drained.
+func (m *Monitor) restoreDrains(ctx context.Context) error {
+	for _, slot := range m.o.Pool.Slots() {
+		var d drain
+		if _, err := m.o.Store.Value(ctx, &d, m.drainKey(slot.CPUs)...); err != nil {
+			return fmt.Errorf("load whether slot %s is drained: %w", slot.CPUs, err)
+		}
+		if !d.Drained {
+			continue
+		}
+		m.o.Log.Warn("a slot is still drained; judged undrain puts it back into use", "cpus", slot.CPUs.String(), "reason",
+			d.Reason)
+		if err := m.o.Pool.Hold(slot.CPUs, slots.Hold{Cause: api.HoldOperator, Reason: d.Reason}); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

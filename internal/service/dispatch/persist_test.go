@@ -7,10 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/base/cpuset"
+	"judged/internal/host/slots"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
@@ -51,6 +54,48 @@ func TestRestore(t *testing.T) {
 			t.Errorf("set again: %+v, %+v", f.engine.thresholds, f.engine.guard)
 		}
 	})
+}
+
+// TestDrainSurvivesRestarts checks that a slot that an operator has drained stays out of use until it is undrained, also
+// without canaries.
+func TestDrainSurvivesRestarts(t *testing.T) {
+	for name, every := range map[string]time.Duration{"with canaries": interval, "without canaries": 0} {
+		t.Run(name, func(t *testing.T) {
+			watch(t, func(f *watched) {
+				restart := func() {
+					f.Helper()
+					o := f.options()
+					o.Interval, o.Pool = every, slots.NewPool([]slots.Slot{first, second}, time.Now)
+					f.pool, f.m = o.Pool, NewMonitor(o)
+					f.must(f.m.Restore(f.Context()))
+				}
+				check := func(when, want string) {
+					f.Helper()
+					var got []string
+					for _, s := range f.m.Snapshot() {
+						got = append(got, strings.TrimSpace(fmt.Sprint(s.CPUs, " ", s.State, " ", s.Cause, " ", s.Reason)))
+					}
+					if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {
+						f.Errorf("%s (-want +got):\n%s", when, diff)
+					}
+				}
+				restart()
+				f.must(f.m.Drain(first.CPUs, "new fan"))
+				f.must(f.m.Drain(second.CPUs, ""))
+				f.must(f.m.Undrain(second.CPUs))
+				if err := f.m.Drain(cpuset.New(9), "x"); !errors.Is(err, slots.ErrUnknownSlot) {
+					f.Errorf("drain an unknown slot: %v", err)
+				}
+				for range 2 {
+					restart()
+					check("drained", "0 drained operator new fan; 1 idle")
+				}
+				f.must(f.m.Undrain(first.CPUs))
+				restart()
+				check("undrained", "0 idle; 1 idle")
+			})
+		})
+	}
 }
 
 // TestKeys checks the names under which learned values are stored. A different name loses what every installation has

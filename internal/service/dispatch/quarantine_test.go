@@ -232,7 +232,8 @@ func TestNoProgramQuarantines(t *testing.T) {
 func TestUnfitHost(t *testing.T) {
 	watch(t, func(f *watched) {
 		// without canaries
-		f.m = NewMonitor(MonitorOptions{Engine: f.engine, Pool: f.pool, Doctor: func() api.DoctorReport { return f.doctor }})
+		f.m = NewMonitor(MonitorOptions{Engine: f.engine, Pool: f.pool, Store: f.store,
+			Doctor: func() api.DoctorReport { return f.doctor }})
 		f.must(f.m.Restore(f.Context()))
 		f.engine.unfit["0"], f.engine.unfit["1"] = true, true
 		for _, s := range []slots.Slot{first, second} {
