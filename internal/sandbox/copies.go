@@ -134,7 +134,7 @@ func (c *Copies) takeHuge(size int64) *os.File {
 // returnHuge frees the memory of an input and makes its file available again.
 func (c *Copies) returnHuge(k *copied) (err error) {
 	if k.locked != nil {
-		err = linux.Munmap(k.locked)
+		err = linux.Unmap(k.locked)
 	}
 	if err = errors.Join(err, k.input.Truncate(0)); err != nil {
 		return errors.Join(err, k.input.Close())

@@ -119,7 +119,8 @@ func readInventory(u Users, pids ...int) (inventory, error) {
 		errs = append(errs, inv.addFiles(of), inv.addNamespaces(of))
 	}
 	for _, child := range children {
-		errs = append(errs, inv.addMountsOf(child), inv.addSockets(child))
+		inv.addMountsOf(child)
+		errs = append(errs, inv.addSockets(child))
 	}
 	errs = append(errs, inv.addCgroups(append(pids, os.Getpid())), inv.addMounts(), inv.addUsers(u))
 	return inv, errors.Join(errs...)

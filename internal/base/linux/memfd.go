@@ -97,13 +97,10 @@ func CopyLocked(dst, src *os.File, size int64) ([]byte, error) {
 		err = os.NewSyscallError("mlock", unix.Mlock(b))
 	}
 	if err != nil {
-		return nil, errors.Join(err, Munmap(b))
+		return nil, errors.Join(err, Unmap(b))
 	}
 	return b, nil
 }
-
-// Munmap undoes the mapping of CopyLocked.
-func Munmap(b []byte) error { return os.NewSyscallError("munmap", unix.Munmap(b)) }
 
 // CanLock returns an error if this process may not lock size bytes of memory, as with a limit and without
 // CAP_IPC_LOCK.
@@ -113,7 +110,7 @@ func CanLock(size int64) error {
 		return os.NewSyscallError("mmap", err)
 	}
 	_, _, e := unix.Syscall(unix.SYS_MLOCK2, uintptr(unsafe.Pointer(&b[0])), uintptr(size), unix.MLOCK_ONFAULT)
-	if err = Munmap(b); e != 0 {
+	if err = Unmap(b); e != 0 {
 		err = os.NewSyscallError("mlock2", e)
 	}
 	return err

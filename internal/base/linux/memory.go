@@ -32,7 +32,7 @@ func Map(n int) ([]byte, error) {
 	return b, nil
 }
 
-// Unmap unmaps all memory returned by one call of Map.
+// Unmap unmaps all memory returned by one call of Map or CopyLocked.
 func Unmap(b []byte) error {
 	return os.NewSyscallError("munmap", unix.Munmap(b))
 }

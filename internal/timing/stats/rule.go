@@ -154,8 +154,10 @@ func (r Rule) resolved() Rule {
 		r.Limit = math.MaxInt64
 	}
 	if r.Min <= 0 && r.Max <= 0 {
-		r.Min, r.Max = r.defaultRuns()
-		return r
+		r.Max = 5
+		if r.Policy == api.Minimum {
+			r.Max = 3
+		}
 	}
 	r.Min = max(r.Min, 1)
 	r.Max = max(r.Min, r.Max)
@@ -163,18 +165,6 @@ func (r Rule) resolved() Rule {
 		r.Max = r.Min
 	}
 	return r
-}
-
-// defaultRuns returns the policy's number of runs.
-func (r Rule) defaultRuns() (least, most int) {
-	switch r.Policy {
-	case api.Single:
-		return 1, 1
-	case api.Minimum:
-		return 1, 3
-	default:
-		return 1, 5
-	}
 }
 
 // otherCoreFrom is the number of the first run that is requested on another core.
