@@ -14,6 +14,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/engine"
+	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
@@ -50,15 +51,7 @@ func TestHere(t *testing.T) {
 	o.Own, o.Shared = []string{initproc.KernelALUShort}, []string{initproc.KernelL3Short}
 	var steps []string
 	o.Seen = func(step string) { steps = append(steps, step) }
-	results, err := Run(t.Context(), eng, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	outcomes := map[string]doctor.Outcome{}
-	for _, r := range results {
-		outcomes[r.ID] = r.Outcome
-		t.Logf("%s: %s (%s) %s", r.ID, r.Outcome.Status, r.Outcome.Found, r.Outcome.Reason)
-	}
+	outcomes := undisturbed(t, eng, o)
 	if len(outcomes) != 4 || len(steps) < 2 {
 		t.Fatalf("%d probes, steps %q", len(outcomes), steps)
 	}
@@ -87,6 +80,26 @@ func TestHere(t *testing.T) {
 	second, err := Run(t.Context(), eng, o)
 	if err != nil || !strings.Contains(second[0].Outcome.Found, "against the pool alu-short ") {
 		t.Errorf("compared with the pool: %+v, %v", second, err)
+	}
+}
+
+// undisturbed returns the outcomes of probes, which it repeats if other work on the machine has disturbed one.
+func undisturbed(t *testing.T, eng *engine.Engine, o Options) map[string]doctor.Outcome {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		results, err := Run(t.Context(), eng, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes, noise := map[string]doctor.Outcome{}, false
+		for _, r := range results {
+			outcomes[r.ID] = r.Outcome
+			t.Logf("%s: %s (%s) %s", r.ID, r.Outcome.Status, r.Outcome.Found, r.Outcome.Reason)
+			noise = noise || strings.Contains(r.Outcome.Reason, measure.ErrNoise.Error())
+		}
+		if !noise || attempt == 4 {
+			return outcomes
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
+	"judged/internal/engine/measure"
 )
 
 func TestIsolatedDoctor(t *testing.T) {
@@ -51,8 +53,17 @@ func TestIsolatedProbe(t *testing.T) {
 		t.Logf("no tracer: %v", err)
 	}
 	before := look(t)
-	r, found := examine(t, nil, "--probe=probe-gap,probe-limits,probe-osnoise", "--probe-time", "300ms", "--window",
-		"0")
+	var r api.DoctorReport
+	var found map[string]api.DoctorStatus
+	for range 4 { // a machine that is busy disturbs the probes of its guests
+		r, found = examine(t, nil, "--probe=probe-gap,probe-limits,probe-osnoise", "--probe-time", "300ms", "--window",
+			"0")
+		if !slices.ContainsFunc(r.Checks, func(c api.DoctorCheck) bool {
+			return strings.Contains(c.Reason, measure.ErrNoise.Error())
+		}) {
+			break
+		}
+	}
 	before.compare(t)
 	for _, c := range r.Checks {
 		if strings.HasPrefix(c.ID, "probe-") {
