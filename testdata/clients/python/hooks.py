@@ -163,6 +163,8 @@ def before_call(context, case, kwargs):
             item.pop("idempotency_key", None)
     if operation(context) == "putBlob":
         case.body, case.path_parameters["sha256"] = CONTENT, DIGEST
+    if operation(context) == "getBlob" and case.headers:
+        case.headers.pop("Range", None)  # it must fit the size of the blob
     if operation(context) == "putProblem":
         case.body = package()
     if operation(context) == "requestPrefetch":
