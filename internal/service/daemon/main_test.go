@@ -67,16 +67,18 @@ func serveConfig(text string) error {
 	if err := c.Validate(); err != nil {
 		return &engine.UsageError{Err: err}
 	}
-	drain, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
+	drain, stopDrain := context.WithCancel(context.Background())
+	defer stopDrain()
 	abort, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	context.AfterFunc(drain, func() {
-		second, stop := signal.NotifyContext(abort, syscall.SIGTERM)
-		defer stop()
-		<-second.Done()
+	signals := make(chan os.Signal, 2) // both may arrive before the goroutine runs
+	signal.Notify(signals, syscall.SIGTERM)
+	go func() {
+		<-signals
+		stopDrain()
+		<-signals
 		cancel()
-	})
+	}()
 	catalogue, err := languages.Load(c.Languages.File)
 	if err != nil {
 		return err
