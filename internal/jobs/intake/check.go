@@ -63,17 +63,8 @@ func (in *Intake) check(ctx context.Context, r Request) error {
 	if err != nil || r.Job.Callback == nil {
 		return err
 	}
-	return in.checkCallback(ctx, r)
-}
-
-// checkCallback refuses a callback that could not be delivered now, except for that of a job that is stored: its caller
-// repeats the submission.
-func (in *Intake) checkCallback(ctx context.Context, r Request) error {
-	found, err := in.Callbacks.Check(ctx, jobs.TenantOf(ctx), *r.Job.Callback)
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	if _, err = in.Jobs.Get(ctx, r.ID); errors.Is(err, api.ErrNotFound) {
+	found, err = in.Callbacks.Check(ctx, jobs.TenantOf(ctx), *r.Job.Callback)
+	if err == nil && len(found) > 0 {
 		return found
 	}
 	return err
@@ -171,15 +162,8 @@ func (in *Intake) missing(ctx context.Context, r Request) (list Errors, err erro
 func contents(r Request) map[string]bool {
 	digests := map[string]bool{}
 	_, _ = r.Job.MapFiles(func(_ string, f api.File) (api.File, error) {
-		switch {
-		case f.Text != nil:
-			digests[digest([]byte(*f.Text))] = true
-		case f.Base64 != nil:
-			if content, err := decode(*f.Base64); err == nil {
-				digests[digest(content)] = true
-			}
-		case f.Part != "":
-			digests[r.Parts[f.Part]] = true
+		if f.Blob == "" {
+			digests[digestOfFile(f, r.Parts)] = true
 		}
 		return f, nil
 	})

@@ -81,11 +81,11 @@ func (in *Intake) Prepare(ctx context.Context, r Request) (jobs.Submission, erro
 			Language: r.Job.Language, Reason: "only programs of packages have it; send a language of GET /v1/languages"}}
 	}
 	expanded, err := in.expand(ctx, r)
-	if err != nil {
-		return jobs.Submission{}, err
+	if err == nil {
+		err = in.check(ctx, expanded)
 	}
-	if err := in.check(ctx, expanded); err != nil {
-		return jobs.Submission{}, err
+	if err != nil {
+		return in.repeated(ctx, r, err)
 	}
 	normal, err := in.storeFiles(ctx, expanded)
 	if err != nil {
@@ -97,6 +97,35 @@ func (in *Intake) Prepare(ctx context.Context, r Request) (jobs.Submission, erro
 	}
 	return jobs.Submission{ID: r.ID, BodyDigest: digest, Job: Scale(in.Config, in.Factors,
 		fill(in.Config, normal))}, nil
+}
+
+// repeated returns the submission of a request that cannot be accepted now, if its job is stored: its caller has not
+// received the response, and repeats the request. Otherwise it returns the reason.
+func (in *Intake) repeated(ctx context.Context, r Request, reason error) (jobs.Submission, error) {
+	if len(r.Findings)+len(unusedParts(r)) > 0 {
+		return jobs.Submission{}, reason
+	}
+	rec, err := in.Jobs.Get(ctx, r.ID)
+	if errors.Is(err, api.ErrNotFound) {
+		return jobs.Submission{}, reason
+	}
+	if err != nil {
+		return jobs.Submission{}, err
+	}
+	normal, err := r.Job.MapFiles(func(_ string, f api.File) (api.File, error) {
+		return api.File{Blob: digestOfFile(f, r.Parts)}, nil
+	})
+	if err != nil {
+		return jobs.Submission{}, err
+	}
+	digest, err := digestOf(normal)
+	if err != nil {
+		return jobs.Submission{}, err
+	}
+	if digest != rec.BodyDigest {
+		return jobs.Submission{}, reason
+	}
+	return jobs.Submission{ID: r.ID, BodyDigest: digest, Job: rec.Job}, nil
 }
 
 // expand adds the content of the problem that a job names.
@@ -182,6 +211,23 @@ func (in *Intake) storeContent(ctx context.Context, content []byte) (string, err
 	}
 	_, _, _, err := in.Blobs.Put(context.WithoutCancel(ctx), name, bytes.NewReader(content))
 	return name, err
+}
+
+// digestOfFile returns the digest of a file's content, or "" if it is missing or invalid.
+func digestOfFile(f api.File, parts map[string]string) string {
+	switch {
+	case f.Text != nil:
+		return digest([]byte(*f.Text))
+	case f.Base64 != nil:
+		content, err := decode(*f.Base64)
+		if err != nil {
+			return ""
+		}
+		return digest(content)
+	case f.Part != "":
+		return parts[f.Part]
+	}
+	return f.Blob
 }
 
 func decode(text string) ([]byte, error) { return base64.StdEncoding.Strict().DecodeString(text) }
