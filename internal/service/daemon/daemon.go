@@ -63,7 +63,8 @@ type daemon struct {
 	o          Options
 	listener   net.Listener
 	judge0     net.Listener // nil unless judge0.listen is set
-	space      space
+	space      *space       // of the data folder
+	blobSpace  *space       // of the blobs, or of their copies
 	blobs      blobStore
 	blobState  blobState
 	copies     *blobs.Store    // on a judge node
@@ -217,7 +218,7 @@ func (d *daemon) openFolder(context.Context) error {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return unusable("data_dir", "%w; set it to a folder that judged can write to", err)
 	}
-	d.space = space{c.DataDir}
+	d.space, d.blobSpace = &space{dir: c.DataDir}, &space{dir: blobFolder(c)}
 	lock, err := lockFolder(c.DataDir)
 	if err != nil {
 		return err

@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -140,6 +142,28 @@ func smallDisk(t *testing.T, size int) string {
 		}
 	})
 	return dir
+}
+
+// silence mounts a file system on dir that responds to nothing, as NFS does without its server. It returns what removes
+// it.
+func silence(t *testing.T, dir string) (end func()) {
+	t.Helper()
+	server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("silent", dir, "fuse", 0,
+		fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd())); err != nil {
+		t.Fatal(err, server.Close())
+	}
+	end = sync.OnceFunc(func() {
+		// Without its server, all that waits for the file system fails.
+		if err := errors.Join(server.Close(), syscall.Unmount(dir, syscall.MNT_DETACH)); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(end)
+	return end
 }
 
 // fill fills the disk except for room bytes, with a file of the given name.

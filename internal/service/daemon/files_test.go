@@ -35,7 +35,7 @@ func TestSpentQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	quota := &spentQuota{}
-	f := &files{blobStore: store, space: space{t.TempDir()}, failed: func(string) {}, quotas: quota}
+	f := &files{blobStore: store, space: &space{dir: t.TempDir()}, failed: func(string) {}, quotas: quota}
 	put := func(digest, content string) error {
 		_, _, _, err := f.Put(t.Context(), digest, strings.NewReader(content))
 		return err

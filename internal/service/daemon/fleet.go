@@ -86,7 +86,7 @@ func (d *daemon) fitsCache(total, next units.Bytes) error {
 	if most := d.o.Config.Fleet.CacheSize; d.front != nil && 0 < most && most < total {
 		return fmt.Errorf("%s of blobs are to be fetched, the cache holds %s; raise fleet.cache_size", total, most)
 	}
-	return space{blobFolder(d.o.Config)}.check(reserveBytes + next)
+	return d.blobSpace.check(reserveBytes + next)
 }
 
 // nodeName returns the name of this node in the fleet.

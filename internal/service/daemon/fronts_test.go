@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -211,6 +212,32 @@ func TestBlobDiskFull(t *testing.T) {
 	testkit.WaitFor(t, patience, "the front to notice the free space", func() bool { return !full() })
 }
 
+// TestSilentBlobs checks that a front with a shared folder that does not respond says so, and still has metrics.
+func TestSilentBlobs(t *testing.T) {
+	t.Parallel() // measures nothing
+	testkit.Need(t, testkit.Root)
+	dir := t.TempDir()
+	c := frontSettings(t)
+	c.Blobs.URL = "file://" + dir
+	front := serving(t, c)
+	silent := func() bool {
+		ctx, cancel := context.WithTimeout(front.ctx, patience)
+		defer cancel()
+		err := front.Ready(ctx) // no judge has registered
+		return strings.Contains(err.Error(), strconv.Quote(dir)+": no answer within")
+	}
+	if silent() {
+		t.Error("a folder that responds is silent")
+	}
+	end := silence(t, dir)
+	testkit.WaitFor(t, patience, "the front to notice the silence", silent)
+	if page := front.ask("GET", "/metrics", nil); page.status != http.StatusOK {
+		t.Errorf("metrics: status %d", page.status)
+	}
+	end()
+	testkit.WaitFor(t, patience, "the front to notice the answers", func() bool { return !silent() })
+}
+
 // TestFreeBytes checks that the free space of the data is that of the fullest of its file systems, so that the alert
 // about it also fires for a shared folder of blobs.
 func TestFreeBytes(t *testing.T) {
@@ -224,7 +251,8 @@ func TestFreeBytes(t *testing.T) {
 	} {
 		c := config.Default()
 		c.DataDir, c.Blobs.URL = tt.data, tt.blobs
-		if free := (&daemon{o: Options{Config: c}}).freeBytes(); free < 0 || free > 1<<20 {
+		d := &daemon{space: &space{dir: c.DataDir}, blobSpace: &space{dir: blobFolder(c)}}
+		if free := d.freeBytes(); free < 0 || free > 1<<20 {
 			t.Errorf("%s: %d bytes free, want at most 1 MiB", tt.name, free)
 		}
 	}

@@ -53,7 +53,7 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 // freeBytes returns the free space of the fuller file system, of the data folder or of the blobs, or -1 if it is
 // unknown. A daemon that lacks either accepts no files.
 func (d *daemon) freeBytes() int64 {
-	data, files := space{d.o.Config.DataDir}.bytes(), space{blobFolder(d.o.Config)}.bytes()
+	data, files := d.space.bytes(), d.blobSpace.bytes()
 	if data < 0 || files < 0 {
 		return max(data, files)
 	}

@@ -84,11 +84,10 @@ func (d *daemon) takesJobs(ctx context.Context) error {
 // blobRoom returns an error if a shared folder of blobs is full. Another folder is on the disk of the data folder, and
 // a bucket does not report its free space.
 func (d *daemon) blobRoom() error {
-	folder, _ := d.o.Config.Blobs.Parts()
-	if folder == "" {
+	if folder, _ := d.o.Config.Blobs.Parts(); folder == "" {
 		return nil
 	}
-	return space{folder}.check(reserveBytes)
+	return d.blobSpace.check(reserveBytes)
 }
 
 // reasons joins errors on one line.

@@ -1,15 +1,23 @@
 package daemon
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"judged/internal/base/linux"
+	"judged/internal/base/poll"
 	"judged/internal/base/units"
 )
 
-// space is the free space of a folder.
-type space struct{ dir string }
+// space is the free space of a folder. A file system that does not respond, such as NFS without its server, keeps one
+// thread waiting, not one for each caller.
+type space struct {
+	dir  string
+	free poll.Value[linux.Space]
+}
 
 const (
 	// Below reserveBytes no job and no file is accepted. The rest is reserved for the reports of accepted jobs.
@@ -22,9 +30,12 @@ const (
 
 // check returns an error if less than least is free. It returns nil for file systems that do not report free space or
 // inodes.
-func (s space) check(least units.Bytes) error {
-	free, err := linux.FreeSpace(s.dir)
+func (s *space) check(least units.Bytes) error {
+	free, err := s.read()
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("read the free space of %q: no answer within %v; check the server of its file system", s.dir,
+			readyTime)
 	case err != nil:
 		return fmt.Errorf("read the free space of %q: %w; check that its file system is mounted", s.dir, err)
 	case 0 <= free.Bytes && units.Bytes(free.Bytes) < least:
@@ -38,10 +49,17 @@ func (s space) check(least units.Bytes) error {
 }
 
 // bytes returns the free space, or -1 if it is unknown.
-func (s space) bytes() int64 {
-	free, err := linux.FreeSpace(s.dir)
+func (s *space) bytes() int64 {
+	free, err := s.read()
 	if err != nil {
 		return -1
 	}
 	return free.Bytes
+}
+
+// read returns the free space now.
+func (s *space) read() (linux.Space, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	return s.free.Get(ctx, time.Now, 0, func(context.Context) (linux.Space, error) { return linux.FreeSpace(s.dir) })
 }

@@ -24,7 +24,7 @@ type storage struct {
 	finish    func(context.Context, api.Lease, api.Report) error
 	screen    *front.Screen // nil until the fleet is open, and on a judge node
 	blobs     blobStore
-	space     space
+	space     *space
 	failed    func(operation string)
 	cancelled func(*api.Report)
 }
@@ -124,7 +124,7 @@ type blobStore interface {
 // files is the blob store as the HTTP server uses it. It applies the same limits to the disk.
 type files struct {
 	blobStore
-	space  space
+	space  *space
 	failed func(operation string)
 	quotas quotas
 }
@@ -139,7 +139,7 @@ type quotas interface {
 const blobOperation = "blob"
 
 func (d *daemon) filesOf(b blobStore) *files {
-	return &files{b, space{blobFolder(d.o.Config)}, d.storeFailed, d.store}
+	return &files{b, d.blobSpace, d.storeFailed, d.store}
 }
 
 // storeOutput stores an output of a job. On a judge node it stores a copy, which the node sends to its front before the
@@ -208,7 +208,7 @@ func (f *files) PutAll(ctx context.Context, contents map[string][]byte) error {
 // upload is a body whose Read fails when the disk is nearly full.
 type upload struct {
 	io.Reader
-	space   space
+	space   *space
 	checked units.Bytes // bytes read before the next check of the free space
 	read    units.Bytes
 	err     error // error of the sender
