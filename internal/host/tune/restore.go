@@ -3,6 +3,7 @@ package tune
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func (t *tuner) open(ctx context.Context, action string) (Report, *journal, erro
 		return r, nil, err
 	}
 	if len(j.Entries) == 0 && note == "" {
-		note = "no setting is applied"
+		note = fmt.Sprintf("no setting is applied by %q; apply may have had another tune.journal", t.o.Journal)
 	}
 	r.Note, r.CPUs = note, j.CPUs
 	return r, j, ctx.Err()
