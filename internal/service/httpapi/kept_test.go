@@ -106,7 +106,8 @@ func (f *failingBlobs) Put(ctx context.Context, digest string, r io.Reader) (str
 	return f.Blobs.Put(ctx, digest, r)
 }
 
-// TestOutputsAfterAnOutage checks that outputs that could not be stored do not count: a node sends them again.
+// TestOutputsAfterAnOutage checks that outputs that could not be stored do not count, and that they are not at fault: a node
+// sends them again.
 func TestOutputsAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
@@ -134,7 +135,7 @@ func TestOutputsAfterAnOutage(t *testing.T) {
 		}
 		got = append(got, kind)
 	}
-	want := append(slices.Repeat([]string{"temporary-failure"}, 5), "", "")
+	want := append(slices.Repeat([]string{"not-ready"}, 5), "", "")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("kinds of problems (-want +got):\n%s", diff)
 	}

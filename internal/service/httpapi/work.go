@@ -339,10 +339,14 @@ func (s *Server) storeOutput(r *http.Request, q *api.KeepRequest) (any, error) {
 		return nil, invalidReport(q.Hold, fmt.Errorf("an output of %d bytes is more than the job keeps", size))
 	}
 	_, _, _, err = s.blobs.Put(r.Context(), q.SHA256, bytes.NewReader(q.Content))
-	if err != nil && !errors.As(err, new(*blobs.DigestError)) {
-		s.leases.spend(q.Lease(), -size) // the node sends it again
+	if err == nil || errors.As(err, new(*blobs.DigestError)) || errors.Is(err, blobs.ErrTooBig) {
+		return api.Nothing{}, err
 	}
-	return api.Nothing{}, err
+	s.leases.spend(q.Lease(), -size) // the node sends it again
+	// A node drops an output for which a front always fails. This failure is not about the output.
+	p := problem("not-ready", "try again later; GET /readyz shows when", "no output can be stored").retryAfter(retryNotReady)
+	p.cause = err
+	return nil, p
 }
 
 // finishJob stores a report. A node repeats the request if the response was lost.
