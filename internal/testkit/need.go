@@ -39,6 +39,7 @@ const (
 	Postgres    Requirement = "postgres"     // the programs of a PostgreSQL server, see PostgresPrograms
 	S3          Requirement = "s3"           // versitygw, an S3-compatible server
 	Ext4        Requirement = "ext4"         // mkfs.ext4, and loop devices to mount its file systems
+	Fuse        Requirement = "fuse"         // /dev/fuse, to mount file systems that tests serve
 	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
 	// ProblemTools are verifyproblem and bt, as fetched by .ci/setup.
 	ProblemTools Requirement = "problemtools"
@@ -149,6 +150,12 @@ func lacks(n Requirement) error {
 	case GuestKernelArm64:
 		_, err := GuestKernelPath("arm64")
 		return err
+	case Fuse:
+		f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+		if err != nil {
+			return fmt.Errorf("%w; load the module fuse, and run the tests as root", err)
+		}
+		return f.Close()
 	case Promtool:
 		return onPath("promtool", "install the package prometheus")
 	case Prometheus:

@@ -215,7 +215,7 @@ func TestBlobDiskFull(t *testing.T) {
 // TestSilentBlobs checks that a front with a shared folder that does not respond says so, and still has metrics.
 func TestSilentBlobs(t *testing.T) {
 	t.Parallel() // measures nothing
-	testkit.Need(t, testkit.Root)
+	testkit.Need(t, testkit.Root, testkit.Fuse)
 	dir := t.TempDir()
 	c := frontSettings(t)
 	c.Blobs.URL = "file://" + dir
