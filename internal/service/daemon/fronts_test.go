@@ -234,6 +234,10 @@ func TestSilentBlobs(t *testing.T) {
 	if page := front.ask("GET", "/metrics", nil); page.status != http.StatusOK {
 		t.Errorf("metrics: status %d", page.status)
 	}
+	job := front.ask("PUT", "/v1/jobs/a", front.encode(echo(0)), "Content-Type", "application/json")
+	if job.status != http.StatusServiceUnavailable {
+		t.Errorf("a job: status %d %s", job.status, job.body)
+	}
 	end()
 	testkit.WaitFor(t, patience, "the front to notice the answers", func() bool { return !silent() })
 }

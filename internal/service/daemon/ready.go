@@ -37,9 +37,9 @@ func (d *daemon) accepts() error {
 		return errors.New("judged is draining: it finishes the running jobs and exits")
 	}
 	if !d.judges() {
-		return reasons(d.space.check(reserveBytes), d.store.Check())
+		return reasons(d.space.check(reserveBytes), d.blobRoom(), d.store.Check())
 	}
-	return reasons(d.health.fit(), d.space.check(reserveBytes), d.store.Check())
+	return reasons(d.health.fit(), d.space.check(reserveBytes), d.blobRoom(), d.store.Check())
 }
 
 // ready returns the reason why a job submitted now would not be accepted or not be judged, or nil.
@@ -52,7 +52,7 @@ func (d *daemon) ready() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
-	stored := reasons(d.blobState.check(ctx, d.blobs), d.blobRoom())
+	stored := d.blobState.check(ctx, d.blobs)
 	if !d.judges() {
 		return reasons(d.accepts(), stored, d.registry.Ready(ctx))
 	}
@@ -81,8 +81,9 @@ func (d *daemon) takesJobs(ctx context.Context) error {
 	return here
 }
 
-// blobRoom returns an error if a shared folder of blobs is full. Another folder is on the disk of the data folder, and
-// a bucket does not report its free space.
+// blobRoom returns an error if a shared folder of blobs is full or does not respond: each job that was accepted then
+// would keep a thread waiting. Another folder is on the disk of the data folder, and a bucket does not report its free
+// space.
 func (d *daemon) blobRoom() error {
 	if folder, _ := d.o.Config.Blobs.Parts(); folder == "" {
 		return nil
