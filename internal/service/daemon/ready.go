@@ -15,7 +15,7 @@ import (
 const (
 	// readyTime is how long a probe waits for the database and the blobs.
 	readyTime = 2 * time.Second
-	// blobsAge is how long a result in blobState is valid.
+	// blobsAge is how long a result in blobState is valid, and the free space of a shared folder.
 	blobsAge = time.Second
 )
 
@@ -88,7 +88,7 @@ func (d *daemon) blobRoom() error {
 	if folder, _ := d.o.Config.Blobs.Parts(); folder == "" {
 		return nil
 	}
-	return d.blobSpace.check(reserveBytes)
+	return d.blobSpace.checkWithin(blobsAge, reserveBytes)
 }
 
 // reasons joins errors on one line.

@@ -28,10 +28,13 @@ const (
 	fewestInodes = 64
 )
 
-// check returns an error if less than least is free. It returns nil for file systems that do not report free space or
-// inodes.
-func (s *space) check(least units.Bytes) error {
-	free, err := s.read()
+// check returns an error if less than least is free now. It returns nil for file systems that do not report free space
+// or inodes.
+func (s *space) check(least units.Bytes) error { return s.checkWithin(0, least) }
+
+// checkWithin is check with figures that may be age old, for what each request asks.
+func (s *space) checkWithin(age time.Duration, least units.Bytes) error {
+	free, err := s.read(age)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("read the free space of %q: no answer within %v; check the server of its file system", s.dir,
@@ -50,16 +53,16 @@ func (s *space) check(least units.Bytes) error {
 
 // bytes returns the free space, or -1 if it is unknown.
 func (s *space) bytes() int64 {
-	free, err := s.read()
+	free, err := s.read(0)
 	if err != nil {
 		return -1
 	}
 	return free.Bytes
 }
 
-// read returns the free space now.
-func (s *space) read() (linux.Space, error) {
+// read returns the free space, as it was at most age ago.
+func (s *space) read(age time.Duration) (linux.Space, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
-	return s.free.Get(ctx, time.Now, 0, func(context.Context) (linux.Space, error) { return linux.FreeSpace(s.dir) })
+	return s.free.Get(ctx, time.Now, age, func(context.Context) (linux.Space, error) { return linux.FreeSpace(s.dir) })
 }
